@@ -1,0 +1,47 @@
+# Each target sets up what it needs in .venv; PYTHON=python3.12 chooses another interpreter.
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test check format lock clean
+
+demo: $(VENV)/demo.stamp
+	$(RUN) examples/demo.py
+
+test: $(VENV)/test.stamp
+	$(RUN) -m pytest
+
+check: $(VENV)/test.stamp
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/test.stamp
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+# The versions that tests and demo install, for every Python and platform the package supports.
+lock: $(VENV)/test.stamp
+	$(PIP) uv
+	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras --group test --group check \
+		--no-annotate --no-header --output-file constraints.txt
+
+clean:
+	rm -rf $(VENV) examples/.index
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; $(PYTHON) is older. Try: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing what the demo needs into $(VENV); this takes a few minutes the first time."
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/demo.stamp
+	@echo "Installing what the tests need."
+	$(PIP) --group test --group check
+	@touch $@

@@ -1,0 +1,49 @@
+"""Sentence-window retrieval for LangChain: search sentences, answer from verbatim, cited windows."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.chain import create_rag_chain
+    from langchain_sentence_window.context import Citation, find_citations, format_context
+    from langchain_sentence_window.rerank import CrossEncoderReranker, SentenceTransformerCrossEncoder
+    from langchain_sentence_window.retriever import SentenceWindowRetriever
+    from langchain_sentence_window.splitter import SentenceSplitter
+    from langchain_sentence_window.store.faiss_store import FaissStore
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Citation",
+    "CrossEncoderReranker",
+    "FaissStore",
+    "SentenceSplitter",
+    "SentenceTransformerCrossEncoder",
+    "SentenceWindowRetriever",
+    "create_rag_chain",
+    "find_citations",
+    "format_context",
+]
+
+# Imported on use: a program that only splits needs neither FAISS nor prompts.
+_HOMES = {
+    "Citation": "context",
+    "CrossEncoderReranker": "rerank",
+    "FaissStore": "store.faiss_store",
+    "SentenceSplitter": "splitter",
+    "SentenceTransformerCrossEncoder": "rerank",
+    "SentenceWindowRetriever": "retriever",
+    "create_rag_chain": "chain",
+    "find_citations": "context",
+    "format_context": "context",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

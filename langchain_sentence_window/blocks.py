@@ -1,0 +1,161 @@
+"""The structure layer: a Markdown text as headings, paragraphs, list items, table rows and code.
+
+A block is a run of whole lines. Every line that isn't blank is in exactly one block, whatever the
+parser made of it, so no character is lost. Block structure comes from ``markdown-it-py``; only its
+block rules run, since what is inside a line doesn't move line boundaries.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window.spans import trim
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+PROSE = "prose"
+HEADING = "heading"
+LIST_ITEM = "list_item"
+TABLE_ROW = "table_row"
+CODE = "code"
+HTML = "html"
+FRONT_MATTER = "front_matter"
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+# Lines of YAML between two rules: "key: value", or what can follow it. Two rules alone aren't enough,
+# as a text may begin with one.
+_FRONT_MATTER = re.compile(
+    r"\ufeff?---[ \t]*(?:\r\n|\r|\n)"
+    r"(?:(?:[\w.-]+[ \t]*:|[ \t]+\S|-[ \t]|#)[^\r\n]*(?:\r\n|\r|\n))+"
+    r"---[ \t]*(?=[\r\n]|\Z)"
+)
+_ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
+_ATX_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*\Z")
+_WHOLE_KINDS = {"fence": CODE, "html_block": HTML}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A span of whole lines, trimmed.
+
+    Attributes:
+        start: First code point of the block in the text.
+        end: One past its last code point.
+        kind: ``prose``, ``heading``, ``list_item``, ``table_row``, ``code``, ``html`` or
+            ``front_matter``.
+        level: 1 to 6 for a heading that begins a section, else 0.
+    """
+
+    start: int
+    end: int
+    kind: str = PROSE
+    level: int = 0
+
+
+def parse_blocks(text: str) -> list[Block]:
+    """Cut a Markdown text into blocks.
+
+    Args:
+        text: Any string. Plain text is Markdown without marks, so it comes out as paragraphs;
+            lines indented by four spaces are paragraphs too, as plain text indents for looks.
+
+    Returns:
+        Blocks in order, disjoint, with nothing but white space between them and a word character
+        in each (a rule or a table's delimiter row belongs to the block before it). A text without
+        any word character is one block; a blank one has none.
+    """
+    line_ends = [match.end() for match in _LINE.finditer(text)]
+    line_starts = [0, *line_ends[:-1]]
+    blocks: list[Block] = []
+    for first, stop, kind, level in _runs(text, line_starts, line_ends):
+        start, end = trim(text, line_starts[first], line_ends[stop - 1])
+        if start < end:
+            blocks.append(Block(start, end, kind, level))
+    return list(_attach_wordless(text, blocks))
+
+
+def heading_title(text: str, block: Block) -> str:
+    """What a heading says, without its Markdown marks and on one line."""
+    lines = text[block.start : block.end].splitlines()
+    title = lines[0].strip()
+    if match := _ATX.match(title):
+        title = _ATX_CLOSING.sub("", title[match.end() :])
+    else:  # underlined; the underline has no word in it
+        title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
+    return " ".join(title.split())
+
+
+def _runs(
+    text: str, line_starts: Sequence[int], line_ends: Sequence[int]
+) -> Iterator[tuple[int, int, str, int]]:
+    """Yield ``(first line, one past the last, kind, level)``, every line in exactly one run."""
+    at = 0
+    if match := _FRONT_MATTER.match(text):
+        at = next(i for i, end in enumerate(line_ends, 1) if end >= match.end())
+        yield 0, at, FRONT_MATTER, 0
+    rest, offset = text[line_ends[at - 1] if at else 0 :], at
+    for first, stop, kind, level in (*_parsed(rest), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
+        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
+        # What the parser keeps no token for (rules, link references, delimiter rows) is prose here.
+        for line in range(at, first):
+            if text[line_starts[line] : line_ends[line]].strip():
+                yield line, line + 1, PROSE, 0
+        if first < stop:
+            yield first, stop, kind, level
+        at = max(at, first, stop)
+
+
+def _parsed(text: str) -> Iterator[tuple[int, int, str, int]]:
+    in_items = 0
+    tokens = _markdown().parse(text)
+    for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
+        if token.type in ("list_item_open", "list_item_close"):
+            in_items += token.nesting
+        if token.map is None:
+            continue
+        first, stop = token.map
+        if token.type == "heading_open":
+            # A heading inside a quote or an item is a heading, but begins no section.
+            yield first, stop, HEADING, int(token.tag[1:]) if token.level == 0 else 0
+        elif token.type == "tr_open":
+            yield first, stop, TABLE_ROW, 0
+        elif token.type == "paragraph_open" and not _is_blank(inner):
+            yield first, stop, LIST_ITEM if in_items else PROSE, 0
+        elif token.type in _WHOLE_KINDS:
+            yield first, stop, _WHOLE_KINDS[token.type], 0
+
+
+def _is_blank(token: "Token | None") -> bool:
+    return token is None or not token.content.strip()
+
+
+def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
+    """Join blocks without a word character to the one before, the first ones to the one after."""
+    waiting: Block | None = None
+    for block in blocks:
+        has_word = any(map(str.isalnum, text[block.start : block.end]))
+        if waiting is None:
+            waiting = block
+        elif not has_word:
+            waiting = Block(waiting.start, block.end, waiting.kind, waiting.level)
+        elif not any(map(str.isalnum, text[waiting.start : waiting.end])):
+            waiting = Block(waiting.start, block.end, block.kind, block.level)
+        else:
+            yield waiting
+            waiting = block
+    if waiting is not None:
+        yield waiting
+
+
+@functools.cache
+def _markdown() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    # Indented code is off: in plain text, four spaces are an indent more often than code.
+    parser = MarkdownIt("commonmark").enable("table").disable("code")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser

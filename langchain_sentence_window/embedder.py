@@ -1,0 +1,95 @@
+"""Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from langchain_core.embeddings import Embeddings
+from tqdm.auto import tqdm
+
+from langchain_sentence_window.errors import EmbeddingError
+
+TEXTS_AT_ONCE = 512
+"""Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
+
+_TELLING = ("model", "deployment", "revision", "dimension", "size", "seed", "normalize", "prompt", "instruction")
+
+Vectors = npt.NDArray[np.float32]
+
+
+def embed_texts(embedding: Embeddings, texts: Sequence[str], *, show_progress: bool = False) -> Vectors:
+    """Embed texts in slices.
+
+    Returns:
+        Unit vectors of shape ``(len(texts), dimension)``, in the order of the texts.
+
+    Raises:
+        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+    """
+    parts: list[Vectors] = []
+    with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not show_progress) as bar:
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            part = [encodable(text) for text in texts[start : start + TEXTS_AT_ONCE]]
+            parts.append(unit_vectors(embedding.embed_documents(part), len(part)))
+            bar.update(len(part))
+    return _joined(parts)
+
+
+async def aembed_texts(embedding: Embeddings, texts: Sequence[str]) -> Vectors:
+    """Do what `embed_texts` does, with the embedder's own async method."""
+    parts: list[Vectors] = []
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        part = [encodable(text) for text in texts[start : start + TEXTS_AT_ONCE]]
+        parts.append(unit_vectors(await embedding.aembed_documents(part), len(part)))
+    return _joined(parts)
+
+
+def unit_vectors(vectors: object, count: int) -> Vectors:
+    """Check vectors and bring each to length 1; a vector of zeros stays as it is.
+
+    Raises:
+        EmbeddingError: They aren't ``count`` vectors of one size, or hold NaN or infinity.
+    """
+    try:
+        array = np.array(vectors, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"vectors must be lists of numbers, all of one length: {error}") from error
+    if array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
+        raise EmbeddingError(
+            f"expected vectors of shape ({count}, dimension), one for each text, and got {array.shape}; "
+            "check what the embedder returns"
+        )
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise EmbeddingError(f"vector {bad} of {count} holds NaN or infinity; check the text it was made from")
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    return array / np.where(lengths > 0, lengths, np.float32(1))
+
+
+def describe_embedder(embedding: Embeddings) -> str:
+    """Name an embedder by its class and those of its settings that say which model it is.
+
+    Two embedders of the same description are taken for the same; two of other descriptions may
+    still be the same model, loaded from another folder, say.
+    """
+    settings = {
+        name: value
+        for name, value in vars(embedding).items()
+        if not name.startswith("_")
+        and any(word in name for word in _TELLING)
+        and isinstance(value, str | int | float | bool)
+    }
+    listed = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings))
+    return f"{type(embedding).__module__}.{type(embedding).__qualname__}({listed})"
+
+
+def encodable(text: str) -> str:
+    """Put ``?`` for lone surrogates, which tokenizers refuse."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _joined(parts: Sequence[Vectors]) -> Vectors:
+    sizes = {part.shape[1] for part in parts}
+    if len(sizes) > 1:
+        raise EmbeddingError(f"the embedder gave vectors of different sizes: {sorted(sizes)}")
+    return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)

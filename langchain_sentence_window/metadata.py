@@ -1,0 +1,282 @@
+"""The metadata contract: the only module that knows the keys.
+
+A sentence Document, which a vector store holds, carries flat scalars only, as some stores refuse
+anything else. A window Document, which a retriever returns, also carries lists.
+
+======================  =====================================================  ==========
+key                     meaning                                                carried by
+======================  =====================================================  ==========
+``doc_id``              the source document                                    both
+``start_index``         first code point in the source                         both
+``end_index``           one past the last code point                           both
+``heading``             titles of the headings above, joined by `` > ``        both
+``sentence_index``      place among the document's sentences, from 0           sentence
+``section_start``       index of the section's first sentence                  sentence
+``section_end``         one past the index of its last sentence                sentence
+``separator``           white space up to the next sentence, if not one space  sentence
+``kind``                the block's kind, if not prose                         sentence
+``sentences``           ``[first, last]`` sentence index, both included        window
+``hits``                the sentences found: index, place and score            window
+``score``               the best hit's score                                   window
+``window_id``           the same for the same sentences of the same document   window
+``relevance_score``     a reranker's score                                     window
+======================  =====================================================  ==========
+
+``heading`` is left out where there is none.
+"""
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.blocks import PROSE
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.sentences import Sentence
+from langchain_sentence_window.windows import Window
+
+DOC_ID = "doc_id"
+SENTENCE_INDEX = "sentence_index"
+START_INDEX = "start_index"
+END_INDEX = "end_index"
+SECTION_START = "section_start"
+SECTION_END = "section_end"
+SEPARATOR = "separator"
+KIND = "kind"
+HEADING = "heading"
+SENTENCES = "sentences"
+HITS = "hits"
+SCORE = "score"
+WINDOW_ID = "window_id"
+RELEVANCE_SCORE = "relevance_score"
+SOURCE = "source"
+
+_SENTENCE_KEYS = frozenset(
+    {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
+)
+_UNSAFE_IN_ID = re.compile("[\\0\\ud800-\\udfff]")
+_NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSentence:
+    """A sentence as a store gives it back.
+
+    Attributes:
+        doc_id: The source document.
+        index: Its place among the document's sentences, from 0.
+        start: First code point in the source.
+        end: One past its last code point.
+        section_start: Index of the first sentence of its section.
+        section_end: One past the index of the section's last sentence.
+        separator: White space between it and the next sentence of the document.
+        heading: The heading path, empty where there is none.
+        text: The sentence.
+        source: What the source document's own metadata was, scalars only.
+    """
+
+    doc_id: str
+    index: int
+    start: int
+    end: int
+    section_start: int
+    section_end: int
+    separator: str
+    heading: str
+    text: str
+    source: Mapping[str, Any]
+
+
+SentencesByPlace: TypeAlias = Mapping[tuple[str, int], StoredSentence]
+"""Sentences by document and index."""
+
+
+def document_ids(documents: Sequence[Document]) -> list[str]:
+    """Name each document: by its id, else its metadata's ``doc_id``, else a hash of source and text.
+
+    Documents alike in source and text (blank pages, say) are told apart by their order, so that the
+    same documents in the same order get the same names again.
+
+    Raises:
+        InvalidInputError: Two documents have the same id.
+    """
+    names: list[str] = []
+    copies: dict[str, int] = {}
+    for document in documents:
+        given = document.id if document.id is not None else document.metadata.get(DOC_ID)
+        if given is not None:
+            names.append(_checked_id(given))
+            continue
+        key = repr((str(document.metadata.get(SOURCE, "")), document.page_content))
+        copies[key] = copies.get(key, 0) + 1
+        content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
+        names.append(hashlib.sha256(content).hexdigest()[:32])
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInputError(
+            f"two documents of this call have the doc_id {twice!r}; give each its own, or join their "
+            "texts into one document. Nothing was stored."
+        )
+    return names
+
+
+def sentence_id(doc_id: str, index: int) -> str:
+    """The id of a document's sentence in every store: a UUID, as some stores take nothing else."""
+    return str(uuid.uuid5(_NAMESPACE, f"sentence\n{index}\n{doc_id}"))
+
+
+def window_id(doc_id: str, first: int, last: int) -> str:
+    """The id of the window that holds the sentences ``first`` to ``last``, both included."""
+    return str(uuid.uuid5(_NAMESPACE, f"window\n{first}\n{last}\n{doc_id}"))
+
+
+def sentence_documents(document: Document, doc_id: str, sentences: Sequence[Sentence]) -> list[Document]:
+    """Make the Documents a store holds, one for each sentence of a document."""
+    text = document.page_content
+    own = {key: value for key, value in document.metadata.items() if _is_scalar(value)}
+    made: list[Document] = []
+    for index, sentence in enumerate(sentences):
+        metadata = own | {
+            DOC_ID: doc_id,
+            SENTENCE_INDEX: index,
+            START_INDEX: sentence.start,
+            END_INDEX: sentence.end,
+            SECTION_START: sentence.section_start,
+            SECTION_END: sentence.section_end,
+        }
+        following = sentences[index + 1].start if index + 1 < len(sentences) else sentence.end
+        optional = (
+            (SEPARATOR, text[sentence.end : following], (" ", "")),
+            (KIND, sentence.kind, (PROSE,)),
+            (HEADING, sentence.heading, ("",)),
+        )
+        for key, value, usual in optional:
+            metadata.pop(key, None)
+            if value not in usual:
+                metadata[key] = value
+        made.append(
+            Document(
+                id=sentence_id(doc_id, index),
+                page_content=text[sentence.start : sentence.end],
+                metadata=metadata,
+            )
+        )
+    return made
+
+
+def read_sentence(document: Document) -> StoredSentence:
+    """Read a sentence Document.
+
+    Raises:
+        IncompleteWindowError: It doesn't carry the metadata that `sentence_documents` writes.
+    """
+    metadata = document.metadata
+    try:
+        return StoredSentence(
+            doc_id=metadata[DOC_ID],
+            # Some stores give numbers back as floats.
+            index=int(metadata[SENTENCE_INDEX]),
+            start=int(metadata[START_INDEX]),
+            end=int(metadata[END_INDEX]),
+            section_start=int(metadata[SECTION_START]),
+            section_end=int(metadata[SECTION_END]),
+            separator=metadata.get(SEPARATOR, " "),
+            heading=metadata.get(HEADING, ""),
+            text=document.page_content,
+            source={key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS},
+        )
+    except KeyError as error:
+        raise IncompleteWindowError(
+            f"the store returned a document (id {document.id!r}) without {error.args[0]!r} in its metadata, so "
+            "its window can't be read; add documents through the retriever, or split them with "
+            "SentenceSplitter before they go into the store"
+        ) from None
+
+
+def read_sentences(documents: Iterable[Document]) -> dict[tuple[str, int], StoredSentence]:
+    """Read sentence Documents, in their order.
+
+    Raises:
+        IncompleteWindowError: One doesn't carry the metadata that `sentence_documents` writes.
+    """
+    sentences = map(read_sentence, documents)
+    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
+
+
+def document_place(document: Document) -> tuple[str, int]:
+    """The source document of a window Document, and where the window starts in it."""
+    return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
+
+
+def window_text(window: Window, sentences: SentencesByPlace) -> str:
+    """The source's text from the window's first sentence to its last.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    parts: list[str] = []
+    at: int | None = None
+    for index in range(window.first, window.last + 1):
+        sentence = sentences.get((window.doc_id, index))
+        if sentence is None:
+            raise IncompleteWindowError(
+                f"the store has no sentence {index} of document {window.doc_id!r}, which stands in the window "
+                f"{window.first} to {window.last}; add the document again"
+            )
+        if at not in (None, sentence.start) or sentence.end - sentence.start != len(sentence.text):
+            raise IncompleteWindowError(
+                f"sentence {index} of document {window.doc_id!r} isn't of the same version of the document as those "
+                "before it; add the document again"
+            )
+        at = sentence.end + len(sentence.separator)
+        parts += [sentence.text, sentence.separator]
+    return "".join(parts[:-1])
+
+
+def window_document(window: Window, sentences: SentencesByPlace) -> Document:
+    """Make the Document a retriever returns for a window.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    text = window_text(window, sentences)
+    first, last = sentences[window.doc_id, window.first], sentences[window.doc_id, window.last]
+    best = sentences[window.doc_id, window.best.index]
+    hits = [(hit, sentences[window.doc_id, hit.index]) for hit in window.hits]
+    name = window_id(window.doc_id, window.first, window.last)
+    return Document(
+        id=name,
+        page_content=text,
+        metadata={
+            **best.source,
+            DOC_ID: window.doc_id,
+            START_INDEX: first.start,
+            END_INDEX: last.end,
+            SENTENCES: [window.first, window.last],
+            HITS: [
+                {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+                for hit, found in hits
+            ],
+            SCORE: window.score,
+            WINDOW_ID: name,
+            **({HEADING: best.heading} if best.heading else {}),
+        },
+    )
+
+
+def _checked_id(given: object) -> str:
+    name = str(given)
+    if not name or _UNSAFE_IN_ID.search(name):
+        raise InvalidInputError(
+            f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
+            "give the document another id, or none"
+        )
+    return name
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | int | float | bool)

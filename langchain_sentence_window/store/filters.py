@@ -1,0 +1,158 @@
+"""Metadata filters, compiled to SQL with parameters only.
+
+The syntax is the one LangChain's PGVectorStore and Chroma share::
+
+    {"source": "billing.md"}                              equal to
+    {"page": {"$gte": 3, "$lt": 9}}                       compared
+    {"lang": {"$in": ["en", "fr"]}}                       one of
+    {"$or": [{"lang": "en"}, {"draft": {"$exists": False}}]}
+
+Keys that stand together must all hold. A comparison with a missing key doesn't hold, so ``$ne`` and
+``$nin`` hold only where the key exists. Numbers and strings never equal each other.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from langchain_sentence_window.errors import FilterError
+
+Filter: TypeAlias = Mapping[str, Any]
+Condition: TypeAlias = tuple[str, list[Any]]
+"""An SQL expression over a row of ``sentences``, and its parameters."""
+
+DEEPEST_FILTER = 50
+"""Levels of ``$and``, ``$or`` and ``$not`` in each other."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_COMPARISONS = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+
+def compile_filter(filter: Filter) -> Condition:
+    """Compile a filter.
+
+    Raises:
+        FilterError: It isn't a mapping, an operator doesn't exist, or a value can't be compared.
+    """
+    return _all_of(filter, 0)
+
+
+def _all_of(filter: object, depth: int) -> Condition:
+    if not isinstance(filter, Mapping):
+        raise FilterError(
+            f"a filter is a mapping such as {{'source': 'a.md'}}, not {_short(filter)} of type {type(filter).__name__}"
+        )
+    if depth > DEEPEST_FILTER:
+        raise FilterError(f"the filter nests more than {DEEPEST_FILTER} levels; flatten its $and, $or and $not")
+    return _join(" AND ", [_clause(key, value, depth) for key, value in filter.items()])
+
+
+def _clause(key: object, value: object, depth: int) -> Condition:
+    if not isinstance(key, str):
+        raise FilterError(f"a filter's keys are strings, not {_short(key)}")
+    if key in ("$and", "$or"):
+        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+            raise FilterError(f"{key} takes a list of filters with at least one in it, not {_short(value)}")
+        joint = " AND " if key == "$and" else " OR "
+        return _join(joint, [_all_of(each, depth + 1) for each in value])
+    if key == "$not":
+        sql, parameters = _all_of(value, depth + 1)
+        return f"NOT {sql}", parameters
+    if key.startswith("$"):
+        raise FilterError(f"{_short(key)} isn't an operator; $and, $or and $not stand where a key stands")
+    if not isinstance(value, Mapping):
+        return _compare("=", key, value)
+    if not value:
+        raise FilterError(f"the condition on {_short(key)} is empty; give a value or an operator")
+    return _join(" AND ", [_operation(key, operator, operand) for operator, operand in value.items()])
+
+
+def _operation(key: str, operator: object, operand: object) -> Condition:
+    if isinstance(operator, str):
+        if operator in _COMPARISONS:
+            return _compare(_COMPARISONS[operator], key, operand)
+        if operator in _OTHERS:
+            return _OTHERS[operator](key, operand)
+    known = ", ".join([*_COMPARISONS, *_OTHERS])
+    raise FilterError(f"{_short(operator)} isn't an operator; on a key there are {known}")
+
+
+def _compare(sign: str, key: str, operand: object) -> Condition:
+    if operand is None and sign == "=":
+        return _where(key, "type = 'null'", [])
+    return _where(key, f"{_same_type(operand)} AND value {sign} ?", [_value(operand)])
+
+
+def _in(key: str, operand: object) -> Condition:
+    return _join(" OR ", [_compare("=", key, each) for each in _list("$in", operand)])
+
+
+def _not_in(key: str, operand: object) -> Condition:
+    sql, parameters = _join(" OR ", [_compare("=", key, each) for each in _list("$nin", operand)])
+    return _join(" AND ", [_exists(key, True), (f"NOT {sql}", parameters)])
+
+
+def _not_equal(key: str, operand: object) -> Condition:
+    return _not_in(key, [operand])
+
+
+def _between(key: str, operand: object) -> Condition:
+    low, high = operand if isinstance(operand, Sequence) and len(operand) == 2 else (None, None)  # noqa: PLR2004
+    if low is None or high is None:
+        raise FilterError(f"$between takes [lowest, highest], both included, not {_short(operand)}")
+    return _join(" AND ", [_compare(">=", key, low), _compare("<=", key, high)])
+
+
+def _exists(key: str, operand: object) -> Condition:
+    if not isinstance(operand, bool):
+        raise FilterError(f"$exists takes True or False, not {_short(operand)}")
+    sql, parameters = _where(key, "1", [])
+    return sql if operand else f"NOT {sql}", parameters
+
+
+_OTHERS: dict[str, Callable[[str, object], Condition]] = {
+    "$ne": _not_equal,
+    "$in": _in,
+    "$nin": _not_in,
+    "$between": _between,
+    "$exists": _exists,
+}
+
+
+def _where(key: str, condition: str, parameters: list[Any]) -> Condition:
+    # json_each, as a path such as '$.a.b' would be read as a key inside a key.
+    return f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})", [_value(key), *parameters]
+
+
+def _same_type(value: object) -> str:
+    # SQLite sorts every number before every string; so a comparison says of what it speaks.
+    return "type = 'text'" if isinstance(value, str) else "type IN ('integer', 'real', 'true', 'false')"
+
+
+def _value(value: object) -> str | int | float:
+    if isinstance(value, str) and not _SURROGATE.search(value):
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise FilterError(f"a filter can't compare with {_short(value)}; values are strings, finite numbers and booleans")
+
+
+def _list(operator: str, operand: object) -> Sequence[object]:
+    if isinstance(operand, str) or not isinstance(operand, Sequence | set | frozenset):
+        raise FilterError(f"{operator} takes a list of values, not {_short(operand)}")
+    return list(operand)
+
+
+def _join(joint: str, conditions: Sequence[Condition]) -> Condition:
+    if not conditions:
+        return ("0" if joint == " OR " else "1"), []
+    sql = joint.join(sql for sql, _ in conditions)
+    return f"({sql})", [parameter for _, parameters in conditions for parameter in parameters]
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004

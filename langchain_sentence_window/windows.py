@@ -1,0 +1,205 @@
+"""Windows as integer arithmetic: hits in, disjoint runs of sentences out.
+
+Whatever comes in, the windows that come out are disjoint, lie inside one section of one document,
+cover every hit they were made from, and are the same in whatever order the hits came.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+from langchain_sentence_window.errors import InvalidInputError
+
+WindowSize: TypeAlias = int | tuple[int, int]
+"""Sentences on each side of a hit, or ``(before, after)``."""
+
+Order: TypeAlias = Literal["relevance", "document", "edges"]
+"""``relevance``: best first. ``document``: as they stand in the documents, the document with the best
+window first. ``edges``: the best first, the second best last, and so on inward, as models read the
+middle of a long context least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
+
+ORDERS: tuple[Order, ...] = ("relevance", "document", "edges")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One sentence that a search returned.
+
+    Attributes:
+        doc_id: The document it belongs to.
+        index: Its place among the document's sentences, from 0.
+        section_start: Index of the first sentence of its section.
+        section_end: One past the index of the section's last sentence.
+        score: Higher is better.
+    """
+
+    doc_id: str
+    index: int
+    section_start: int
+    section_end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An unbroken run of sentences of one section around its hits.
+
+    Attributes:
+        doc_id: The document it belongs to.
+        first: Index of its first sentence.
+        last: Index of its last sentence, which is in the window.
+        hits: At least one, in the order of their indexes.
+    """
+
+    doc_id: str
+    first: int
+    last: int
+    hits: tuple[Hit, ...]
+
+    @property
+    def score(self) -> float:
+        """The score of the best hit."""
+        return max(hit.score for hit in self.hits)
+
+    @property
+    def best(self) -> Hit:
+        """The best hit, the first of them among equals."""
+        return max(self.hits, key=lambda hit: (hit.score, -hit.index))
+
+
+def window_size(value: object) -> tuple[int, int]:
+    """Read a window size as ``(before, after)``.
+
+    Raises:
+        InvalidInputError: It is neither a number of sentences nor a pair of them, or is negative.
+    """
+    before, after = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)  # noqa: PLR2004
+    for side in (before, after):
+        if not isinstance(side, int) or isinstance(side, bool) or side < 0:
+            raise InvalidInputError(
+                f"window is {value!r}; it must be a number of sentences, 0 or more, or a pair (before, after)"
+            )
+    return before, after
+
+
+def expand(hit: Hit, before: int, after: int) -> Window:
+    """Open a hit into its window, cut to its section."""
+    return Window(
+        hit.doc_id,
+        max(hit.index - before, hit.section_start),
+        min(hit.index + after, hit.section_end - 1),
+        (hit,),
+    )
+
+
+def merge(windows: Iterable[Window]) -> list[Window]:
+    """Make one window of all that overlap or touch within a section.
+
+    Returns:
+        Disjoint windows, sorted by document and place; merging them again changes nothing.
+    """
+    merged: list[Window] = []
+    for window in sorted(windows, key=lambda window: (window.doc_id, window.first, window.last)):
+        if merged and _touch(merged[-1], window):
+            merged[-1] = _union(merged[-1], window)
+        else:
+            merged.append(window)
+    return merged
+
+
+def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) -> list[Window]:
+    """Open hits into windows, best hit first, until one more hit would make window ``k + 1``.
+
+    So low hits don't swell the windows beyond what ``k`` needs. Later hits that lie in one of the
+    windows are kept as evidence; they don't widen it.
+
+    Args:
+        hits: In any order.
+        k: How many windows to make; ``None`` for as many as the hits make.
+        before: Sentences before each hit.
+        after: Sentences after each hit.
+
+    Returns:
+        Disjoint windows, best first, equal scores in the order of document and place.
+    """
+    windows: list[Window] = []
+    full = False
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+        if full:
+            alone = expand(hit, 0, 0)
+            windows = [_union(old, alone) if _contains(old, hit) else old for old in windows]
+            continue
+        window = expand(hit, before, after)
+        touching = [old for old in windows if _touch(old, window)]
+        if not touching and len(windows) == k:
+            full = True
+            continue
+        for old in touching:
+            window = _union(old, window)
+        windows = [old for old in windows if old not in touching] + [window]
+    return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
+
+
+def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
+    """Make a window smaller until it fits: neighbours go first, then weaker hits.
+
+    Args:
+        window: What to trim.
+        fits: Whether a window is small enough.
+
+    Returns:
+        A window inside the given one around its best hit, or ``None`` if not even that hit fits.
+    """
+    while not fits(window):
+        if window.first == window.last:
+            return None
+        window = _without_an_end(window)
+    return window
+
+
+def arrange(ranked: Sequence[T], order: Order, place: Callable[[T], tuple[str, int]]) -> list[T]:
+    """Put ranked things into the order in which a model is to read them.
+
+    Args:
+        ranked: Best first.
+        order: See `Order`.
+        place: The document of a thing and its place there.
+    """
+    if order == "document":
+        documents = list(dict.fromkeys(place(item)[0] for item in ranked))
+        rank = {doc_id: i for i, doc_id in enumerate(documents)}
+        return sorted(ranked, key=lambda item: (rank[place(item)[0]], place(item)[1]))
+    if order == "edges":
+        return [*ranked[0::2], *reversed(ranked[1::2])]
+    return list(ranked)
+
+
+def _section(window: Window) -> tuple[str, int]:
+    return window.doc_id, window.hits[0].section_start
+
+
+def _touch(one: Window, other: Window) -> bool:
+    return (
+        _section(one) == _section(other) and one.first <= other.last + 1 and other.first <= one.last + 1
+    )
+
+
+def _contains(window: Window, hit: Hit) -> bool:
+    return window.doc_id == hit.doc_id and window.first <= hit.index <= window.last
+
+
+def _union(one: Window, other: Window) -> Window:
+    hits = tuple(sorted({*one.hits, *other.hits}, key=lambda hit: (hit.index, -hit.score)))
+    return Window(one.doc_id, min(one.first, other.first), max(one.last, other.last), hits)
+
+
+def _without_an_end(window: Window) -> Window:
+    """Drop one end sentence: a neighbour if there is one, the one farther from the best hit first."""
+    best = window.best.index
+    found = {hit.index for hit in window.hits}
+    ends = [end for end in (window.first, window.last) if end != best]
+    end = min(ends, key=lambda end: (end in found, -abs(end - best), -end))
+    first, last = (end + 1, window.last) if end == window.first else (window.first, end - 1)
+    return Window(window.doc_id, first, last, tuple(hit for hit in window.hits if hit.index != end))

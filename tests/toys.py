@@ -1,0 +1,36 @@
+"""Embeddings whose geometry can be checked by hand, and other small things tests are made with."""
+
+import re
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+VOCABULARY = ("refund", "annual", "monthly", "invoice", "seat", "card", "trial", "backup", "replica", "page")
+
+
+class WordEmbeddings(Embeddings):
+    """One dimension for each word of `VOCABULARY`, and one that every text has 0.1 of.
+
+    So the cosine of "refund" and "refund" is 1, of "refund" and "refund annual" about 0.71, and of
+    "refund" and "card" about 0.01. All texts and calls are counted.
+    """
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+        self.calls = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.calls += 1
+        self.embedded += texts
+        return [self.vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.vector(text)
+
+    def vector(self, text: str) -> list[float]:
+        found = re.findall(r"[a-z]+", text.lower())
+        return [*(float(found.count(word)) for word in VOCABULARY), 0.1]
+
+
+def document(text: str, doc_id: str = "a", **metadata: object) -> Document:
+    return Document(page_content=text, metadata={"doc_id": doc_id, **metadata})
