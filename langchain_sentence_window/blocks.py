@@ -89,9 +89,7 @@ def heading_title(text: str, block: Block) -> str:
     return " ".join(title.split())
 
 
-def _runs(
-    text: str, line_starts: Sequence[int], line_ends: Sequence[int]
-) -> Iterator[tuple[int, int, str, int]]:
+def _runs(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> Iterator[tuple[int, int, str, int]]:
     """Yield ``(first line, one past the last, kind, level)``, every line in exactly one run."""
     at = 0
     if match := _FRONT_MATTER.match(text):

@@ -39,10 +39,10 @@ def run(steps: Steps[T]) -> T:
         try:
             call = advance()
         except StopIteration as stop:
-            return cast(T, stop.value)
+            return cast("T", stop.value)
         try:
             advance = partial(steps.send, call.sync(*call.arguments, **call.keywords))
-        except Exception as error:  # the steps see it where they yielded
+        except Exception as error:  # noqa: BLE001 - the steps see it where they yielded
             advance = partial(steps.throw, error)
 
 
@@ -53,8 +53,8 @@ async def arun(steps: Steps[T]) -> T:
         try:
             call = advance()
         except StopIteration as stop:
-            return cast(T, stop.value)
+            return cast("T", stop.value)
         try:
             advance = partial(steps.send, await call.asynchronous(*call.arguments, **call.keywords))
-        except Exception as error:  # the steps see it where they yielded
+        except Exception as error:  # noqa: BLE001 - the steps see it where they yielded
             advance = partial(steps.throw, error)

@@ -9,7 +9,7 @@ from tqdm.auto import tqdm
 
 from langchain_sentence_window.errors import EmbeddingError
 
-TEXTS_AT_ONCE = 512
+TEXTS_AT_ONCE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
 
 _TELLING = ("model", "deployment", "revision", "dimension", "size", "seed", "normalize", "prompt", "instruction")
@@ -63,7 +63,8 @@ def unit_vectors(vectors: object, count: int) -> Vectors:
         bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise EmbeddingError(f"vector {bad} of {count} holds NaN or infinity; check the text it was made from")
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    return array / np.where(lengths > 0, lengths, np.float32(1))
+    unit: Vectors = (array / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
+    return unit
 
 
 def describe_embedder(embedding: Embeddings) -> str:

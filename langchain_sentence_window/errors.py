@@ -72,6 +72,5 @@ class MissingExtraError(SentenceWindowError, ImportError):
         self.package = package
         self.extra = extra
         super().__init__(
-            f"{package} is not installed; install it with: "
-            f'pip install "langchain-sentence-window[{extra}]"'
+            f'{package} is not installed; install it with: pip install "langchain-sentence-window[{extra}]"'
         )

@@ -37,7 +37,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.blocks import PROSE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.sentences import Sentence
-from langchain_sentence_window.windows import Window
+from langchain_sentence_window.windows import Hit, Window
 
 DOC_ID = "doc_id"
 SENTENCE_INDEX = "sentence_index"
@@ -205,6 +205,12 @@ def read_sentences(documents: Iterable[Document]) -> dict[tuple[str, int], Store
     """
     sentences = map(read_sentence, documents)
     return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
+
+
+def read_hit(document: Document, score: float) -> Hit:
+    """Read a sentence Document that a search found."""
+    sentence = read_sentence(document)
+    return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score)
 
 
 def document_place(document: Document) -> tuple[str, int]:

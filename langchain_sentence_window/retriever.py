@@ -1,16 +1,10 @@
 """`SentenceWindowRetriever`: search sentences, return the windows around them."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForRetrieverRun,
-    CallbackManagerForRetrieverRun,
-    Callbacks,
-)
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
@@ -18,47 +12,14 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field
 
-from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.calls import Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.metadata import (
-    WINDOW_ID,
-    SentencesByPlace,
-    document_ids,
-    document_place,
-    read_sentences,
-    sentence_id,
-    window_document,
-    window_id,
-    window_text,
-)
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.metadata import document_ids
+from langchain_sentence_window.query import Request, checked_count, checked_query, estimate_tokens, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.windows import (
-    Hit,
-    Order,
-    Window,
-    WindowSize,
-    arrange,
-    best_windows,
-    shrink,
-    window_size,
-)
-
-LONGEST_QUERY = 32_000
-"""Characters, about 8,000 tokens: more than common embedders read."""
-
-TRIES = 3
-"""How often a query is made anew when a document changed between its search and its windows."""
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text has: one for every four characters, rounded up.
-
-    True of English prose and today's tokenizers to about a fifth; pass your model's own counter as
-    ``count_tokens`` where it matters.
-    """
-    return math.ceil(len(text) / 4)
+from langchain_sentence_window.windows import Order, WindowSize, window_size
 
 
 class SentenceWindowRetriever(BaseRetriever):
@@ -100,10 +61,10 @@ class SentenceWindowRetriever(BaseRetriever):
         Raises:
             InvalidInputError: One is out of its range.
         """
-        _check_count("k", self.k)
-        _check_count("fetch_k", self.fetch_k)
+        checked_count("k", self.k)
+        checked_count("fetch_k", self.fetch_k)
         if self.max_tokens is not None:
-            _check_count("max_tokens", self.max_tokens)
+            checked_count("max_tokens", self.max_tokens)
         window_size(self.window)
 
     @classmethod
@@ -203,7 +164,8 @@ class SentenceWindowRetriever(BaseRetriever):
         filter: Any = None,
         window: WindowSize | None = None,
     ) -> list[Document]:
-        return run(self._steps(self._request(query, k, filter, window), run_manager.get_child()))
+        request = self._request(query, k, filter, window)
+        return run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
 
     async def _aget_relevant_documents(
         self,
@@ -214,117 +176,22 @@ class SentenceWindowRetriever(BaseRetriever):
         filter: Any = None,
         window: WindowSize | None = None,
     ) -> list[Document]:
-        return await arun(self._steps(self._request(query, k, filter, window), run_manager.get_child()))
+        request = self._request(query, k, filter, window)
+        return await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
 
-    def _steps(self, request: "_Request", callbacks: Callbacks) -> Steps[list[Document]]:
-        """Search, expand and merge, read, rerank, budget, order."""
-        for left in reversed(range(TRIES)):
-            windows, found = yield from self._search(request)
-            try:
-                sentences = yield from self._read(windows, found)
-                candidates = [window_document(window, sentences) for window in windows]
-                break
-            except IncompleteWindowError:
-                # A document may have been replaced since the search.
-                if not left:
-                    raise
-        if self.reranker is not None and candidates:
-            candidates = yield Call(
-                self.reranker.compress_documents,
-                self.reranker.acompress_documents,
-                (candidates, request.query),
-                {"callbacks": callbacks},
-            )
-        taken = self._within_budget(candidates, request.k, windows, sentences)
-        return arrange(taken, self.order, document_place)
-
-    def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | None) -> "_Request":
-        if not isinstance(query, str) or not query.strip():
-            raise InvalidInputError(f"the query is {query!r}; ask with at least one word")
-        if len(query) > LONGEST_QUERY:
-            raise InvalidInputError(
-                f"the query has {len(query):,} characters, and embedders read at most about {LONGEST_QUERY:,}; ask "
-                "with the question alone"
-            )
-        return _Request(
-            query,
-            self.k if k is None else _check_count("k", k),
-            *window_size(self.window if window is None else window),
-            {} if filter is None else {"filter": filter},
+    def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | None) -> Request:
+        before, after = window_size(self.window if window is None else window)
+        return Request(
+            query=checked_query(query),
+            k=self.k if k is None else checked_count("k", k),
+            fetch_k=self.fetch_k,
+            before=before,
+            after=after,
+            max_tokens=self.max_tokens,
+            count_tokens=self.count_tokens,
+            order=self.order,
+            search={} if filter is None else {"filter": filter},
         )
-
-    def _search(self, request: "_Request") -> Steps[tuple[list[Window], SentencesByPlace]]:
-        """Search until the hits make ``k`` windows or the store has no more of them."""
-        store = self.vectorstore
-        fetch_k = max(self.fetch_k, request.k)
-        while True:
-            scored: list[tuple[Document, float]] = yield Call(
-                store.similarity_search_with_score,
-                store.asimilarity_search_with_score,
-                (request.query,),
-                {"k": fetch_k, **request.search},
-            )
-            found = read_sentences(document for document, _ in scored)
-            hits = _hits(found, [score for _, score in scored])
-            # A reranker chooses among all windows, so none is held back from it.
-            most = request.k if self.reranker is None else None
-            windows = best_windows(hits, most, request.before, request.after)
-            if len(windows) >= request.k or len(scored) < fetch_k:
-                return windows, found
-            fetch_k *= 4
-
-    def _read(self, windows: Sequence[Window], found: SentencesByPlace) -> Steps[SentencesByPlace]:
-        """Fetch the sentences of windows in one call."""
-        places = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
-        if not places:
-            return {}
-        store, ids = self.vectorstore, [sentence_id(*place) for place in places]
-        try:
-            documents = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
-        except NotImplementedError as error:
-            raise IncompleteWindowError(
-                f"{type(store).__name__} can't fetch documents by id, and windows are read so; use a store with get_by_ids"
-            ) from error
-        read = read_sentences(documents)
-        for place in places:
-            if place in found and place in read and found[place].text != read[place].text:
-                raise IncompleteWindowError(
-                    f"sentence {place[1]} of document {place[0]!r} changed between search and reading; ask again"
-                )
-        return read
-
-    def _within_budget(
-        self, ranked: Sequence[Document], k: int, windows: Sequence[Window], sentences: SentencesByPlace
-    ) -> list[Document]:
-        """Take the best ``k`` that fit into ``max_tokens``, trimmed where they must be."""
-        if self.max_tokens is None:
-            return list(ranked[:k])
-        by_id = {window_id(window.doc_id, window.first, window.last): window for window in windows}
-        left, taken = self.max_tokens, []
-        for document in ranked:
-            if len(taken) == k:
-                break
-            window = by_id.get(document.metadata.get(WINDOW_ID, ""))
-            fitting = self._fitted(document, left, window, sentences)
-            if fitting is not None:
-                taken.append(fitting)
-                left -= self.count_tokens(fitting.page_content)
-        return taken
-
-    def _fitted(
-        self, document: Document, budget: int, window: Window | None, sentences: SentencesByPlace
-    ) -> Document | None:
-        if self.count_tokens(document.page_content) <= budget:
-            return document
-        # What a reranker rewrote has no sentences to trim.
-        if window is None or document.page_content != window_text(window, sentences):
-            return None
-        smaller = shrink(window, lambda part: self.count_tokens(window_text(part, sentences)) <= budget)
-        if smaller is None:
-            return None
-        trimmed = window_document(smaller, sentences)
-        trimmed.metadata = document.metadata | trimmed.metadata
-        return trimmed
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)
@@ -335,35 +202,6 @@ class SentenceWindowRetriever(BaseRetriever):
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A query with its settings: windows to return, sentences around a hit, what the store is given."""
-
-    query: str
-    k: int
-    before: int
-    after: int
-    search: dict[str, Any]
-
-
-def _hits(found: SentencesByPlace, scores: Sequence[float]) -> list[Hit]:
-    """Pair sentences and scores, both best first, as hits whose higher score is better.
-
-    Some stores score by distance; they are told by scores that rise.
-    """
-    sign = -1.0 if scores and scores[0] < scores[-1] else 1.0
-    return [
-        Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, sign * float(score))
-        for sentence, score in zip(found.values(), scores, strict=True)
-    ]
-
-
-def _check_count(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
-    return value
 
 
 def _check_text(documents: Sequence[Document]) -> None:

@@ -1,6 +1,7 @@
 """Half-open character spans ``[start, end)``: cut first, trim, slice last."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]
@@ -34,7 +35,7 @@ def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Spa
         Trimmed spans that aren't empty, in order.
     """
     edges = [start, *sorted({cut for cut in cuts if start < cut < end}), end]
-    for left, right in zip(edges, edges[1:], strict=False):
-        left, right = trim(text, left, right)
-        if left < right:
-            yield left, right
+    for left, right in pairwise(edges):
+        span = trim(text, left, right)
+        if span[0] < span[1]:
+            yield span

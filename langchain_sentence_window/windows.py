@@ -6,7 +6,7 @@ cover every hit they were made from, and are the same in whatever order the hits
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -75,7 +75,8 @@ def window_size(value: object) -> tuple[int, int]:
     Raises:
         InvalidInputError: It is neither a number of sentences nor a pair of them, or is negative.
     """
-    before, after = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)  # noqa: PLR2004
+    pair = isinstance(value, tuple | list) and len(value) == 2  # noqa: PLR2004
+    before, after = cast("tuple[int, int]", value if pair else (value, value))
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
@@ -112,8 +113,7 @@ def merge(windows: Iterable[Window]) -> list[Window]:
 def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) -> list[Window]:
     """Open hits into windows, best hit first, until one more hit would make window ``k + 1``.
 
-    So low hits don't swell the windows beyond what ``k`` needs. Later hits that lie in one of the
-    windows are kept as evidence; they don't widen it.
+    So the hits that come after don't swell the windows beyond what ``k`` of them need.
 
     Args:
         hits: In any order.
@@ -125,17 +125,11 @@ def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) ->
         Disjoint windows, best first, equal scores in the order of document and place.
     """
     windows: list[Window] = []
-    full = False
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
-        if full:
-            alone = expand(hit, 0, 0)
-            windows = [_union(old, alone) if _contains(old, hit) else old for old in windows]
-            continue
         window = expand(hit, before, after)
         touching = [old for old in windows if _touch(old, window)]
         if not touching and len(windows) == k:
-            full = True
-            continue
+            break
         for old in touching:
             window = _union(old, window)
         windows = [old for old in windows if old not in touching] + [window]
@@ -181,13 +175,7 @@ def _section(window: Window) -> tuple[str, int]:
 
 
 def _touch(one: Window, other: Window) -> bool:
-    return (
-        _section(one) == _section(other) and one.first <= other.last + 1 and other.first <= one.last + 1
-    )
-
-
-def _contains(window: Window, hit: Hit) -> bool:
-    return window.doc_id == hit.doc_id and window.first <= hit.index <= window.last
+    return _section(one) == _section(other) and one.first <= other.last + 1 and other.first <= one.last + 1
 
 
 def _union(one: Window, other: Window) -> Window:

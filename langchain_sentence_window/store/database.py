@@ -211,7 +211,9 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise StoreError(f"{self._name} can't be read or written: {error}; it is as it was before the call") from error
+            raise StoreError(
+                f"{self._name} can't be read or written: {error}; it is as it was before the call"
+            ) from error
 
     def _prepare(self) -> None:
         execute = self._connection.execute

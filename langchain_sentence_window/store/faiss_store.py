@@ -140,9 +140,7 @@ class FaissStore(VectorStore):
         vectors = await aembed_texts(self._embedding, [record.text for record in records])
         return await run_in_executor(None, self._write, records, vectors)
 
-    def add_embeddings(
-        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
-    ) -> list[str]:
+    def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
 
         Args:
@@ -293,9 +291,7 @@ class FaissStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
 
-    def _write(
-        self, records: Sequence[Record], vectors: Vectors, remove: Condition | None = None
-    ) -> list[str]:
+    def _write(self, records: Sequence[Record], vectors: Vectors, remove: Condition | None = None) -> list[str]:
         latest = sorted({record.id: i for i, record in enumerate(records)}.values())
         if latest or remove:
             self._index.write(

@@ -90,7 +90,7 @@ def _in(key: str, operand: object) -> Condition:
 
 def _not_in(key: str, operand: object) -> Condition:
     sql, parameters = _join(" OR ", [_compare("=", key, each) for each in _list("$nin", operand)])
-    return _join(" AND ", [_exists(key, True), (f"NOT {sql}", parameters)])
+    return _join(" AND ", [_exists(key, operand=True), (f"NOT {sql}", parameters)])
 
 
 def _not_equal(key: str, operand: object) -> Condition:
@@ -122,7 +122,11 @@ _OTHERS: dict[str, Callable[[str, object], Condition]] = {
 
 def _where(key: str, condition: str, parameters: list[Any]) -> Condition:
     # json_each, as a path such as '$.a.b' would be read as a key inside a key.
-    return f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})", [_value(key), *parameters]
+    # `condition` is one of this module's own expressions; keys and values are parameters.
+    return f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})", [  # noqa: S608
+        _value(key),
+        *parameters,
+    ]
 
 
 def _same_type(value: object) -> str:

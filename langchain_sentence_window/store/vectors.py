@@ -59,7 +59,7 @@ class VectorIndex:
         if allowed is not None:
             # Kept in a variable, as FAISS keeps only a pointer to the selector.
             selector = faiss.IDSelectorBatch(np.asarray(allowed, dtype=np.int64))
-            parameters = faiss.SearchParameters(sel=selector)
+            parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
         scores, rows = self._index.search(vector[None, :], min(k, found), params=parameters)
         pairs = [(int(row), min(float(score), 1.0)) for row, score in zip(rows[0], scores[0], strict=True) if row >= 0]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,224 @@
+"""The query road: search, expand and merge, read, rerank, budget, order."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.metadata import (
+    WINDOW_ID,
+    SentencesByPlace,
+    document_place,
+    read_hit,
+    read_sentences,
+    sentence_id,
+    window_document,
+    window_id,
+    window_text,
+)
+from langchain_sentence_window.windows import Hit, Order, Window, arrange, best_windows, shrink
+
+LONGEST_QUERY = 32_000
+"""Characters, about 8,000 tokens: more than common embedders read."""
+
+TRIES = 3
+"""How often a query is made when documents change between its search and the reading of its windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A query with all its settings.
+
+    Attributes:
+        query: What is asked.
+        k: How many windows to return.
+        fetch_k: How many sentences to search at first.
+        before: Sentences before each hit.
+        after: Sentences after each hit.
+        max_tokens: The most tokens all windows may have together.
+        count_tokens: How many tokens a text has.
+        order: In what order windows are returned.
+        search: What else the store's search is given.
+    """
+
+    query: str
+    k: int
+    fetch_k: int
+    before: int
+    after: int
+    max_tokens: int | None
+    count_tokens: Callable[[str], int]
+    order: Order
+    search: Mapping[str, Any]
+
+
+def retrieve(
+    store: VectorStore, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
+) -> Steps[list[Document]]:
+    """Find the windows for a query.
+
+    Raises:
+        IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
+    """
+    # A reranker chooses among all windows that the hits make, so none is held back from it.
+    most = request.k if reranker is None else None
+    windows, sentences = yield from _find(store, request, most)
+    documents = [window_document(window, sentences) for window in windows]
+    if reranker is not None and documents:
+        documents = yield Call(
+            reranker.compress_documents,
+            reranker.acompress_documents,
+            (documents, request.query),
+            {"callbacks": callbacks},
+        )
+    return arrange(_within_budget(documents, request, windows, sentences), request.order, document_place)
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate how many tokens a text has: one for every four characters, rounded up.
+
+    A rule of thumb for English prose; where it matters, pass your model's own counter as
+    ``count_tokens``.
+    """
+    return math.ceil(len(text) / 4)
+
+
+def checked_query(query: object) -> str:
+    """Return the query if it can be asked.
+
+    Raises:
+        InvalidInputError: It isn't a string, is blank, or is longer than `LONGEST_QUERY`.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInputError(f"the query is {query!r}; ask with at least one word")
+    if len(query) > LONGEST_QUERY:
+        raise InvalidInputError(
+            f"the query has {len(query):,} characters, and embedders read no more than about {LONGEST_QUERY:,}; ask "
+            "with the question alone"
+        )
+    return query
+
+
+def checked_count(name: str, value: object) -> int:
+    """Return a setting that counts something.
+
+    Raises:
+        InvalidInputError: It isn't a whole number, or is below 1.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
+    return value
+
+
+def _find(store: VectorStore, request: Request, most: int | None) -> Steps[tuple[list[Window], SentencesByPlace]]:
+    """Search and read windows; once more if a document was replaced in between."""
+    for tries_left in reversed(range(TRIES)):
+        hits, found = yield from _search(store, request)
+        windows = best_windows(hits, most, request.before, request.after)
+        read = yield from _read(store, windows)
+        try:
+            _check_versions(windows, found, read)
+        except IncompleteWindowError:
+            if not tries_left:
+                raise
+        else:
+            break
+    return windows, read
+
+
+def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], SentencesByPlace]]:
+    """Search until the hits make ``k`` windows or the store has no more of them."""
+    fetch_k = max(request.fetch_k, request.k)
+    while True:
+        scored: list[tuple[Document, float]] = yield Call(
+            store.similarity_search_with_score,
+            store.asimilarity_search_with_score,
+            (request.query,),
+            {"k": fetch_k, **request.search},
+        )
+        found = read_sentences(document for document, _ in scored)
+        hits = _hits(scored)
+        windows = best_windows(hits, request.k, request.before, request.after)
+        if len(windows) >= request.k or len(scored) < fetch_k:
+            return hits, found
+        fetch_k *= 4
+
+
+def _hits(scored: Sequence[tuple[Document, float]]) -> list[Hit]:
+    """Read a search's results, best first, as hits whose higher score is better.
+
+    Some stores score by distance; they are told by scores that rise.
+    """
+    sign = -1.0 if scored and scored[0][1] < scored[-1][1] else 1.0
+    return [read_hit(document, sign * float(score)) for document, score in scored]
+
+
+def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPlace]:
+    """Fetch the sentences of windows in one call."""
+    ids = [sentence_id(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
+    if not ids:
+        return {}
+    try:
+        documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
+    except NotImplementedError as error:
+        raise IncompleteWindowError(
+            f"{type(store).__name__} can't fetch documents by id, and windows are read so; use a store with get_by_ids"
+        ) from error
+    return read_sentences(documents)
+
+
+def _check_versions(windows: Sequence[Window], found: SentencesByPlace, read: SentencesByPlace) -> None:
+    """See that what was read is what was found, and that the sentences of each window fit together."""
+    for window in windows:
+        window_text(window, read)
+        for hit in window.hits:
+            place = hit.doc_id, hit.index
+            if found[place].text != read[place].text:
+                raise IncompleteWindowError(
+                    f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
+                )
+
+
+def _within_budget(
+    ranked: Sequence[Document], request: Request, windows: Sequence[Window], sentences: SentencesByPlace
+) -> list[Document]:
+    """Take the best ``k`` that fit into ``max_tokens``, trimmed where they must be."""
+    if request.max_tokens is None:
+        return list(ranked[: request.k])
+    by_id = {window_id(window.doc_id, window.first, window.last): window for window in windows}
+    left, taken = request.max_tokens, list[Document]()
+    for document in ranked:
+        if len(taken) == request.k:
+            break
+        window = by_id.get(document.metadata.get(WINDOW_ID, ""))
+        fitting = _fitted(document, left, request.count_tokens, window, sentences)
+        if fitting is not None:
+            taken.append(fitting)
+            left -= request.count_tokens(fitting.page_content)
+    return taken
+
+
+def _fitted(
+    document: Document,
+    budget: int,
+    count_tokens: Callable[[str], int],
+    window: Window | None,
+    sentences: SentencesByPlace,
+) -> Document | None:
+    """The document, or what of its window fits, or ``None`` if not even the best hit does."""
+    if count_tokens(document.page_content) <= budget:
+        return document
+    # What a reranker rewrote has no sentences to trim.
+    if window is None or document.page_content != window_text(window, sentences):
+        return None
+    smaller = shrink(window, lambda part: count_tokens(window_text(part, sentences)) <= budget)
+    if smaller is None:
+        return None
+    trimmed = window_document(smaller, sentences)
+    return trimmed.model_copy(update={"metadata": document.metadata | trimmed.metadata})
