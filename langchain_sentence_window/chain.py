@@ -35,7 +35,8 @@ def create_rag_chain(
         prompt: Takes ``context`` (the numbered sources as text) and ``question``; by default `PROMPT`.
 
     Returns:
-        A Runnable from a question (a string, or a mapping with ``question``) to a dict with
+        A Runnable from a question (a string, or a mapping with ``question``, whose other entries the
+        prompt can use) to a dict with
 
         - ``question``: the question,
         - ``context``: the Documents that were retrieved,

@@ -12,7 +12,7 @@ GAP = "\n[...]\n"
 """What stands where text was left out because a source before it has it."""
 
 _CITATION = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
-_TAG = re.compile(r"<(?=/?source\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def format_context(documents: Sequence[Document]) -> str:
     for number, document in enumerate(documents, 1):
         span = _span(document)
         if span:
-            spans = shown.setdefault(_name(document), [])
-            text = GAP.join(
-                document.page_content[start - span[0] : end - span[0]].strip() for start, end in _outside(span, spans)
-            )
+            # Not by file: the pages of one file are documents of their own, each counted from 0.
+            spans = shown.setdefault(str(document.metadata.get(DOC_ID) or _name(document)), [])
+            parts = (document.page_content[start - span[0] : end - span[0]] for start, end in _outside(span, spans))
+            text = GAP.join(part.strip() for part in parts if part.strip())
             spans.append(span)
         else:
             text = "" if document.page_content in texts else document.page_content
@@ -66,7 +66,8 @@ def describe_place(document: Document) -> str:
     span = _span(document)
     place = _name(document) + (f":{span[0]}-{span[1]}" if span else "")
     heading = document.metadata.get(HEADING)
-    return f"{place} ({heading})" if heading else place
+    # On one line, whatever a file's name or a heading holds.
+    return " ".join((f"{place} ({heading})" if heading else place).split())
 
 
 def find_citations(answer: str, documents: Sequence[Document]) -> list[Citation]:

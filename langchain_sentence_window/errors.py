@@ -14,6 +14,9 @@ Every message names the value and the cure. An exception that comes out of a use
 model or store is passed on as it is, after the state was put back.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 __all__ = [
     "EmbeddingError",
     "FilterError",
@@ -74,3 +77,13 @@ class MissingExtraError(SentenceWindowError, ImportError):
         super().__init__(
             f'{package} is not installed; install it with: pip install "langchain-sentence-window[{extra}]"'
         )
+
+
+def invalid_settings(name: str, problems: Sequence[Mapping[str, Any]]) -> InvalidInputError:
+    """Say what pydantic found wrong with a class's settings, as one exception of ours."""
+    listed: dict[str, str] = {}
+    for problem in problems:
+        setting = str(problem["loc"][0]) if problem["loc"] else name
+        value = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
+        listed.setdefault(setting, f"{setting}: {problem['msg']}{value}")
+    return InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}")

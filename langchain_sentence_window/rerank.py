@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, invalid_settings
 from langchain_sentence_window.metadata import RELEVANCE_SCORE
 
 
@@ -30,12 +30,16 @@ class CrossEncoderReranker(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Check the settings.
+    def __init__(self, **settings: Any) -> None:
+        """Take the fields as keywords and check them.
 
         Raises:
-            InvalidInputError: ``top_n`` is below 1.
+            InvalidInputError: One doesn't exist or is of a wrong type, or ``top_n`` is below 1.
         """
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise invalid_settings(type(self).__name__, error.errors()) from error
         if self.top_n is not None and self.top_n < 1:
             raise InvalidInputError(f"top_n is {self.top_n}; it must be 1 or more, or None for all")
 

@@ -10,11 +10,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from langchain_sentence_window.calls import Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, invalid_settings
 from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.query import Request, checked_count, checked_query, estimate_tokens, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
@@ -55,12 +55,18 @@ class SentenceWindowRetriever(BaseRetriever):
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Cuts the documents that are added."""
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Check the settings.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    def __init__(self, **settings: Any) -> None:
+        """Take the fields as keywords and check them.
 
         Raises:
-            InvalidInputError: One is out of its range.
+            InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise invalid_settings(type(self).__name__, error.errors()) from error
         checked_count("k", self.k)
         checked_count("fetch_k", self.fetch_k)
         if self.max_tokens is not None:

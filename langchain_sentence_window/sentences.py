@@ -32,6 +32,7 @@ NARROWEST_COLUMN = 40
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _FIRST_WORD = re.compile(r"[ \t>]*(\S*)")
+_QUOTED_END = re.compile(r"[?!][\"'”’»)]+\s*\Z")
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)\Z")
 # "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12." and nestings such as "1. (a)".
 _MARKER = re.compile(
@@ -136,7 +137,9 @@ def _engine_cuts(text: str, offset: int, engine: Engine) -> Iterator[int]:
                 f"the sentence engine gave the span ({start}, {end}) for a text of {len(text)} "
                 "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
             )
-        yield start + offset
+        # "Is it?" she asked. A quoted question goes on in lower case.
+        if not (text[start : start + 1].islower() and _QUOTED_END.search(text[max(0, start - 8) : start])):
+            yield start + offset
 
 
 def _join_markers(text: str, spans: Sequence[Span]) -> list[Span]:

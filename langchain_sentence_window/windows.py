@@ -111,9 +111,11 @@ def merge(windows: Iterable[Window]) -> list[Window]:
 
 
 def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) -> list[Window]:
-    """Open hits into windows, best hit first, until one more hit would make window ``k + 1``.
+    """Open hits into windows, best hit first, until one more would make window ``k + 1``.
 
-    So the hits that come after don't swell the windows beyond what ``k`` of them need.
+    Strong hits, those in the upper half of the range of scores, widen a window that they touch. Weak
+    ones only make windows of their own: in a small corpus a search returns nearly every sentence,
+    and the last of them would swell each window to its whole section.
 
     Args:
         hits: In any order.
@@ -125,9 +127,13 @@ def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) ->
         Disjoint windows, best first, equal scores in the order of document and place.
     """
     windows: list[Window] = []
-    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index))
+    strong = (ranked[0].score + ranked[-1].score) / 2 if ranked else 0.0
+    for hit in ranked:
         window = expand(hit, before, after)
         touching = [old for old in windows if _touch(old, window)]
+        if touching and hit.score < strong:
+            continue
         if not touching and len(windows) == k:
             break
         for old in touching:
@@ -184,10 +190,13 @@ def _union(one: Window, other: Window) -> Window:
 
 
 def _without_an_end(window: Window) -> Window:
-    """Drop one end sentence: a neighbour if there is one, the one farther from the best hit first."""
+    """Drop one end sentence: a neighbour before a hit, then the farther from the best hit.
+
+    Of two as far, the earlier one goes, as what limits a sentence mostly follows it.
+    """
     best = window.best.index
     found = {hit.index for hit in window.hits}
     ends = [end for end in (window.first, window.last) if end != best]
-    end = min(ends, key=lambda end: (end in found, -abs(end - best), -end))
+    end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
     first, last = (end + 1, window.last) if end == window.first else (window.first, end - 1)
     return Window(window.doc_id, first, last, tuple(hit for hit in window.hits if hit.index != end))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate
@@ -24,6 +24,8 @@ from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import document
+
+Chain = Runnable[Any, dict[str, Any]]
 
 KEY = SecretStr("test")
 QUESTION = "Is there a refund for an annual plan?"
@@ -69,11 +71,8 @@ def llm(server: OpenAIServer) -> ChatOpenAI:
 
 
 @pytest.fixture
-def chain(retriever: SentenceWindowRetriever, llm: ChatOpenAI) -> Runnable[Any, dict[str, Any]]:
+def chain(retriever: SentenceWindowRetriever, llm: ChatOpenAI) -> Chain:
     return create_rag_chain(retriever, llm)
-
-
-Chain = Runnable[Any, dict[str, Any]]
 
 
 @pytest.mark.parametrize("asked", [QUESTION, {"question": QUESTION}])
@@ -165,7 +164,7 @@ def test_retrieved_text_cannot_close_its_tag(chain: Chain, server: OpenAIServer)
     shown = server.prompts()[0][1]["content"]
     assert SOURCE.findall(shown) == [
         ("1", "billing.md:11-97 (Refunds)", BILLING_WINDOW),
-        ("2", "ops.md:0-104", OPS.page_content.replace("</source>", "&lt;/source>")),
+        ("2", f"ops.md:0-{len(OPS.page_content)}", OPS.page_content.replace("</source>", "&lt;/source>")),
     ]
     assert (shown.count("<source>"), shown.count("</source>")) == (2, 2)
 
@@ -185,9 +184,11 @@ async def test_a_prompt_of_ones_own_is_used(
     assert server.prompts()[0][0]["content"].startswith(f"{QUESTION} in French: <source>\n[1] billing.md")
 
 
-@pytest.mark.parametrize("asked", [42, None, [QUESTION], {}, {"question": 3}, {"query": QUESTION}, "", {"question": " "}])
+@pytest.mark.parametrize(
+    "asked", [42, None, [QUESTION], {}, {"question": 3}, {"query": QUESTION}, "", {"question": " "}]
+)
 async def test_anything_but_a_question_is_refused(chain: Chain, way: Invoke, asked: object) -> None:
-    with pytest.raises(InvalidInputError, match="question|query"):
+    with pytest.raises(InvalidInputError, match=r"question|query"):
         await way(chain, "invoke", asked)
 
 
@@ -202,7 +203,11 @@ def test_a_prompt_without_its_places_is_refused(
 def test_citations_stand_in_the_order_in_which_they_are_cited() -> None:
     documents = [Document(text, metadata={"source": text}) for text in "abc"]
     answer = "[3,1] then [2 , 3], [4], [0], [x], [1-2] and 2"
-    assert [(cited.number, cited.place) for cited in find_citations(answer, documents)] == [(3, "c"), (1, "a"), (2, "b")]
+    assert [(cited.number, cited.place) for cited in find_citations(answer, documents)] == [
+        (3, "c"),
+        (1, "a"),
+        (2, "b"),
+    ]
 
 
 # format_context
@@ -220,7 +225,12 @@ def sources(documents: list[Document]) -> list[tuple[int, str, str]]:
 
 
 def test_sources_are_numbered_and_say_where_they_stand() -> None:
-    documents = [span(0, 5, heading="Top > Sub"), span(9, 14), Document("x", metadata={"source": "b.md"}), Document("y")]
+    documents = [
+        span(0, 5, heading="Top > Sub"),
+        span(9, 14),
+        Document("x", metadata={"source": "b.md"}),
+        Document("y"),
+    ]
     assert sources(documents) == [
         (1, "a.md:0-5 (Top > Sub)", "00 01"),
         (2, "a.md:9-14", "03 04"),
@@ -264,9 +274,10 @@ def test_no_documents_give_no_text() -> None:
     assert format_context([]) == ""
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["", " ", "\n\n"]), min_size=1, max_size=20),
-    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=8),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8),
 )
 @example([" ", " "], [(1, 2), (3, 4), (0, 5)])
 def test_every_token_is_shown_by_the_first_source_that_has_it(spaces: list[str], ends: list[tuple[int, int]]) -> None:

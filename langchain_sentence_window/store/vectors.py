@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import faiss
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +21,7 @@ class VectorIndex:
     def __init__(self, dimension: int, index: Any = None) -> None:
         """Begin with no vectors, or with those of a FAISS index."""
         self.dimension = dimension
-        self._index = index or faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+        self._index = index or _faiss().IndexIDMap2(_faiss().IndexFlatIP(dimension))
 
     def __len__(self) -> int:
         """The number of vectors."""
@@ -39,7 +38,7 @@ class VectorIndex:
     def remove(self, rows: Sequence[int]) -> None:
         """Remove vectors; rows that aren't there are ignored."""
         if rows:
-            self._index.remove_ids(faiss.IDSelectorBatch(np.asarray(rows, dtype=np.int64)))
+            self._index.remove_ids(_faiss().IDSelectorBatch(np.asarray(rows, dtype=np.int64)))
 
     def search(self, vector: Vectors, k: int, allowed: Sequence[int] | None) -> list[tuple[int, float]]:
         """Find the nearest vectors.
@@ -58,8 +57,8 @@ class VectorIndex:
         parameters = None
         if allowed is not None:
             # Kept in a variable, as FAISS keeps only a pointer to the selector.
-            selector = faiss.IDSelectorBatch(np.asarray(allowed, dtype=np.int64))
-            parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+            selector = _faiss().IDSelectorBatch(np.asarray(allowed, dtype=np.int64))
+            parameters = _faiss().SearchParameters(sel=selector)
         scores, rows = self._index.search(vector[None, :], min(k, found), params=parameters)
         pairs = [(int(row), min(float(score), 1.0)) for row, score in zip(rows[0], scores[0], strict=True) if row >= 0]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
@@ -79,7 +78,7 @@ class VectorIndex:
             What `load` checks the file against: its size in bytes and its checksum.
         """
         part = path.with_suffix(".part")
-        faiss.write_index(self._index, str(part))
+        _faiss().write_index(self._index, str(part))
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         seal = _seal(part)
@@ -94,7 +93,14 @@ class VectorIndex:
                 return None
         except OSError:
             return None
-        return cls(dimension, faiss.read_index(str(path)))
+        return cls(dimension, _faiss().read_index(str(path)))
+
+
+def _faiss() -> Any:
+    """FAISS, imported on use: it takes a tenth of a second, and a program may search another store."""
+    import faiss
+
+    return faiss
 
 
 def _seal(path: Path) -> dict[str, int]:

@@ -1,0 +1,130 @@
+"""The examples as a user runs them: as programs, with the real model."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.openai_server import Message, openai_server
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+POLICY = "A refund may be asked for within 30 days. Write to the desk. It is refused after 100 bookings."
+MANUAL = "The database keeps a log. The log is flushed at every commit.\r\nReplicas flush it every second."
+FILES = {"billing.md": f"# Refunds\n\n{POLICY}\n", "notes/tarn.txt": MANUAL, "ignored.pdf": "%PDF"}
+
+
+def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / program), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**settings, "HF_HUB_OFFLINE": "1", "PYTHONIOENCODING": "utf-8", **environment},
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / "documents" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    return tmp_path / "documents"
+
+
+def test_the_demo_shows_six_cited_answers_and_embeds_nothing_the_second_time(tmp_path: Path) -> None:
+    first, second = (run("demo.py", "--index", str(tmp_path / "index")) for _ in range(2))
+    for done in (first, second):
+        assert done.returncode == 0, done.stderr
+    assert "Embedding" in first.stderr
+    assert "Indexing 2 new or changed documents" in first.stdout
+    assert "Embedding" not in second.stderr
+    shown = first.stdout[first.stdout.index("=====") :]
+    assert second.stdout.endswith(shown)
+    assert shown.count("=" * 100) == 6
+    assert "»Customers on an annual plan may ask for a refund within 30 days of the first payment.«" in shown
+    for clause in (
+        "A refund is not given, however, once more than 100 bookings have been taken in the period.",
+        "Transfers are accepted for amounts of €600 or more only",
+        "Goodwill credit, that is credit given by an agent as an apology, lapses after 90 days",
+        "The option is disabled by default; set `verify_writes = on`",
+        "Cold tables are an exception: they are recovered only to the state of the last nightly merge",
+        "a backup of an encrypted cluster is readable until `backup_encrypt = on` has been set",
+    ):
+        assert clause in shown.replace("\n    ", " ")
+    assert "No reranking: the cross-encoder 'cross-encoder/ms-marco-MiniLM-L6-v2' can't be loaded" in first.stdout
+    sentences = int(first.stdout.split(" sentences.")[0].split()[-1])
+    assert sentences >= 400
+
+
+def test_the_places_the_quickstart_prints_are_true(folder: Path, tmp_path: Path) -> None:
+    ask = ("--documents", str(folder), "--index", str(tmp_path / "index"), "--question", "When is a refund refused?")
+    done = run("quickstart.py", *ask, "-k", "1")
+    assert done.returncode == 0, done.stderr
+    place = next(line for line in done.stdout.splitlines() if line.startswith("[1] "))
+    name, _, offsets = place.split()[1].partition(":")
+    start, end = map(int, offsets.split("-"))
+    text = (folder / name).read_bytes().decode()[start:end]
+    assert "It is refused after 100 bookings." in text
+    assert "(Refunds)" in place
+    assert "score 0." in place
+
+
+def test_the_quickstart_embeds_only_what_changed(folder: Path, tmp_path: Path) -> None:
+    ask = (
+        "--documents",
+        str(folder),
+        "--index",
+        str(tmp_path / "index"),
+        "--question",
+        "How often is the log flushed?",
+    )
+    assert "Indexing 2 new or changed documents, removing 0." in run("quickstart.py", *ask).stdout
+    assert "Indexing" not in run("quickstart.py", *ask).stdout
+    (folder / "notes/tarn.txt").write_text("The log is flushed once an hour.", encoding="utf-8")
+    (folder / "billing.md").unlink()
+    done = run("quickstart.py", *ask)
+    assert "Indexing 1 new or changed documents, removing 1." in done.stdout
+    assert "once an hour" in done.stdout
+    assert "refund" not in done.stdout
+
+
+def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: Path, tmp_path: Path) -> None:
+    def reply(messages: list[Message]) -> str:
+        return "It is refused after 100 bookings [1]."
+
+    with openai_server(reply) as server:
+        done = run(
+            "quickstart.py",
+            *(
+                "--documents",
+                str(folder),
+                "--index",
+                str(tmp_path / "index"),
+                "--question",
+                "When is a refund refused?",
+            ),
+            OPENAI_API_KEY="test",
+            OPENAI_BASE_URL=server.base_url,
+        )
+        (shown,) = server.prompts()
+        assert [body["stream"] for body in server.bodies("/v1/chat/completions")] == [True]
+    assert done.returncode == 0, done.stderr
+    assert "refused after 100 bookings" in shown[-1]["content"]
+    assert "Answer: It is refused after 100 bookings [1].\n  [1] billing.md:" in done.stdout
+
+
+def test_mistakes_are_answered_in_a_line(folder: Path, tmp_path: Path) -> None:
+    for arguments, message in (
+        (("--documents", str(tmp_path / "none"), "--question", "Why?"), "is not a folder"),
+        (("--documents", str(folder), "--index", str(folder / "billing.md"), "--question", "Why?"), "StoreError"),
+        (("--documents", str(folder), "--index", str(tmp_path / "index"), "--question", " "), "InvalidInputError"),
+    ):
+        done = run("quickstart.py", *arguments)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,233 @@
+"""The retriever as a part of LangChain: pipelines, callbacks, compression, agents, other stores."""
+
+import copy
+import re
+from typing import Any, Self
+
+import pytest
+from langchain.agents import create_agent
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import CrossEncoderReranker as ClassicReranker
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.cross_encoders import BaseCrossEncoder
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import create_retriever_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import CrossEncoderReranker, FaissStore, SentenceWindowRetriever, format_context
+from langchain_sentence_window.errors import InvalidInputError
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings, document
+
+# The cosines with "refund" are near 1 (b), 0.89 (a, twice the refund), 0.71 (c) and 0.58 (d).
+DOCUMENTS = [
+    document("It is so. Refund upon refund for the annual plan. Not on Sundays. Good.", "a", source="a.md"),
+    document("We pay. A refund is quick. It takes days. Bye.", "b", source="b.md"),
+    document("All is paid. The refund goes to the card. Nobody else gets it. End.", "c", source="c.md"),
+    document("A seat and a trial. A refund for the seat or the trial. That is it.", "d", source="d.md"),
+]
+WINDOW_A = "It is so. Refund upon refund for the annual plan. Not on Sundays."
+WINDOW_B = "We pay. A refund is quick. It takes days."
+WINDOW_C = "All is paid. The refund goes to the card. Nobody else gets it."
+
+
+class SharedWords(BaseCrossEncoder):
+    """Scores a pair by the number of different words that query and text share."""
+
+    def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+        sets = [[set(re.findall(r"\w+", text.lower())) for text in pair] for pair in text_pairs]
+        return [float(len(query & text)) for query, text in sets]
+
+
+class Recorder(BaseCallbackHandler):
+    """Notes what happens to retrievers."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Any]] = []
+
+    def on_retriever_start(self, serialized: dict[str, Any], query: str, **kwargs: Any) -> None:
+        self.seen.append(("start", query))
+
+    def on_retriever_end(self, documents: Any, **kwargs: Any) -> None:
+        self.seen.append(("end", documents))
+
+    def on_retriever_error(self, error: BaseException, **kwargs: Any) -> None:
+        self.seen.append(("error", error))
+
+
+class ScriptedChat(GenericFakeChatModel):
+    """Says what it was told to, whatever the tools."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Self:
+        return self
+
+
+@pytest.fixture
+def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents(DOCUMENTS, words, k=2, window=1)
+
+
+def texts(documents: list[Document]) -> list[str]:
+    return [found.page_content for found in documents]
+
+
+async def test_a_batch_gives_what_single_queries_give(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    found = await way(retriever, "batch", ["refund", "refund card"])
+    assert [texts(each) for each in found] == [[WINDOW_B, WINDOW_A], [WINDOW_C, WINDOW_B]]
+
+
+async def test_the_retriever_pipes_into_a_context(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    pipeline = retriever | RunnableLambda(format_context)
+    expected = f"<source>\n[1] b.md:0-41\n{WINDOW_B}\n</source>\n\n<source>\n[2] a.md:0-65\n{WINDOW_A}\n</source>"
+    assert await way(pipeline, "invoke", "refund") == expected
+    assert list(pipeline.stream("refund")) == [expected]
+    assert [part async for part in pipeline.astream("refund")] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "expected"),
+    [
+        ({"k": 1}, [WINDOW_B]),
+        ({"k": 3}, [WINDOW_B, WINDOW_A, WINDOW_C]),
+        ({"filter": {"source": {"$in": ["a.md", "c.md", "d.md"]}}}, [WINDOW_A, WINDOW_C]),
+        ({"window": 0}, ["A refund is quick.", "Refund upon refund for the annual plan."]),
+        ({"k": 1, "window": (0, 2)}, ["A refund is quick. It takes days. Bye."]),
+    ],
+)
+async def test_settings_can_be_given_with_a_call(
+    retriever: SentenceWindowRetriever, way: Invoke, keywords: dict[str, Any], expected: list[str]
+) -> None:
+    assert texts(await way(retriever, "invoke", "refund", **keywords)) == expected
+    assert texts(await way(retriever.bind(**keywords), "invoke", "refund")) == expected
+    assert texts(await way(retriever, "invoke", "refund")) == [WINDOW_B, WINDOW_A]
+
+
+async def test_callbacks_see_the_query_and_what_was_found(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    recorder = Recorder()
+    found = await way(retriever, "invoke", "refund", config={"callbacks": [recorder]})
+    assert recorder.seen == [("start", "refund"), ("end", found)]
+
+
+async def test_callbacks_see_the_error_that_is_raised(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    recorder = Recorder()
+    with pytest.raises(InvalidInputError, match="at least one word") as raised:
+        await way(retriever, "invoke", " ", config={"callbacks": [recorder]})
+    assert recorder.seen == [("start", " "), ("error", raised.value)]
+
+
+# By words shared with this query, c has five (refund, goes, to, the, card), a two (refund, the) and b one.
+RERANKED = "the refund goes to card"
+
+
+@pytest.mark.parametrize("reranker", [ClassicReranker(model=SharedWords()), CrossEncoderReranker(model=SharedWords())])
+async def test_windows_can_be_compressed_by_a_cross_encoder(
+    retriever: SentenceWindowRetriever, way: Invoke, reranker: BaseDocumentCompressor
+) -> None:
+    three = retriever.bind(k=3)
+    compressing = ContextualCompressionRetriever(base_retriever=three, base_compressor=reranker)
+
+    assert texts(await way(three, "invoke", RERANKED)) == [WINDOW_C, WINDOW_B, WINDOW_A]
+    assert texts(await way(compressing, "invoke", RERANKED)) == [WINDOW_C, WINDOW_A, WINDOW_B]
+
+
+async def test_the_reranker_adds_its_score_and_leaves_what_it_was_given(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    given = await way(retriever, "invoke", "refund", k=3)
+    before = copy.deepcopy(given)
+
+    ranked = await way(CrossEncoderReranker(model=SharedWords(), top_n=2), "compress_documents", given, RERANKED)
+
+    assert given == before
+    assert [(found.id, found.page_content, found.metadata) for found in ranked] == [
+        (found.id, found.page_content, {**found.metadata, "relevance_score": score})
+        for found, score in ((before[2], 5.0), (before[1], 2.0))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reranker", "score"),
+    [(ClassicReranker(model=SharedWords()), None), (CrossEncoderReranker(model=SharedWords()), 3.0)],
+)
+async def test_the_retriever_reranks_all_windows_before_it_takes_the_best(
+    words: WordEmbeddings, way: Invoke, reranker: BaseDocumentCompressor, score: float | None
+) -> None:
+    question = "refund for nobody else"  # shares three words with c, two with a and d, one with b
+    settings: dict[str, Any] = {"k": 1, "fetch_k": 4, "window": 1}
+    plain = SentenceWindowRetriever.from_documents(DOCUMENTS, words, **settings)
+    reranking = SentenceWindowRetriever.from_documents(DOCUMENTS, words, reranker=reranker, **settings)
+
+    assert texts(await way(plain, "invoke", question)) == [WINDOW_B]
+    (best,) = await way(reranking, "invoke", question)
+    assert best.page_content == WINDOW_C
+    assert best.metadata["score"] == pytest.approx(0.71, abs=0.01)
+    assert best.metadata.get("relevance_score") == score
+
+
+async def test_an_agent_reads_windows_through_a_tool(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    tool = create_retriever_tool(retriever, "terms", "Searches the terms.")
+    call = {"name": "terms", "args": {"query": "refund"}, "id": "1", "type": "tool_call"}
+    script = iter([AIMessage("", tool_calls=[call]), AIMessage("Within days.")])
+    agent = create_agent(ScriptedChat(messages=script), [tool])
+
+    result = await way(agent, "invoke", {"messages": [("user", "How quick is a refund?")]})
+
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+    answer = result["messages"][2]
+    assert isinstance(answer, ToolMessage)
+    assert (answer.status, answer.content) == ("success", f"{WINDOW_B}\n\n{WINDOW_A}")
+    assert result["messages"][3].text == "Within days."
+
+
+@pytest.mark.parametrize("embedding", [WordEmbeddings(), DeterministicFakeEmbedding(size=64)])
+async def test_any_embeddings_find_the_sentence_that_is_asked_for(embedding: Embeddings, way: Invoke) -> None:
+    retriever = await way(SentenceWindowRetriever, "from_documents", DOCUMENTS, embedding, k=1, window=1)
+
+    (found,) = await way(retriever, "invoke", "The refund goes to the card.")
+
+    assert found.page_content == WINDOW_C
+    assert found.metadata["score"] == pytest.approx(1, abs=0.001)
+
+
+def nearly(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata to compare with, but for the last digits of its scores."""
+
+    def near(scored: dict[str, Any]) -> dict[str, Any]:
+        return {**scored, "score": pytest.approx(scored["score"], abs=0.001)}
+
+    return {**near(metadata), "hits": [near(hit) for hit in metadata["hits"]]}
+
+
+async def test_a_store_of_langchain_gives_the_same_windows_through_changes(words: WordEmbeddings, way: Invoke) -> None:
+    faiss, memory = FaissStore(words), InMemoryVectorStore(words)
+    retrievers = [SentenceWindowRetriever(vectorstore=store, k=2, window=1) for store in (faiss, memory)]
+
+    async def check(expected: list[str], sentences: int) -> None:
+        ours, theirs = [await way(retriever, "invoke", "refund") for retriever in retrievers]
+        assert texts(ours) == texts(theirs) == expected
+        assert [found.id for found in ours] == [found.id for found in theirs]
+        assert [found.metadata for found in ours] == [nearly(found.metadata) for found in theirs]
+        assert len(faiss) == len(memory.store) == sentences
+
+    for retriever in retrievers:
+        assert await way(retriever, "add_documents", DOCUMENTS) == ["a", "b", "c", "d"]
+    await check([WINDOW_B, WINDOW_A], 4 + 4 + 4 + 3)
+
+    for retriever in retrievers:
+        await way(retriever, "add_documents", [document("A page. No refund.", "b", source="b.md")])
+    await check(["A page. No refund.", WINDOW_A], 4 + 2 + 4 + 3)
+
+    for retriever in retrievers:
+        await way(retriever, "delete", ["b"])
+    await check([WINDOW_A, WINDOW_C], 4 + 4 + 3)
+
+
+async def test_a_filter_is_handed_to_the_store_as_it_is(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), k=1, window=1)
+    retriever.add_documents(DOCUMENTS)
+    found = await way(retriever, "invoke", "refund", filter=lambda found: found.metadata["source"] in ("a.md", "c.md"))
+    assert texts(found) == [WINDOW_A]

@@ -1,0 +1,92 @@
+"""The package as such: what it exports, what importing it costs, what its papers say."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import langchain_sentence_window
+from langchain_sentence_window import errors
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HEAVY = ("nltk", "faiss", "torch", "transformers", "sentence_transformers", "langchain_openai", "langchain_community")
+
+
+def test_all_is_sorted_and_every_name_of_it_is_there() -> None:
+    names = langchain_sentence_window.__all__
+    assert names == sorted(names)
+    for name in names:
+        assert getattr(langchain_sentence_window, name).__name__ == name
+    assert set(names) < set(dir(langchain_sentence_window))
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        langchain_sentence_window.Nothing  # noqa: B018
+
+
+def test_importing_is_silent_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from langchain_sentence_window import *; import langchain_sentence_window as package;"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_no_module_imports_from_the_package_root() -> None:
+    for path in (ROOT / "langchain_sentence_window").rglob("*.py"):
+        assert not re.search(r"^\s*from langchain_sentence_window import", path.read_text(encoding="utf-8"), re.M), path
+
+
+def test_the_tree_of_exceptions_is_the_one_that_is_drawn() -> None:
+    drawn = re.findall(r"^ {4}[│├└─ ]*(\w+Error)", errors.__doc__ or "", re.M)
+    defined = [name for name, thing in vars(errors).items() if isinstance(thing, type)]
+    assert sorted(drawn) == sorted(name for name in defined if issubclass(getattr(errors, name), Exception))
+    assert errors.__all__ == sorted(errors.__all__)
+    assert set(errors.__all__) == set(drawn)
+    for name in drawn:
+        assert issubclass(getattr(errors, name), errors.SentenceWindowError)
+
+
+def test_a_missing_extra_says_how_to_install_it() -> None:
+    error = errors.MissingExtraError("sentence-transformers", "rerank")
+    assert 'pip install "langchain-sentence-window[rerank]"' in str(error)
+    assert isinstance(error, ImportError)
+
+
+def test_the_changelog_tells_of_this_version_in_the_usual_form() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", changelog, re.M)
+    assert versions[0] == langchain_sentence_window.__version__
+    assert "Keep a Changelog" in changelog
+
+
+def test_the_readme_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    table = README[README.index("| extra |") :]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == set(extras)
+
+
+def test_the_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its Python blocks one after the other in one namespace, as a reader would type them."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+    assert len(blocks) >= 4
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+    printed = capsys.readouterr().out
+    for expected in re.findall(r"^# prints: (.*)$", README, re.M):
+        assert expected in printed
+
+
+def test_the_doctests_hold() -> None:
+    import doctest
+
+    for name in ("splitter",):
+        result = doctest.testmod(import_module(f"langchain_sentence_window.{name}"))
+        assert result.attempted
+        assert not result.failed

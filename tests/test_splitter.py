@@ -1,0 +1,192 @@
+"""Sentences stand where they say, for every string; and they are the right ones, by golden cases."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.sentences import Sentence, split_text
+from langchain_sentence_window.spans import pieces, trim
+
+GOLDEN = Path(__file__).parent / "golden"
+MARKUP = [
+    *("# ", "- ", "1. ", "| a | b |", "|---|---|", "```", "---", "===", "> ", "(a) ", "*", "[x]: y"),
+    *("Dr. ", "e.g. ", ". ", "? ", "! ", " ", "\t", "\n", "\n\n", "\r\n", "\r", "\u2028", "\x0c", "\x85"),
+    *("\ufeff", "\x00", "\ud800", "\u200b", "😀", "\u0301", "\xa0", "\x1c"),
+]
+texts = st.one_of(
+    st.text(st.characters(codec=None), max_size=300),
+    st.lists(st.one_of(st.sampled_from(MARKUP), st.text("abcXYZ ", max_size=8)), max_size=60).map("".join),
+)
+
+
+def golden_cases() -> list[tuple[str, str, str, list[str]]]:
+    cases = []
+    for path in sorted(GOLDEN.glob("*.txt")):
+        _, mark, body = path.read_text(encoding="utf-8").partition("## ")
+        for case in (mark + body).split("\n===\n")[:-1]:
+            rule, _, rest = case.partition("\n")
+            text, _, expected = rest.rpartition("\n---\n")
+            assert rule.startswith("## "), f"a case in {path.name} has no rule: {case!r}"
+            assert text, f"{rule!r} has no text"
+            sentences = [line.replace("\\n", "\n") for line in expected.split("\n")]
+            cases.append((path.stem, rule.removeprefix("## "), text, sentences))
+    return cases
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [pytest.param(text, expected, id=f"{language}: {rule}") for language, rule, text, expected in golden_cases()],
+)
+def test_golden(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in SentenceSplitter().spans(text)] == expected
+
+
+def assert_exact(text: str, sentences: list[Sentence]) -> None:
+    at = 0
+    for sentence in sentences:
+        assert at <= sentence.start < sentence.end <= len(text)
+        assert not text[at : sentence.start].strip()
+        body = text[sentence.start : sentence.end]
+        assert body == body.strip()
+        at = sentence.end
+    assert not text[at:].strip()
+    for index, sentence in enumerate(sentences):
+        assert sentence.section_start <= index < sentence.section_end <= len(sentences)
+        neighbours = sentences[sentence.section_start : sentence.section_end]
+        assert {(other.section_start, other.section_end) for other in neighbours} == {
+            (sentence.section_start, sentence.section_end)
+        }
+
+
+@given(texts)
+@example("")
+@example(" \n\t ")
+@example("***")
+@example("1. 2. 3.")
+@example("\x1c\n\x85 - \n")
+def test_sentences_are_exact_for_any_string(text: str) -> None:
+    assert_exact(text, SentenceSplitter().split_text(text))
+
+
+HOSTILE = {
+    "newlines": "\n" * 50_000,
+    "full stops": "." * 50_000,
+    "question marks": "?" * 50_000,
+    "brackets": "[" * 50_000,
+    "quotes": '"' * 50_000,
+    "no punctuation": "word " * 50_000,
+    "table": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000,
+    "nested list": "".join("  " * depth + "- item\n" for depth in range(300)),
+    "nested quote": ">" * 5_000 + " deep",
+    "lone surrogates": "\ud800 \udfff. " * 5_000,
+    "NULs": "a\x00b. " * 5_000,
+    "joined emoji": "👩\u200d👩\u200d👧. " * 5_000,
+    "combining marks": ("e" + "\u0301" * 50 + ". ") * 1_000,
+    "all line ends": "One.\rTwo.\r\nThree.\nFour.\u2028Five.\x85" * 1_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_sentences_are_exact_for_hostile_text(text: str) -> None:
+    sentences = SentenceSplitter().split_text(text)
+    assert_exact(text, sentences)
+    assert bool(sentences) == bool(text.strip())
+
+
+@given(st.text(max_size=100), st.lists(st.integers(-5, 110)))
+def test_pieces_lose_nothing_wherever_the_cuts_are(text: str, cuts: list[int]) -> None:
+    spans = list(pieces(text, 0, len(text), cuts))
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+    assert all(trim(text, *span) == span for span in spans)
+
+
+def test_the_same_text_gives_the_same_spans_whatever_was_split_before_and_in_every_thread() -> None:
+    text = "He met Mr. Smith at 5 p.m. Then U.S. agents came. See Sec. 4 of Corp. Law."
+    splitter = SentenceSplitter()
+    before = splitter.spans(text)
+    results: list[list[tuple[int, int]]] = []
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            splitter.spans(f"Corp. {number} is big. agents Law. Sec. Then. " * number)
+            results.append(splitter.spans(text))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 160
+    assert all(result == before for result in results)
+
+
+def test_sections_nest_and_a_heading_begins_its_own() -> None:
+    text = "Preface.\n\n# A\n\nOne. Two.\n\n## B\n\nThree.\n\n# C\n\nFour."
+    found = [
+        (text[s.start : s.end], s.heading, s.section_start, s.section_end) for s in SentenceSplitter().split_text(text)
+    ]
+    assert found == [
+        ("Preface.", "", 0, 1),
+        ("# A", "A", 1, 4),
+        ("One.", "A", 1, 4),
+        ("Two.", "A", 1, 4),
+        ("## B", "A > B", 4, 6),
+        ("Three.", "A > B", 4, 6),
+        ("# C", "C", 6, 8),
+        ("Four.", "C", 6, 8),
+    ]
+
+
+def test_a_heading_in_a_quote_or_an_item_begins_no_section() -> None:
+    text = "# A\n\n> # Quoted\n\n- # Listed\n\nText."
+    assert {(s.section_start, s.section_end, s.heading) for s in SentenceSplitter().split_text(text)} == {(0, 4, "A")}
+
+
+def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
+    given = Document(
+        page_content="# A\n\nOne. Two.  Three.", metadata={"source": "a.md", "page": 3, "tags": ["x"]}, id="doc"
+    )
+    made = SentenceSplitter().split_documents([given])
+    assert [document.page_content for document in made] == ["# A", "One.", "Two.", "Three."]
+    common = {"source": "a.md", "page": 3, "doc_id": "doc", "section_start": 0, "section_end": 4, "heading": "A"}
+    assert [document.metadata for document in made] == [
+        {**common, "sentence_index": 0, "start_index": 0, "end_index": 3, "separator": "\n\n", "kind": "heading"},
+        {**common, "sentence_index": 1, "start_index": 5, "end_index": 9},
+        {**common, "sentence_index": 2, "start_index": 10, "end_index": 14, "separator": "  "},
+        {**common, "sentence_index": 3, "start_index": 16, "end_index": 22},
+    ]
+    assert len({document.id for document in made}) == 4
+    assert given.metadata == {"source": "a.md", "page": 3, "tags": ["x"]}
+    again = SentenceSplitter().transform_documents([given])
+    assert [document.id for document in again] == [document.id for document in made]
+
+
+def test_a_document_is_named_by_its_id_else_its_metadata_else_a_hash() -> None:
+    documents = [
+        Document(page_content="One.", id="by-id", metadata={"doc_id": "ignored"}),
+        Document(page_content="Two.", metadata={"doc_id": 7}),
+        Document(page_content="Three.", metadata={"source": "x"}),
+        Document(page_content="Three.", metadata={"source": "x", "page": 2}),
+        Document(page_content="Three.", metadata={"source": "y"}),
+    ]
+    names = [document.metadata["doc_id"] for document in SentenceSplitter().split_documents(documents)]
+    assert names[:2] == ["by-id", "7"]
+    assert len(set(names)) == 5
+    assert names == [document.metadata["doc_id"] for document in SentenceSplitter().split_documents(documents)]
+
+
+@pytest.mark.parametrize("name", ["", "a\x00b", "\ud800"])
+def test_a_doc_id_that_stores_cannot_keep_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="can't be a doc_id"):
+        SentenceSplitter().split_documents([Document(page_content="One.", metadata={"doc_id": name})])
+
+
+def test_an_engine_that_leaves_its_text_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"\(0, 99\) for a text of 4 characters"):
+        split_text("One.", lambda text: [(0, 99)])

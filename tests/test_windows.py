@@ -1,0 +1,179 @@
+"""Windows as theorems: whatever the hits, what holds for the windows they make."""
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.windows import Hit, Window, arrange, best_windows, expand, merge, shrink, window_size
+
+SECTIONS = ((0, 4), (4, 5), (5, 30))
+sides = st.integers(0, 6)
+
+
+@st.composite
+def hits(draw: st.DrawFn) -> list[Hit]:
+    """Hits in two documents of 30 sentences and three sections each, every sentence at most once."""
+    places = draw(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 29)), unique=True, max_size=25))
+    return [hit(index, doc_id, draw(st.integers(0, 5)) / 5) for doc_id, index in places]
+
+
+def hit(index: int, doc_id: str = "a", score: float = 1.0) -> Hit:
+    start, end = next(section for section in SECTIONS if section[0] <= index < section[1])
+    return Hit(doc_id, index, start, end, score)
+
+
+def run_of(window: Window) -> tuple[str, int, int]:
+    return window.doc_id, window.first, window.last
+
+
+@given(hits(), sides, sides)
+def test_merged_windows_are_sorted_apart_and_in_their_sections(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert [run_of(window) for window in windows] == sorted(run_of(window) for window in windows)
+    for one, other in pairwise(windows):
+        assert one.doc_id != other.doc_id or one.last < other.first
+        same_section = one.hits[0].section_start == other.hits[0].section_start and one.doc_id == other.doc_id
+        assert not same_section or one.last + 1 < other.first
+    for window in windows:
+        start, end = window.hits[0].section_start, window.hits[0].section_end
+        assert start <= window.first <= window.last < end
+
+
+@given(hits(), sides, sides)
+def test_every_hit_is_in_the_window_that_names_it_and_in_no_other(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert sorted((each for window in windows for each in window.hits), key=repr) == sorted(found, key=repr)
+    for window in windows:
+        assert all(window.doc_id == each.doc_id and window.first <= each.index <= window.last for each in window.hits)
+        assert [each.index for each in window.hits] == sorted(each.index for each in window.hits)
+
+
+@given(hits(), sides, sides, st.randoms(use_true_random=False), st.one_of(st.none(), st.integers(1, 6)))
+def test_the_order_of_hits_makes_no_difference(
+    found: list[Hit], before: int, after: int, shuffler: random.Random, k: int | None
+) -> None:
+    shuffled = found.copy()
+    shuffler.shuffle(shuffled)
+    assert merge(expand(each, before, after) for each in shuffled) == merge(
+        expand(each, before, after) for each in found
+    )
+    assert best_windows(shuffled, k, before, after) == best_windows(found, k, before, after)
+
+
+@given(hits(), sides, sides)
+def test_merging_again_changes_nothing(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert merge(windows) == windows
+
+
+@given(hits(), sides, sides)
+def test_strong_hits_are_all_covered_and_weak_ones_unless_they_touch_a_window(
+    found: list[Hit], before: int, after: int
+) -> None:
+    best = best_windows(found, None, before, after)
+    assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
+    taken = {each for window in best for each in window.hits}
+    assert merge(expand(each, before, after) for each in taken) == sorted(best, key=run_of)
+    for each in set(found) - taken:
+        assert each.score < (max(other.score for other in found) + min(other.score for other in found)) / 2
+        assert len(merge([*best, expand(each, before, after)])) <= len(best)
+
+
+@given(hits(), sides, sides, st.integers(1, 6))
+def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
+    found: list[Hit], before: int, after: int, k: int
+) -> None:
+    best = best_windows(found, k, before, after)
+    assert len(best) <= k
+    if len(best_windows(found, None, before, after)) >= k:
+        assert len(best) == k
+    assert merge(best) == sorted(best, key=run_of)
+
+
+@given(hits(), sides, sides, st.integers(1, 20))
+def test_a_shrunk_window_fits_and_keeps_the_best_hit_and_loses_neighbours_first(
+    found: list[Hit], before: int, after: int, most: int
+) -> None:
+    for window in best_windows(found, None, before, after):
+        small = shrink(window, lambda part: part.last - part.first < most)
+        assert small is not None
+        assert window.first <= small.first <= small.last <= window.last
+        assert small.last - small.first < most
+        assert window.best in small.hits
+        assert small.hits == tuple(each for each in window.hits if small.first <= each.index <= small.last)
+        core = window.hits[-1].index - window.hits[0].index + 1
+        assert core > most or small.hits == window.hits
+
+
+def test_a_window_whose_best_hit_does_not_fit_is_dropped() -> None:
+    assert shrink(expand(hit(10), 2, 2), lambda part: False) is None
+
+
+def test_three_neighbouring_hits_make_one_window() -> None:
+    windows = best_windows([hit(11), hit(10), hit(12)], 4, 1, 2)
+    assert [run_of(window) for window in windows] == [("a", 9, 14)]
+    assert [each.index for each in windows[0].hits] == [10, 11, 12]
+
+
+def test_windows_that_touch_become_one_and_windows_with_a_gap_do_not() -> None:
+    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(13), 1, 1)])] == [("a", 9, 14)]
+    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(14), 1, 1)])] == [
+        ("a", 9, 11),
+        ("a", 13, 15),
+    ]
+
+
+def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
+    assert [run_of(window) for window in merge([expand(hit(3), 2, 2), expand(hit(4), 2, 2), expand(hit(5), 2, 2)])] == [
+        ("a", 1, 3),
+        ("a", 4, 4),
+        ("a", 5, 7),
+    ]
+
+
+def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
+    found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
+    assert [run_of(window) for window in best_windows(found, 1, 1, 1)] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, 1, 1)] == [("a", 9, 13), ("a", 19, 21), ("a", 15, 17)]
+
+
+def test_later_hits_do_not_widen_windows_once_another_one_would_begin() -> None:
+    found = [hit(10, score=0.9), hit(20, score=0.8), hit(12, score=0.7), hit(29, score=0.1)]
+    assert [run_of(window) for window in best_windows(found, 1, 1, 1)] == [("a", 9, 11)]
+    assert [run_of(window) for window in best_windows(found, 2, 1, 1)] == [("a", 9, 13), ("a", 19, 21)]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("relevance", ["b7", "a5", "b2", "a1", "c3"]),
+        ("document", ["b2", "b7", "a1", "a5", "c3"]),
+        ("edges", ["b7", "b2", "c3", "a1", "a5"]),
+    ],
+)
+def test_orders(order: str, expected: list[str]) -> None:
+    ranked = ["b7", "a5", "b2", "a1", "c3"]
+    assert arrange(ranked, order, lambda name: (name[0], int(name[1]))) == expected  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(), max_size=12))
+def test_edges_put_the_best_first_and_the_second_best_last(ranked: list[int]) -> None:
+    ordered = arrange(ranked, "edges", lambda number: ("a", number))
+    assert sorted(ordered) == sorted(ranked)
+    assert ordered[:1] == ranked[:1]
+    assert len(ranked) < 2 or ordered[-1] == ranked[1]
+
+
+@pytest.mark.parametrize(("given_size", "expected"), [(0, (0, 0)), (2, (2, 2)), ((1, 3), (1, 3)), ([0, 5], (0, 5))])
+def test_window_sizes(given_size: object, expected: tuple[int, int]) -> None:
+    assert window_size(given_size) == expected
+
+
+@pytest.mark.parametrize("bad", [-1, (1, -1), (1, 2, 3), "2", 1.5, True, None, (True, 1)])
+def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
+    with pytest.raises(InvalidInputError, match="window is "):
+        window_size(bad)
