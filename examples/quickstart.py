@@ -177,7 +177,8 @@ def load_chat_model() -> BaseChatModel | None:
 def show_windows(documents: Sequence[Document]) -> None:
     """Print windows with their places and scores, hits marked."""
     for number, document in enumerate(documents, 1):
-        scores = f"score {document.metadata['score']:.3f}"
+        hits = ", ".join(f"{hit['score']:.3f}" for hit in document.metadata["hits"])
+        scores = f"score {document.metadata['score']:.3f} (hits {hits})"
         if "relevance_score" in document.metadata:
             scores += f", reranked {document.metadata['relevance_score']:.3f}"
         print(f"\n[{number}] {describe_place(document)} · {scores}")

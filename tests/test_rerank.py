@@ -26,23 +26,6 @@ class Lengths(BaseCrossEncoder):
         return [float(len(text)) for _, text in text_pairs]
 
 
-@pytest.fixture(scope="module")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT of one layer with random weights, saved as a cross-encoder is."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *VOCABULARY]
-    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
-    shape: dict[str, Any] = {"vocab_size": len(words), "num_labels": 1, "num_attention_heads": 2}
-    config = BertConfig(**sizes, **shape, initializer_range=1.0)
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
-
-
 DOCUMENTS = [
     Document(page_content="card", metadata={"score": 0.3, "n": [1]}, id="1"),
     Document(page_content="annual refund", metadata={"score": 0.2}, id="2"),

@@ -1,6 +1,8 @@
 """The retriever: verbatim windows, exactly k of them, of the current documents."""
 
+import asyncio
 import copy
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.sentences import Sentence
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings, document
 
@@ -416,3 +419,23 @@ def test_the_clause_that_answers_is_in_the_window_with_real_vectors(minilm: Embe
     assert window.metadata["heading"] == "Annual plans"
     assert "once 100 bookings have been taken" in window.page_content
     assert_verbatim([window], [document(text)])
+
+
+async def test_the_event_loop_goes_on_while_documents_are_split_and_embedded() -> None:
+    class Slow(WordEmbeddings):
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return await asyncio.to_thread(self.embed_documents, texts)
+
+    in_loop: list[str] = []
+    loop_thread = threading.get_ident()
+
+    class Watching(SentenceSplitter):
+        def split_text(self, text: str) -> list[Sentence]:
+            if threading.get_ident() == loop_thread:
+                in_loop.append(text)
+            return super().split_text(text)
+
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(Slow()), splitter=Watching())
+    await retriever.aadd_documents([document("Refund. Card.")])
+    assert await retriever.ainvoke("refund")
+    assert not in_loop

@@ -228,6 +228,13 @@ def test_a_query_vector_of_another_size_is_refused(store: FaissStore) -> None:
         store.similarity_search_by_vector([1.0, 2.0, 3.0])
 
 
+def test_an_empty_store_is_searched_and_takes_the_size_of_its_first_vectors(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    assert store.similarity_search_by_vector([1.0, 2.0]) == []
+    store.add_texts(["refund"], ids=["a"])
+    assert [document.id for document in store.similarity_search("refund")] == ["a"]
+
+
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "4"])
 def test_a_bad_k_is_refused(store: FaissStore, k: Any) -> None:
     with pytest.raises(InvalidInputError, match="k is "):

@@ -90,6 +90,9 @@ class SentenceIndex:
                 before = self._database.generation
                 change = self._database.write(self._database.rows(remove) if remove else [], records, vectors)
             if self._vectors is not None and self._generation == before:
+                if records and self._vectors.dimension != vectors.shape[1]:
+                    self._vectors = None  # it was empty, and made for a query of another size
+                    return
                 self._vectors.remove(change.removed)
                 self._vectors.add(change.added, vectors)
                 self._generation = before + 1
@@ -156,9 +159,8 @@ class SentenceIndex:
     def _current_vectors(self, dimension: int) -> VectorIndex:
         generation = self._database.generation
         if self._vectors is None or self._generation != generation:
-            self._vectors = self._saved_vectors(dimension, generation) or VectorIndex.of(
-                dimension, self._database.vectors()
-            )
+            saved = self._saved_vectors(dimension, generation)
+            self._vectors = VectorIndex.of(dimension, self._database.vectors()) if saved is None else saved
             self._generation = generation
         return self._vectors
 
