@@ -149,15 +149,12 @@ def sentence_documents(document: Document, doc_id: str, sentences: Sequence[Sent
             SECTION_START: sentence.section_start,
             SECTION_END: sentence.section_end,
         }
-        following = sentences[index + 1].start if index + 1 < len(sentences) else sentence.end
-        optional = (
-            (SEPARATOR, text[sentence.end : following], (" ", "")),
-            (KIND, sentence.kind, (PROSE,)),
-            (HEADING, sentence.heading, ("",)),
-        )
+        is_last = index + 1 == len(sentences)
+        separator = " " if is_last else text[sentence.end : sentences[index + 1].start]
+        optional = ((SEPARATOR, separator, " "), (KIND, sentence.kind, PROSE), (HEADING, sentence.heading, ""))
         for key, value, usual in optional:
             metadata.pop(key, None)
-            if value not in usual:
+            if value != usual:
                 metadata[key] = value
         made.append(
             Document(

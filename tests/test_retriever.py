@@ -15,7 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.sentences import Sentence
+from langchain_sentence_window.sentences import Sentence, split_text
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings, document
 
@@ -321,6 +321,18 @@ def test_whatever_is_indexed_and_asked_windows_are_verbatim(
     assert_verbatim(found, documents)
     assert len(found) <= k
     assert bool(found) == any(text.strip() for text in texts)
+
+
+@given(st.text("ab. ", max_size=40), st.integers(0, 5))
+def test_sentences_without_space_between_them_make_verbatim_windows_too(text: str, size: int) -> None:
+    class Slices(SentenceSplitter):
+        def split_text(self, text: str) -> list[Sentence]:
+            return split_text(text, lambda part: [(at, at + 3) for at in range(0, len(part) - 2, 3)])
+
+    source = document("refund." + text)
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(WordEmbeddings()), splitter=Slices(), window=size)
+    retriever.add_documents([source])
+    assert_verbatim(retriever.invoke("refund"), [source])
 
 
 @pytest.mark.parametrize("documents", [[], [Document(page_content="")], [Document(page_content=" \n\t")] * 3])
