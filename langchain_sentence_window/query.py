@@ -22,10 +22,13 @@ from langchain_sentence_window.metadata import (
     window_id,
     window_text,
 )
-from langchain_sentence_window.windows import Hit, Order, Window, arrange, best_windows, shrink
+from langchain_sentence_window.windows import Hit, Order, Window, arrange, best_windows, shrink, strong_score
 
 LONGEST_QUERY = 32_000
 """Characters, about 8,000 tokens: more than common embedders read."""
+
+FEWEST_TO_COMPARE = 10
+"""Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
 
 TRIES = 3
 """How often a query is made when documents change between its search and the reading of its windows."""
@@ -119,8 +122,8 @@ def checked_count(name: str, value: object) -> int:
 def _find(store: VectorStore, request: Request, most: int | None) -> Steps[tuple[list[Window], SentencesByPlace]]:
     """Search and read windows; once more if a document was replaced in between."""
     for tries_left in reversed(range(TRIES)):
-        hits, found = yield from _search(store, request)
-        windows = best_windows(hits, most, request.before, request.after)
+        hits, found, strong = yield from _search(store, request)
+        windows = best_windows(hits, most, request.before, request.after, strong)
         read = yield from _read(store, windows)
         try:
             _check_versions(windows, found, read)
@@ -132,8 +135,12 @@ def _find(store: VectorStore, request: Request, most: int | None) -> Steps[tuple
     return windows, read
 
 
-def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], SentencesByPlace]]:
-    """Search until the hits make ``k`` windows or the store has no more of them."""
+def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], SentencesByPlace, float]]:
+    """Search until the hits make ``k`` windows or the store has no more of them.
+
+    Returns:
+        The hits, their sentences, and the lowest score of a strong hit.
+    """
     fetch_k = max(request.fetch_k, request.k)
     while True:
         scored: list[tuple[Document, float]] = yield Call(
@@ -144,9 +151,12 @@ def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], Sent
         )
         found = read_sentences(document for document, _ in scored)
         hits = _hits(scored)
-        windows = best_windows(hits, request.k, request.before, request.after)
-        if len(windows) >= request.k or len(scored) < fetch_k:
-            return hits, found
+        exhausted = len(scored) < fetch_k
+        # A few hits that were asked for as such are all meant.
+        strong = strong_score(hits) if exhausted or len(hits) >= FEWEST_TO_COMPARE else -math.inf
+        windows = best_windows(hits, request.k, request.before, request.after, strong)
+        if len(windows) >= request.k or exhausted:
+            return hits, found, strong
         fetch_k *= 4
 
 

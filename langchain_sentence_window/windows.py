@@ -4,7 +4,8 @@ Whatever comes in, the windows that come out are disjoint, lie inside one sectio
 cover every hit they were made from, and are the same in whatever order the hits came.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -19,6 +20,11 @@ window first. ``edges``: the best first, the second best last, and so on inward,
 middle of a long context least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
 
 ORDERS: tuple[Order, ...] = ("relevance", "document", "edges")
+
+STRONG_SHARE = 0.25
+"""The share of the range of a search's scores, from the best down, whose hits are strong. With windows
+of 2 on each side, recall within 1,600 characters on 150 questions each of SQuAD and Doc2Dial was 78.0
+and 64.9 with .25, 64.7 and 64.4 with .5, 75.3 and 64.2 with 0 (all-MiniLM-L6-v2)."""
 
 T = TypeVar("T")
 
@@ -110,26 +116,37 @@ def merge(windows: Iterable[Window]) -> list[Window]:
     return merged
 
 
-def best_windows(hits: Iterable[Hit], k: int | None, before: int, after: int) -> list[Window]:
+def strong_score(hits: Collection[Hit]) -> float:
+    """The lowest score of the hits that may widen each other's windows.
+
+    Returns:
+        The lower end of the `STRONG_SHARE` of the range of scores, whatever their scale.
+    """
+    scores = [hit.score for hit in hits]
+    return max(scores) - STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
+
+
+def best_windows(
+    hits: Iterable[Hit], k: int | None, before: int, after: int, strong: float = -math.inf
+) -> list[Window]:
     """Open hits into windows, best hit first, until one more would make window ``k + 1``.
 
-    Strong hits, those in the upper half of the range of scores, widen a window that they touch. Weak
-    ones only make windows of their own: in a small corpus a search returns nearly every sentence,
-    and the last of them would swell each window to its whole section.
+    Strong hits widen a window that they touch. Weak ones only make windows of their own: in a small
+    corpus a search returns nearly every sentence, and the last of them would swell each window to
+    its whole section.
 
     Args:
         hits: In any order.
         k: How many windows to make; ``None`` for as many as the hits make.
         before: Sentences before each hit.
         after: Sentences after each hit.
+        strong: The lowest score of a strong hit, see `strong_score`.
 
     Returns:
         Disjoint windows, best first, equal scores in the order of document and place.
     """
     windows: list[Window] = []
-    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index))
-    strong = (ranked[0].score + ranked[-1].score) / 2 if ranked else 0.0
-    for hit in ranked:
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = expand(hit, before, after)
         touching = [old for old in windows if _touch(old, window)]
         if touching and hit.score < strong:

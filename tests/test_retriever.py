@@ -90,6 +90,20 @@ async def test_three_neighbouring_hits_give_one_window(way: Invoke) -> None:
     assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [5, 6, 7]
 
 
+async def test_a_few_hits_asked_for_by_fetch_k_are_all_opened(way: Invoke) -> None:
+    hits = {5: "Refund.", 6: "Refund card.", 7: "Refund card seat page."}
+    retriever = SentenceWindowRetriever.from_documents([story(hits, 20)], WordEmbeddings(), k=1, fetch_k=3, window=1)
+    (window,) = await way(retriever, "invoke", "refund")
+    assert window.metadata["sentences"] == [4, 8]
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+async def test_in_a_small_corpus_a_window_is_not_swollen_by_weak_hits(way: Invoke, k: int) -> None:
+    found = await retrieved(way, [story({6: "Refund."}, 13)], "refund", k=k, window=1)
+    assert found[0].metadata["sentences"] == [5, 7]
+    assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [6]
+
+
 @pytest.mark.parametrize(("at", "expected"), [(0, [0, 2]), (9, [7, 9])])
 async def test_a_hit_at_either_end_opens_as_far_as_the_document_goes(way: Invoke, at: int, expected: list[int]) -> None:
     documents = [story({at: "The refund."}, 10), document("Card refund.", "b")]

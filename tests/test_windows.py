@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.windows import Hit, Window, arrange, best_windows, expand, merge, shrink, window_size
+from langchain_sentence_window.windows import (
+    Hit,
+    Window,
+    arrange,
+    best_windows,
+    expand,
+    merge,
+    shrink,
+    strong_score,
+    window_size,
+)
 
 SECTIONS = ((0, 4), (4, 5), (5, 30))
 sides = st.integers(0, 6)
@@ -71,15 +81,22 @@ def test_merging_again_changes_nothing(found: list[Hit], before: int, after: int
 
 
 @given(hits(), sides, sides)
+def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit], before: int, after: int) -> None:
+    best = best_windows(found, None, before, after)
+    assert sorted(best, key=run_of) == merge(expand(each, before, after) for each in found)
+
+
+@given(hits(), sides, sides)
 def test_strong_hits_are_all_covered_and_weak_ones_unless_they_touch_a_window(
     found: list[Hit], before: int, after: int
 ) -> None:
-    best = best_windows(found, None, before, after)
+    strong = strong_score(found)
+    best = best_windows(found, None, before, after, strong)
     assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
     taken = {each for window in best for each in window.hits}
     assert merge(expand(each, before, after) for each in taken) == sorted(best, key=run_of)
     for each in set(found) - taken:
-        assert each.score < (max(other.score for other in found) + min(other.score for other in found)) / 2
+        assert each.score < strong
         assert len(merge([*best, expand(each, before, after)])) <= len(best)
 
 
@@ -87,9 +104,10 @@ def test_strong_hits_are_all_covered_and_weak_ones_unless_they_touch_a_window(
 def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
     found: list[Hit], before: int, after: int, k: int
 ) -> None:
-    best = best_windows(found, k, before, after)
+    strong = strong_score(found)
+    best = best_windows(found, k, before, after, strong)
     assert len(best) <= k
-    if len(best_windows(found, None, before, after)) >= k:
+    if len(best_windows(found, None, before, after, strong)) >= k:
         assert len(best) == k
     assert merge(best) == sorted(best, key=run_of)
 
@@ -137,8 +155,13 @@ def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
 
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
     found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
-    assert [run_of(window) for window in best_windows(found, 1, 1, 1)] == [("a", 9, 13)]
-    assert [run_of(window) for window in best_windows(found, 4, 1, 1)] == [("a", 9, 13), ("a", 19, 21), ("a", 15, 17)]
+    assert strong_score(found) == pytest.approx(0.7)
+    assert [run_of(window) for window in best_windows(found, 1, 1, 1, 0.7)] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, 1, 1, 0.7)] == [
+        ("a", 9, 13),
+        ("a", 19, 21),
+        ("a", 15, 17),
+    ]
 
 
 def test_later_hits_do_not_widen_windows_once_another_one_would_begin() -> None:
