@@ -1,8 +1,8 @@
-"""The structure layer: a Markdown text as headings, paragraphs, list items, table rows and code.
+"""The structure layer: a text as headings, paragraphs, list items, table rows and code.
 
 A block is a run of whole lines. Every line that isn't blank is in exactly one block, whatever the
-parser made of it, so no character is lost. Block structure comes from ``markdown-it-py``; only its
-block rules run, since what is inside a line doesn't move line boundaries.
+parser made of it, so no character is lost. Markdown is read by ``markdown-it-py``, whose block rules
+alone run, since what is inside a line doesn't move line boundaries.
 """
 
 import functools
@@ -33,6 +33,17 @@ _FRONT_MATTER = re.compile(
     r"(?:(?:[\w.-]+[ \t]*:|[ \t]+\S|-[ \t]|#)[^\r\n]*(?:\r\n|\r|\n))+"
     r"---[ \t]*(?=[\r\n]|\Z)"
 )
+# They begin with a newline, which the matcher finds fast; the text is given one in front.
+_MARKDOWN = re.compile(
+    r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)"
+)
+_LINK = re.compile(r"\]\(\S+?\)")
+_UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
+_BULLET = re.compile(r"\n[ \t]*[-*+•▪◦‣][ \t]+\S")
+_BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
+_NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
+_LONGEST_HEADING = 90
+_FEWEST_CAPITALS = 3
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 _ATX_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*\Z")
 _WHOLE_KINDS = {"fence": CODE, "html_block": HTML}
@@ -56,12 +67,47 @@ class Block:
     level: int = 0
 
 
-def parse_blocks(text: str) -> list[Block]:
+def is_markdown(text: str) -> bool:
+    """Whether a text has marks that hardly stand in plain text: headings, fences, tables, lists."""
+    lines = "\n" + text
+    if any(pattern.search(lines) for pattern in (_MARKDOWN, _UNDERLINE, _LINK)):
+        return True
+    return len(_BULLET.findall(lines)) > 1
+
+
+def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:
+    """Make the block of some lines of plain text that belong together.
+
+    Args:
+        text: The text.
+        start: Where the lines begin.
+        end: Where they end.
+        may_be_heading: Whether blank lines set them apart, as they do a heading.
+    """
+    start, end = trim(text, start, end)
+    if text.startswith("|", start) and text.endswith("|", start, end):
+        return Block(start, end, TABLE_ROW)
+    if _BULLET_LINE.match(text, start, end):
+        return Block(start, end, LIST_ITEM)
+    if (
+        may_be_heading
+        and end - start <= _LONGEST_HEADING
+        and text[end - 1] not in ".!?;:,"
+        and "\n" not in text[start:end]
+    ):
+        if match := _NUMBERED_HEADING.match(text, start, end):
+            return Block(start, end, HEADING, min(6, 2 + match[0].strip(" .").count(".")))
+        if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _FEWEST_CAPITALS:
+            return Block(start, end, HEADING, 1)
+    return Block(start, end)
+
+
+def parse_markdown(text: str) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
-        text: Any string. Plain text is Markdown without marks, so it comes out as paragraphs;
-            lines indented by four spaces are paragraphs too, as plain text indents for looks.
+        text: Any string. Lines indented by four spaces are paragraphs, not code, as plain text
+            indents for looks.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space between them and a word character

@@ -1,12 +1,10 @@
-"""From a text to its sentences: blocks, line breaks, the engine, markers, sections.
-
-The bias for every doubtful case: join. Two sentences together lose less than one cut in two.
-"""
+"""From a text to its sentences: blocks, line breaks, the engine, markers, sections."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Literal, TypeAlias
 
 from langchain_sentence_window.blocks import (
     CODE,
@@ -17,27 +15,28 @@ from langchain_sentence_window.blocks import (
     TABLE_ROW,
     Block,
     heading_title,
-    parse_blocks,
+    is_markdown,
+    parse_markdown,
+    plain_block,
 )
+from langchain_sentence_window.engines import Engine
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.punkt import Engine
+from langchain_sentence_window.language import Language
+from langchain_sentence_window.newlines import Gap, column_width, find_gaps, goes_on
+from langchain_sentence_window.rules import is_casual, sentence_starts
 from langchain_sentence_window.spans import Span, pieces, trim
+
+Structure: TypeAlias = Literal["auto", "markdown", "plain"]
+"""``markdown`` and ``plain`` say what a text is; ``auto`` tells it by Markdown's marks."""
 
 HEADING_SEPARATOR = " > "
 """What stands between the headings of a heading path."""
 
-NARROWEST_COLUMN = 40
-"""Characters; a line of a narrower column isn't taken for a wrapped one."""
-
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_FIRST_WORD = re.compile(r"[ \t>]*(\S*)")
-_QUOTED_END = re.compile(r"[?!][\"'”’»)]+\s*\Z")
-_HARD_BREAK = re.compile(r"(?: {2,}|\\)\Z")
-# "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12." and nestings such as "1. (a)".
+# "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]" and nestings such as "1. (a)".
 _MARKER = re.compile(
-    r"(?:[>•*+–—-]|§+|[\[(]?(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[\])º°ª.]{1,2})"
-    r"(?:\s+|\Z)"
+    r"(?:[>•*+–—-]|§+|\[(?:\.\.\.|…)\]"
+    r"|[\[(]?(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[\])º°ª.]{1,2})(?:\s+|\Z)"
 )
 
 
@@ -62,12 +61,16 @@ class Sentence:
     heading: str = ""
 
 
-def split_text(text: str, engine: Engine) -> list[Sentence]:
+def split_text(
+    text: str, language: Language, *, engine: Engine | None = None, structure: Structure = "auto"
+) -> list[Sentence]:
     """Cut a text into sentences.
 
     Args:
         text: Any string.
-        engine: Cuts the text of one paragraph.
+        language: The words that decide about full stops and newlines.
+        engine: Cuts the text of one paragraph; ``None`` for the rules of this package.
+        structure: What the text is.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space between them.
@@ -75,12 +78,44 @@ def split_text(text: str, engine: Engine) -> list[Sentence]:
     Raises:
         InvalidInputError: The engine gave a span that isn't in its text.
     """
+    casual = is_casual(text, language)
+    breaks = _breaks(text, language, casual=casual)
+    is_plain = structure == "plain" or (structure == "auto" and not is_markdown(text))
+    blocks = _plain_blocks(text, breaks) if is_plain else parse_markdown(text)
+    starts = [gap.end for gap in breaks]
     sentences: list[Sentence] = []
-    for heading, blocks in _sections(text, parse_blocks(text)):
-        spans = [(span, block.kind) for block in blocks for span in _block_spans(text, block, engine)]
+    for heading, section in _sections(text, blocks):
+        spans: list[tuple[Span, str]] = []
+        for block in section:
+            if block.kind in _UNCUT_KINDS:
+                spans.append(((block.start, block.end), block.kind))
+                continue
+            inside = starts[bisect_right(starts, block.start) : bisect_left(starts, block.end)]
+            cut: list[Span] = []
+            for start, end in pieces(text, block.start, block.end, inside):
+                cut += _cut_paragraph(text, start, end, language, engine, casual=casual)
+            spans += [(span, block.kind) for span in _joined(text, cut)]
         low, high = len(sentences), len(sentences) + len(spans)
         sentences += [Sentence(*span, low, high, kind, heading) for span, kind in spans]
     return sentences
+
+
+def _breaks(text: str, language: Language, *, casual: bool) -> list[Gap]:
+    """The gaps between lines that end a sentence."""
+    gaps = find_gaps(text)
+    column = column_width(text, gaps)
+    return [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
+
+
+def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
+    """Yield a block for each run of lines that belong together, as far as newlines tell."""
+    start, blank_before = 0, True
+    for gap in breaks:
+        if text[start : gap.start].strip():
+            yield plain_block(text, start, gap.start, may_be_heading=blank_before and gap.is_blank)
+        start, blank_before = gap.end, gap.is_blank
+    if text[start:].strip():
+        yield plain_block(text, start, len(text), may_be_heading=False)
 
 
 def _sections(text: str, blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
@@ -100,59 +135,39 @@ def _sections(text: str, blocks: Iterable[Block]) -> Iterator[tuple[str, list[Bl
         yield path, section
 
 
-def _block_spans(text: str, block: Block, engine: Engine) -> list[Span]:
-    if block.kind in _UNCUT_KINDS:
-        return [(block.start, block.end)]
-    spans: list[Span] = []
-    for start, end in pieces(text, block.start, block.end, _line_breaks(text, block)):
-        spans += pieces(text, start, end, _engine_cuts(text[start:end], start, engine))
-    return _join_markers(text, spans)
+def _cut_paragraph(
+    text: str, start: int, end: int, language: Language, engine: Engine | None, *, casual: bool
+) -> Iterator[Span]:
+    paragraph = text[start:end]
+    if engine is None:
+        cuts = sentence_starts(paragraph, language, is_casual=casual)
+    else:
+        cuts = _checked_starts(paragraph, engine)
+    return pieces(text, start, end, (start + cut for cut in cuts))
 
 
-def _line_breaks(text: str, block: Block) -> Iterator[int]:
-    """Yield the positions of the newlines that end a sentence, not only a line.
-
-    A line was wrapped if the first word of the next one wouldn't have fitted into the column; a
-    next line that goes on in lower case is taken for a wrapped one too.
-    """
-    ends = list(_NEWLINE.finditer(text, block.start, block.end))
-    if not ends:
-        return
-    starts = [block.start, *(match.end() for match in ends)]
-    stops = [*(match.start() for match in ends), block.end]
-    column = max(NARROWEST_COLUMN, *(stop - start for start, stop in zip(starts, stops, strict=True)))
-    for (start, next_start), stop in zip(pairwise(starts), stops, strict=False):
-        match = _FIRST_WORD.match(text, next_start, block.end)
-        word = match[1] if match else ""
-        fits = stop - start + 1 + len(word) <= column
-        hard = _HARD_BREAK.search(text, start, stop)
-        if hard or (fits and not word[:1].islower()):
-            yield next_start
-
-
-def _engine_cuts(text: str, offset: int, engine: Engine) -> Iterator[int]:
-    for start, end in engine(text):
-        if not 0 <= start <= end <= len(text):
+def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
+    for start, end in engine(paragraph):
+        if not 0 <= start <= end <= len(paragraph):
             raise InvalidInputError(
-                f"the sentence engine gave the span ({start}, {end}) for a text of {len(text)} "
+                f"the sentence engine gave the span ({start}, {end}) for a text of {len(paragraph)} "
                 "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
             )
-        # "Is it?" she asked. A quoted question goes on in lower case.
-        if not (text[start : start + 1].islower() and _QUOTED_END.search(text[max(0, start - 8) : start])):
-            yield start + offset
+        yield start
 
 
-def _join_markers(text: str, spans: Sequence[Span]) -> list[Span]:
+def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
     """Join markers to the sentence after them, and what has no word to the one before."""
     joined: list[Span] = []
     marker: int | None = None
     for start, end in spans:
-        has_word = any(map(str.isalnum, text[start:end]))
+        is_marker = _is_marker(text, start, end)
+        has_word = is_marker or any(map(str.isalnum, text[start:end]))
         if marker is None and joined and not has_word:
             joined[-1] = (joined[-1][0], end)
             continue
         start = start if marker is None else marker
-        if has_word and not _is_marker(text, start, end):
+        if has_word and not is_marker:
             joined.append((start, end))
             marker = None
         else:

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.sentences import Sentence, split_text
+from langchain_sentence_window.sentences import Sentence
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings, document
 
@@ -339,12 +339,13 @@ def test_whatever_is_indexed_and_asked_windows_are_verbatim(
 
 @given(st.text("ab. ", max_size=40), st.integers(0, 5))
 def test_sentences_without_space_between_them_make_verbatim_windows_too(text: str, size: int) -> None:
-    class Slices(SentenceSplitter):
-        def split_text(self, text: str) -> list[Sentence]:
-            return split_text(text, lambda part: [(at, at + 3) for at in range(0, len(part) - 2, 3)])
+    def slices(paragraph: str) -> list[tuple[int, int]]:
+        return [(at, at + 3) for at in range(0, len(paragraph) - 2, 3)]
 
     source = document("refund." + text)
-    retriever = SentenceWindowRetriever(vectorstore=FaissStore(WordEmbeddings()), splitter=Slices(), window=size)
+    retriever = SentenceWindowRetriever(
+        vectorstore=FaissStore(WordEmbeddings()), splitter=SentenceSplitter(engine=slices), window=size
+    )
     retriever.add_documents([source])
     assert_verbatim(retriever.invoke("refund"), [source])
 

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.sentences import Sentence, split_text
+from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.spans import pieces, trim
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -189,4 +189,4 @@ def test_a_doc_id_that_stores_cannot_keep_is_refused(name: str) -> None:
 
 def test_an_engine_that_leaves_its_text_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"\(0, 99\) for a text of 4 characters"):
-        split_text("One.", lambda text: [(0, 99)])
+        SentenceSplitter(engine=lambda text: [(0, 99)]).spans("One.")

@@ -1,0 +1,73 @@
+"""What the splitter knows of a language: one data file each, ``data/languages/CODE.txt``.
+
+To add a language, add its file (the sections are the fields of `Language`) and a file of golden
+cases, ``tests/golden/CODE.txt``.
+"""
+
+import functools
+import re
+from dataclasses import dataclass, fields
+from importlib import resources
+
+from langchain_sentence_window.errors import InvalidInputError
+
+_SECTION = re.compile(r"\[(\w+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """Words of a language, in lower case and, if abbreviations, without their last full stop.
+
+    Attributes:
+        abbreviations: They don't end a sentence, whatever follows.
+        closing: Abbreviations that end a sentence if a starter follows.
+        capitalised: Likewise, but words like others when written without a capital letter.
+        numbered: Abbreviations only before a number, a letter or a bracket; else words like others.
+        times: Abbreviations that end a sentence before a capital letter, once it has five words.
+        soft: Abbreviations that end a sentence before a capitalised word that isn't one itself.
+        starters: Words that begin a sentence when they stand, capitalised, after an abbreviation.
+        leads: Words that don't end a sentence: where a line ends with one, the next goes on.
+    """
+
+    abbreviations: frozenset[str] = frozenset()
+    closing: frozenset[str] = frozenset()
+    capitalised: frozenset[str] = frozenset()
+    numbered: frozenset[str] = frozenset()
+    times: frozenset[str] = frozenset()
+    soft: frozenset[str] = frozenset()
+    starters: frozenset[str] = frozenset()
+    leads: frozenset[str] = frozenset()
+
+    def abbreviates(self, word: str) -> bool:
+        """Whether a word, without its full stop, is an abbreviation of any kind."""
+        lower = word.lower()
+        known = lower in self.abbreviations or lower in self.closing or lower in self.numbered or lower in self.soft
+        return known or (word[:1].isupper() and lower in self.capitalised)
+
+
+@functools.cache
+def load_language(code: str) -> Language:
+    """Load the words of a language.
+
+    Args:
+        code: Its ISO 639-1 code, such as ``en``.
+
+    Raises:
+        InvalidInputError: There is no data file for it.
+    """
+    folder = resources.files(__package__) / "data" / "languages"
+    known = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir() if entry.name.endswith(".txt"))
+    if code not in known:
+        raise InvalidInputError(
+            f"language is {code!r}, and the default engine knows {', '.join(known)}; for others there is "
+            'engine="sentencex"'
+        )
+    words: dict[str, set[str]] = {field.name: set() for field in fields(Language)}
+    section = ""
+    for line in (folder / f"{code}.txt").read_text(encoding="utf-8").splitlines():
+        content = line.partition("#")[0].strip()
+        if match := _SECTION.fullmatch(content):
+            section = match[1]
+        elif content:
+            words[section].update(content.split())
+    return Language(**{name: frozenset(found) for name, found in words.items()})

@@ -1,0 +1,179 @@
+"""For each newline: does it end a sentence, or was only the line too long?
+
+Measured on gold data, this decides more than the full stop: always joining lines is wrong, and always
+breaking at them is wrong.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_sentence_window.language import Language
+
+NARROWEST_COLUMN = 40
+"""Characters; lines of a narrower column aren't taken for wrapped ones."""
+
+FEWEST_WRAPPED = 5
+"""Lines that go on in lower case from which on they tell the width of the column."""
+
+MARKER = re.compile(
+    r"[-–—•*·+‣▪]\s"
+    r"|[\[(«“\"]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)\]°ºª]{1,3}(?=\s|\Z)"
+    r"|[IVXLC]{1,7}\s[-–—]\s|§"
+)
+"""What begins an item or a numbered paragraph: "•", "2.", "(a)", "iv)", "3º", "II –", "§"."""
+
+_LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
+_BULLETS = "•⁃‣▪◦"
+_CLOSERS = "\"'”’»)]}*_"
+_OPENERS = "\"'“‘«([{*_"
+_MARKER_LINE = re.compile(
+    r"[\[(«“\"]?(?:\d{1,3}(?:[.-]\d{1,3})*[.)\]°ºª]{1,3}"
+    r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)]{1,2}|[—–•*)-])"
+)
+_LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
+_AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
+_LONGEST_WORD = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """White space with a newline, between two lines that aren't blank.
+
+    Attributes:
+        line: Where the line before begins.
+        start: Where that line ends.
+        end: Where the next one begins.
+        is_blank: Whether there is a blank line in it.
+    """
+
+    line: int
+    start: int
+    end: int
+    is_blank: bool
+
+
+def find_gaps(text: str) -> list[Gap]:
+    """Find the gaps between the lines of a text, in order; a bullet in a line begins a line too."""
+    gaps: list[Gap] = []
+    line = 0
+    for match in _LINE_START.finditer(text):
+        start, end = match.span()
+        is_bullet = text[start] in _BULLETS
+        if is_bullet:
+            end = start
+        while start > line and text[start - 1].isspace():
+            start -= 1
+        if start == end:
+            continue
+        if start > line and end < len(text):
+            white = text[start:end]
+            gaps.append(Gap(line, start, end, max(white.count("\n"), white.count("\r")) > 1))
+        line = end
+    return gaps
+
+
+def column_width(text: str, gaps: Sequence[Gap]) -> float:
+    """Estimate from which length on a line of a text is full, in characters."""
+    wrapped = sorted(
+        gap.start - gap.line + 1 + _word_length(text, gap.end)
+        for gap in gaps
+        if not gap.is_blank and text[gap.end].islower() and text[gap.start - 1] not in ".!?;:,"
+    )
+    if len(wrapped) >= FEWEST_WRAPPED:
+        return max(NARROWEST_COLUMN, wrapped[len(wrapped) // 10] - 1)
+    lengths = sorted(gap.start - gap.line for gap in gaps)
+    lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
+    return max(NARROWEST_COLUMN, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else NARROWEST_COLUMN
+
+
+def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual: bool) -> bool:
+    """Whether the sentence before a gap goes on after it.
+
+    Args:
+        text: The text.
+        gap: A gap of it.
+        column: From which length on a line is full, see `column_width`.
+        language: Its words.
+        is_casual: Whether small letters begin sentences in the text too.
+    """
+    line, end, start = gap.line, gap.start, gap.end
+    if text[start] in _BULLETS:
+        return False
+    if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
+        return False  # a hard line break of Markdown
+    last = _last_character(text, line, end)
+    first = _first_character(text, start)
+    is_item = MARKER.match(text, start) is not None
+    before = last_word(text, line, end)
+    if text[end - 1] in "([{" or (first in ")]},;:.!?" and text[start] not in "([{.…"):
+        return True
+    if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
+        return True
+    if last in ";":
+        return not gap.is_blank or is_item
+    if last == ",":
+        return not gap.is_blank or (first.islower() and not is_casual)
+    if last in ".!?…":
+        return (
+            last == "."
+            and not is_item
+            and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
+        )
+    if last == ":":
+        return first.islower() and not is_item
+    if is_item:
+        return before.lower() in _AND_OR or not (gap.is_blank or _fits(text, gap, column))
+    if first.islower():
+        return not (gap.is_blank and is_casual)
+    if last in "-–—":
+        return first.isdigit()
+    if gap.is_blank or before.lower() in language.leads:
+        return before.lower() in language.leads
+    return text.rfind("(", line, end) > text.rfind(")", line, end) or not _fits(text, gap, column)
+
+
+def last_word(text: str, low: int, end: int) -> str:
+    """The word that ends at a position, without brackets or quotes before it; at most 30 characters."""
+    at = end
+    low = max(low, end - 30)
+    while at > low and not text[at - 1].isspace() and text[at - 1] not in "([“\"'«’":
+        at -= 1
+    return text[at:end]
+
+
+def _is_open(text: str, line: int, end: int, language: Language, *, is_name: bool) -> bool:
+    """Whether the full stop that ends a line only ends an abbreviation."""
+    while end > line and text[end - 1] in _CLOSERS:
+        end -= 1
+    word = last_word(text, line, end - 1)
+    if word.lower() in ("v", "vs"):
+        return True
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    never_ends = word.lower() in language.abbreviations or word.lower() in language.numbered
+    return (is_initial or never_ends) and not is_name
+
+
+def _fits(text: str, gap: Gap, column: float) -> bool:
+    """Whether the next line's first word would have fitted into the line before."""
+    return gap.start - gap.line + 1 + _word_length(text, gap.end) <= column
+
+
+def _word_length(text: str, start: int) -> int:
+    end, stop = start, min(len(text), start + _LONGEST_WORD)
+    while end < stop and not text[end].isspace():
+        end += 1
+    return end - start
+
+
+def _last_character(text: str, low: int, end: int) -> str:
+    at = end
+    while at > low and text[at - 1] in _CLOSERS:
+        at -= 1
+    return text[at - 1] if at > low else text[end - 1]
+
+
+def _first_character(text: str, start: int) -> str:
+    while start < len(text) and text[start] in _OPENERS:
+        start += 1
+    return text[start] if start < len(text) else ""

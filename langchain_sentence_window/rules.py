@@ -1,0 +1,142 @@
+"""The default sentence engine: for each full stop, a decision by what stands before and after it.
+
+The bias for every doubtful case: join. Two sentences together lose less than one cut in two.
+"""
+
+import re
+from collections.abc import Iterator
+
+from langchain_sentence_window.language import Language
+from langchain_sentence_window.newlines import MARKER, last_word
+
+# A possible end: its marks, what closes with them, and the white space after; in East Asian text there
+# may be none. It begins with a set of characters, which the matcher finds fast, and a run of marks is
+# possessive and matched from its beginning alone, so that long ones take linear time.
+_CANDIDATE = re.compile(
+    r"""
+    (?P<marks> [.!?…:。．！？｡؟۔।॥။።։] (?<![.!?…。．！？｡]{2}) [.!?…。．！？｡]*+
+        (?: (?<=\.)(?<!\.[ \xa0]\.)(?:[ \xa0]\.)++ )?+ )          # the last: a spaced ellipsis
+    (?: (?<!:) | (?=\s+(?:\d{1,2}|[A-ZÀ-Ü])\.(?:[a-z]\.?)?\s+[A-ZÀ-Ü]) )  # "decides: 1. The …"
+    (?P<note> (?<=[a-zà-ÿ)"”’]\.)\d{1,3}(?:[ ,–-]\d{1,3})*(?=\s+[A-ZÀ-Ü]))?   # a footnote's number
+    (?P<dash> (?<=\.)\s?[-–—]+(?=\s))?                         # "Segundo.- …"
+    (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?["'”’»)\]}*_]*)
+    (?:\s?[:;]-?[)DPp](?!\w))*                                 # :-)
+    (?:\s?\[\d[\d\s,–-]*\])*                                   # [17]
+    (?: \s+ | (?<=[。．！？｡]) )
+    """,
+    re.VERBOSE,
+)
+_OPENERS = "\"'“‘«([{*_—–-¿¡ "
+_ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
+_NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
+_CASUAL_SHARE = 0.3
+_WORDS_BEFORE_TIME = 4
+_LONG_BEFORE_TIME = 60
+_LONGEST_REPORTER = 8
+_INITIALS_PART = 3
+
+
+def is_casual(text: str, language: Language) -> bool:
+    """Whether small letters begin sentences in a text, so that case tells nothing."""
+    ends = lower = 0
+    for match in _NEXT_CASE.finditer(text):
+        word = last_word(text, 0, match.start())
+        if word[-2:].isalpha() and word[-2:].islower() and "." not in word and not language.abbreviates(word):
+            ends += 1
+            lower += match[1] is not None
+    return lower >= 1 and lower >= _CASUAL_SHARE * ends
+
+
+def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterator[int]:
+    """Yield where the second sentence of a paragraph begins, and each one after it.
+
+    Args:
+        text: A paragraph.
+        language: Its words.
+        is_casual: Whether small letters begin sentences in the text too.
+    """
+    sentence = 0
+    for match in _CANDIDATE.finditer(text):
+        if match.end() >= len(text):
+            return
+        if _ends(text, match, sentence, language, is_casual=is_casual):
+            sentence = match.end()
+            yield sentence
+
+
+def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, *, is_casual: bool) -> bool:
+    marks, closers, following = match["marks"], match["closers"], match.end()
+    if marks == ":":
+        return True
+    at = following
+    while at < len(text) and text[at] in _OPENERS:
+        at += 1
+    first = text[at] if at < len(text) else ""
+    if text[following] in ",;:":
+        return False
+    word = last_word(text, sentence, match.start())
+    if first.islower() and not is_casual:
+        if closers:
+            return False
+        opens_bracket = text[following] == "(" and marks == "." and not _is_short(word, language)
+        return opens_bracket or text.startswith(("http", "www."), following)
+    if len(marks) > 1 and marks[1].isspace():
+        return first.isupper() and (marks.count(".") > 3 or bool(closers))  # noqa: PLR2004
+    if marks != ".":
+        return True
+    return _full_stop_ends(text, match, sentence, word, at, language)
+
+
+def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str, at: int, language: Language) -> bool:
+    """Decide for a single full stop after a word, the next one beginning at a position."""
+    first = text[at] if at < len(text) else ""
+    stop, following = match.start(), match.end()
+    if not word:  # "Mr . Robinson"
+        return last_word(text, sentence, max(sentence, stop - 1)).lower() not in language.abbreviations
+    if match["note"]:
+        return True
+    lower = word.lower().strip("*_")
+    if match["dash"]:
+        return len(word) > 2 and word.isalpha() and first.isupper() and lower not in language.abbreviations  # noqa: PLR2004
+    if stop - len(word) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
+        return False  # "2. The second item"
+    if first.isdigit() and word[:1].isupper() and len(word) <= _LONGEST_REPORTER:
+        before = text[max(sentence, stop - len(word) - 20) : stop - len(word)].rstrip()
+        if last_word(before, 0, len(before)).isdigit():
+            return False  # "116 Wash. 2d 853"
+    next_word = _word_at(text, at)
+    starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
+    has_points = "." in lower[:-1]
+    if first in "§¶&" and (len(lower) <= _INITIALS_PART or has_points or language.abbreviates(lower)):
+        return False
+    if len(word) == 1 and word.isalpha() and word.isupper():
+        return starts and word in "IOQUXYZ"
+    if lower in language.numbered and not (first.isdigit() or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)):
+        return True
+    if lower in language.times:
+        enough = stop - sentence > _LONG_BEFORE_TIME or text.count(" ", sentence, stop) >= _WORDS_BEFORE_TIME
+        return first.isupper() and enough
+    if lower in language.soft:
+        return first.isupper() and len(next_word) > 1 and next_word.lower() not in language.abbreviations
+    if lower in language.closing or (word[0].isupper() and lower in language.capitalised):
+        return starts
+    if lower in language.abbreviations or lower in language.numbered:
+        return starts and bool(match["closers"]) and not match["closers"].startswith("'")
+    if has_points and first.isdigit() and lower[-1].isalpha() and not lower[0].isdigit():
+        return False
+    if lower in ("id", "ibid"):
+        return text[following] != "("
+    if has_points and not any(map(str.isdigit, lower)):
+        return starts or max(map(len, lower.split("."))) > _INITIALS_PART
+    return True
+
+
+def _is_short(word: str, language: Language) -> bool:
+    return language.abbreviates(word) or word.lower() in ("id", "ibid")
+
+
+def _word_at(text: str, start: int) -> str:
+    end = start
+    while end < len(text) and (text[end].isalnum() or text[end] in "'’"):
+        end += 1
+    return text[start:end]
