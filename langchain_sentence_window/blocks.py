@@ -39,7 +39,6 @@ _MARKDOWN = re.compile(
 )
 _LINK = re.compile(r"\]\(\S+?\)")
 _UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
-_BULLET = re.compile(r"\n[ \t]*[-*+•▪◦‣][ \t]+\S")
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
 _LONGEST_HEADING = 90
@@ -68,11 +67,9 @@ class Block:
 
 
 def is_markdown(text: str) -> bool:
-    """Whether a text has marks that hardly stand in plain text: headings, fences, tables, lists."""
+    """Whether a text has marks that hardly stand in plain text: headings, fences, tables, links."""
     lines = "\n" + text
-    if any(pattern.search(lines) for pattern in (_MARKDOWN, _UNDERLINE, _LINK)):
-        return True
-    return len(_BULLET.findall(lines)) > 1
+    return any(pattern.search(lines) for pattern in (_MARKDOWN, _UNDERLINE, _LINK))
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:

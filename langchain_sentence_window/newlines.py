@@ -123,6 +123,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     if last == ":":
         return first.islower() and not is_item
     if is_item:
+        if text[start] in "-*+":
+            return False
         return before.lower() in _AND_OR or not (gap.is_blank or _fits(text, gap, column))
     if first.islower():
         return not (gap.is_blank and is_casual)
