@@ -28,7 +28,7 @@ _BULLETS = "•⁃‣▪◦"
 _CLOSERS = "\"'”’»)]}*_"
 _OPENERS = "\"'“‘«([{*_"
 _MARKER_LINE = re.compile(
-    r"[\[(«“\"]?(?:\d{1,3}(?:[.-]\d{1,3})*[.)\]°ºª]{1,3}"
+    r"[\[(]?(?:\d{1,3}(?:[.-]\d{1,3})*[.)\]°ºª]{1,3}"
     r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)]{1,2}|[—–•*)-])"
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
@@ -110,8 +110,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return True
     if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
         return True
-    if last in ";":
-        return not gap.is_blank or is_item
+    if last == ";":
+        return not gap.is_blank or is_item or text.startswith("[...]", start)
     if last == ",":
         return not gap.is_blank or (first.islower() and not is_casual)
     if last in ".!?…":

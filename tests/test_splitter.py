@@ -1,15 +1,17 @@
 """Sentences stand where they say, for every string; and they are the right ones, by golden cases."""
 
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.spans import pieces, trim
 
@@ -40,11 +42,14 @@ def golden_cases() -> list[tuple[str, str, str, list[str]]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [pytest.param(text, expected, id=f"{language}: {rule}") for language, rule, text, expected in golden_cases()],
+    ("language", "text", "expected"),
+    [
+        pytest.param(language, text, expected, id=f"{language}: {rule}")
+        for language, rule, text, expected in golden_cases()
+    ],
 )
-def test_golden(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in SentenceSplitter().spans(text)] == expected
+def test_golden(language: str, text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in SentenceSplitter(language).spans(text)] == expected
 
 
 def assert_exact(text: str, sentences: list[Sentence]) -> None:
@@ -190,3 +195,65 @@ def test_a_doc_id_that_stores_cannot_keep_is_refused(name: str) -> None:
 def test_an_engine_that_leaves_its_text_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"\(0, 99\) for a text of 4 characters"):
         SentenceSplitter(engine=lambda text: [(0, 99)]).spans("One.")
+
+
+@pytest.mark.parametrize("engine", ["punkt", "sentencex", "nupunkt", lambda text: [(0, 13), (13, len(text))]])
+def test_other_engines_stand_behind_the_same_structure_layer(engine: Any) -> None:
+    text = "# Title. Here\n\nThe first one. The second one.\n- An item. Again"
+    splitter = SentenceSplitter(engine=engine)
+    found = splitter.split_text(text)
+    assert_exact(text, found)
+    assert text[found[0].start : found[0].end] == "# Title. Here"
+    assert [text[s.start : s.end] for s in found][1:3] == ["The first one.", "The second one."] or callable(engine)
+
+
+@pytest.mark.parametrize("engine", ["punkt", "sentencex", "nupunkt"])
+@given(text=texts)
+@settings(max_examples=25)
+def test_sentences_of_other_engines_are_exact_for_any_string(engine: str, text: str) -> None:
+    assert_exact(text, SentenceSplitter(engine=engine).split_text(text))
+
+
+def test_sentencex_brings_other_languages() -> None:
+    text = "यह पहला वाक्य है। यह दूसरा है।"
+    assert len(SentenceSplitter("hi", engine="sentencex").spans(text)) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"language": "hi"}, 'knows de, en, es, fr, it, pt.*engine="sentencex"'),
+        ({"engine": "spacy"}, "there are punkt, sentencex, nupunkt, and any callable"),
+        ({"engine": "nupunkt", "language": "de"}, "knows English only"),
+        ({"structure": "html"}, "must be one of auto, markdown, plain"),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceSplitter(**arguments)
+
+
+def test_a_missing_engine_is_an_error_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[sentencex\]"'):
+        SentenceSplitter(engine="sentencex")
+
+
+def test_structure_can_be_said_and_is_told_by_the_marks_of_markdown() -> None:
+    text = "# 1 is a number\n# 2 is another"
+    assert [s.kind for s in SentenceSplitter(structure="plain").split_text(text)] == ["prose", "prose"]
+    assert [s.kind for s in SentenceSplitter(structure="markdown").split_text(text)] == ["heading", "heading"]
+    assert [s.kind for s in SentenceSplitter().split_text(text)] == ["heading", "heading"]
+    assert [s.kind for s in SentenceSplitter().split_text(text.replace("#", "No."))] == ["prose", "prose"]
+
+
+def test_plain_text_has_headings_too() -> None:
+    text = "1. Scope\n\nThis applies.\n\n1.1 Exceptions\n\nNone of them.\n\nFINAL PROVISIONS\n\nIt ends."
+    assert [(text[s.start : s.end], s.kind, s.heading) for s in SentenceSplitter().split_text(text)] == [
+        ("1. Scope", "heading", "1. Scope"),
+        ("This applies.", "prose", "1. Scope"),
+        ("1.1 Exceptions", "heading", "1. Scope > 1.1 Exceptions"),
+        ("None of them.", "prose", "1. Scope > 1.1 Exceptions"),
+        ("FINAL PROVISIONS", "heading", "FINAL PROVISIONS"),
+        ("It ends.", "prose", "FINAL PROVISIONS"),
+    ]
