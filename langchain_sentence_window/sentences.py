@@ -24,6 +24,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.language import Language
 from langchain_sentence_window.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.rules import is_casual, sentence_starts
+from langchain_sentence_window.sizes import fit_sizes
 from langchain_sentence_window.spans import Span, pieces, trim
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
@@ -62,7 +63,14 @@ class Sentence:
 
 
 def split_text(
-    text: str, language: Language, *, engine: Engine | None = None, structure: Structure = "auto"
+    text: str,
+    language: Language,
+    *,
+    engine: Engine | None = None,
+    structure: Structure = "auto",
+    kind: str | None = None,
+    shortest: int = 0,
+    longest: int | None = None,
 ) -> list[Sentence]:
     """Cut a text into sentences.
 
@@ -71,6 +79,9 @@ def split_text(
         language: The words that decide about full stops and newlines.
         engine: Cuts the text of one paragraph; ``None`` for the rules of this package.
         structure: What the text is.
+        kind: Of what kind it is, if it is a single block already.
+        shortest: Characters; a shorter sentence joins its neighbour in the block.
+        longest: Characters; a longer one is cut, see `fit_sizes`.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space between them.
@@ -80,21 +91,31 @@ def split_text(
     """
     casual = is_casual(text, language)
     breaks = _breaks(text, language, casual=casual)
-    is_plain = structure == "plain" or (structure == "auto" and not is_markdown(text))
-    blocks = _plain_blocks(text, breaks) if is_plain else parse_markdown(text)
     starts = [gap.end for gap in breaks]
+    blocks: Iterable[Block]
+    if kind is not None:
+        blocks = [Block(*trim(text, 0, len(text)), kind)] if text.strip() else []
+    elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
+        blocks = parse_markdown(text)
+    else:
+        blocks = _plain_blocks(text, breaks)
     sentences: list[Sentence] = []
     for heading, section in _sections(text, blocks):
         spans: list[tuple[Span, str]] = []
         for block in section:
-            if block.kind in _UNCUT_KINDS:
-                spans.append(((block.start, block.end), block.kind))
-                continue
-            inside = starts[bisect_right(starts, block.start) : bisect_left(starts, block.end)]
-            cut: list[Span] = []
-            for start, end in pieces(text, block.start, block.end, inside):
-                cut += _cut_paragraph(text, start, end, language, engine, casual=casual)
-            spans += [(span, block.kind) for span in _joined(text, cut)]
+            cut = [(block.start, block.end)]
+            if block.kind not in _UNCUT_KINDS:
+                inside = starts[bisect_right(starts, block.start) : bisect_left(starts, block.end)]
+                lines = pieces(text, block.start, block.end, inside)
+                cut = _joined(
+                    text,
+                    [
+                        span
+                        for start, end in lines
+                        for span in _cut_paragraph(text, start, end, language, engine, casual=casual)
+                    ],
+                )
+            spans += [(span, block.kind) for span in fit_sizes(text, cut, shortest, longest)]
         low, high = len(sentences), len(sentences) + len(spans)
         sentences += [Sentence(*span, low, high, kind, heading) for span, kind in spans]
     return sentences

@@ -5,12 +5,27 @@ from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
+from langchain_sentence_window.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
 from langchain_sentence_window.engines import Engine, make_engine
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.language import Language, load_language
 from langchain_sentence_window.metadata import document_ids, sentence_documents
 from langchain_sentence_window.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.spans import Span
+
+LONGEST = 2_000
+"""Characters, about 500 tokens: what embedders of BERT's family read at most."""
+
+
+ELEMENT_KINDS = {
+    "Title": HEADING,
+    "NarrativeText": PROSE,
+    "UncategorizedText": PROSE,
+    "ListItem": LIST_ITEM,
+    "Table": TABLE_ROW,
+    "CodeSnippet": CODE,
+}
+"""Block kinds of the elements that unstructured makes of a file, by their ``category``."""
 
 
 class SentenceSplitter(BaseDocumentTransformer):
@@ -27,7 +42,13 @@ class SentenceSplitter(BaseDocumentTransformer):
     """
 
     def __init__(
-        self, language: str = "en", *, engine: str | Engine | None = None, structure: Structure = "auto"
+        self,
+        language: str = "en",
+        *,
+        engine: str | Engine | None = None,
+        structure: Structure = "auto",
+        shortest: int = 0,
+        longest: int | None = LONGEST,
     ) -> None:
         """Choose how to cut.
 
@@ -39,6 +60,9 @@ class SentenceSplitter(BaseDocumentTransformer):
                 paragraph and gives ``(start, end)`` of its sentences.
             structure: ``"markdown"`` or ``"plain"`` say what the texts are; ``"auto"`` tells it for each by
                 whether it has Markdown's marks.
+            shortest: Characters; a shorter sentence joins its neighbour in the same paragraph.
+            longest: Characters; a longer sentence, code block or other unit is cut at the end of a clause,
+                else at white space, so that an embedder reads all of it. ``None`` for no limit.
 
         Raises:
             InvalidInputError: A setting isn't one of these, or the engine doesn't know the language.
@@ -46,7 +70,12 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         if structure not in get_args(Structure):
             raise InvalidInputError(f"structure is {structure!r}; it must be one of {', '.join(get_args(Structure))}")
+        if shortest < 0 or (longest is not None and longest < max(1, shortest)):
+            raise InvalidInputError(
+                f"shortest is {shortest} and longest is {longest}; it must be 0 <= shortest <= longest, in characters"
+            )
         self._structure = structure
+        self._shortest, self._longest = shortest, longest
         self._engine = None if engine is None else make_engine(engine, language)
         # Engines of others know more languages; the newline layer then goes by typography alone.
         self._words = load_language(language) if engine is None or engine == "punkt" else _words_of(language)
@@ -63,16 +92,31 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
 
-    def split_text(self, text: str) -> list[Sentence]:
-        """Find the sentences of a text, with their sections, kinds and headings."""
-        return split_text(text, self._words, engine=self._engine, structure=self._structure)
+    def split_text(self, text: str, *, category: str | None = None) -> list[Sentence]:
+        """Find the sentences of a text, with their sections, kinds and headings.
+
+        Args:
+            text: Any string.
+            category: What the text is as an element of unstructured, such as ``Title`` or ``ListItem``; it
+                is a single block then.
+        """
+        return split_text(
+            text,
+            self._words,
+            engine=self._engine,
+            structure=self._structure,
+            kind=ELEMENT_KINDS.get(category or ""),
+            shortest=self._shortest,
+            longest=self._longest,
+        )
 
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
         """Cut documents into sentence Documents, as a vector store is to hold them.
 
         Args:
             documents: Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of
-                source and text. Of their metadata, what isn't a string, a number or a boolean is
+                source and text. One whose ``category`` is that of an element of unstructured is a
+                block of that kind. Of their metadata, what isn't a string, a number or a boolean is
                 left out, as many stores can't hold it.
 
         Returns:
@@ -86,8 +130,12 @@ class SentenceSplitter(BaseDocumentTransformer):
         return [
             made
             for document, doc_id in zip(documents, document_ids(documents), strict=True)
-            for made in sentence_documents(document, doc_id, self.split_text(document.page_content))
+            for made in sentence_documents(document, doc_id, self._split(document))
         ]
+
+    def _split(self, document: Document) -> list[Sentence]:
+        category = document.metadata.get("category")
+        return self.split_text(document.page_content, category=category if isinstance(category, str) else None)
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Do what `split_documents` does, as a LangChain document transformer."""

@@ -457,10 +457,10 @@ async def test_the_event_loop_goes_on_while_documents_are_split_and_embedded() -
     loop_thread = threading.get_ident()
 
     class Watching(SentenceSplitter):
-        def split_text(self, text: str) -> list[Sentence]:
+        def split_text(self, text: str, *, category: str | None = None) -> list[Sentence]:
             if threading.get_ident() == loop_thread:
                 in_loop.append(text)
-            return super().split_text(text)
+            return super().split_text(text, category=category)
 
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(Slow()), splitter=Watching())
     await retriever.aadd_documents([document("Refund. Card.")])

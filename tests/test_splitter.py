@@ -225,6 +225,8 @@ def test_sentencex_brings_other_languages() -> None:
         ({"language": "hi"}, 'knows de, en, es, fr, it, pt.*engine="sentencex"'),
         ({"engine": "spacy"}, "there are punkt, sentencex, nupunkt, and any callable"),
         ({"engine": "nupunkt", "language": "de"}, "knows English only"),
+        ({"shortest": -1}, "shortest is -1"),
+        ({"shortest": 9, "longest": 8}, "shortest is 9 and longest is 8"),
         ({"structure": "html"}, "must be one of auto, markdown, plain"),
     ],
 )
@@ -257,3 +259,51 @@ def test_plain_text_has_headings_too() -> None:
         ("FINAL PROVISIONS", "heading", "FINAL PROVISIONS"),
         ("It ends.", "prose", "FINAL PROVISIONS"),
     ]
+
+
+@given(text=texts, shortest=st.integers(0, 12), more=st.integers(1, 30))
+def test_no_unit_is_longer_than_the_longest_and_nothing_is_lost(text: str, shortest: int, more: int) -> None:
+    longest = shortest + more
+    splitter = SentenceSplitter(shortest=shortest, longest=longest)
+    found = splitter.split_text(text)
+    assert_exact(text, found)
+    assert all(s.end - s.start <= longest for s in found)
+
+
+def test_short_sentences_join_their_neighbour_in_the_paragraph() -> None:
+    text = "Yes. It is refunded within a week. Ok.\n\nNo."
+    spans = SentenceSplitter(shortest=6).spans(text)
+    assert [text[start:end] for start, end in spans] == ["Yes. It is refunded within a week. Ok.", "No."]
+
+
+def test_long_sentences_are_cut_at_clauses_then_at_white_space_then_where_they_must() -> None:
+    text = "A clause that ends here, another one without an end and averyveryverylongword"
+    spans = SentenceSplitter(longest=30).spans(text)
+    assert [text[start:end] for start, end in spans] == [
+        "A clause that ends here,",
+        "another one without an end",
+        "and averyveryverylongword",
+    ]
+    assert [end - start for start, end in SentenceSplitter(longest=30).spans("x" * 70)] == [30, 30, 10]
+
+
+def test_a_megabyte_without_a_full_stop_is_cut_into_what_an_embedder_reads() -> None:
+    text = "word " * 200_000
+    spans = SentenceSplitter().spans(text)
+    assert len(spans) == 500
+    assert all(end - start <= 2_000 for start, end in spans)
+
+
+def test_elements_of_unstructured_keep_their_kinds() -> None:
+    elements = [
+        ("Title", "1. Scope. And more", ["1. Scope. And more"]),
+        ("NarrativeText", "# One. Two.", ["# One.", "Two."]),
+        ("ListItem", "One. Two.", ["One.", "Two."]),
+        ("Table", "a b. C d.", ["a b. C d."]),
+        ("Unknown", "# Heading\n\nOne.", ["# Heading", "One."]),
+    ]
+    documents = [Document(page_content=text, metadata={"category": category}) for category, text, _ in elements]
+    made = SentenceSplitter().split_documents(documents)
+    assert [document.page_content for document in made] == [part for _, _, parts in elements for part in parts]
+    kinds = [document.metadata.get("kind", "prose") for document in made]
+    assert kinds == ["heading", "prose", "prose", "list_item", "list_item", "table_row", "heading", "prose"]

@@ -1,0 +1,53 @@
+"""Units that are neither too short to say anything nor too long for an embedder to read."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from langchain_sentence_window.spans import Span, pieces
+
+_CLAUSE_END = re.compile(r"[,;:)\]—–][\"'”’»]*\s")
+_WHITE_SPACE = re.compile(r"\s")
+
+
+def fit_sizes(text: str, spans: Sequence[Span], shortest: int, longest: int | None) -> list[Span]:
+    """Join the short spans of a block to their neighbours and cut the long ones.
+
+    Args:
+        text: The text.
+        spans: Spans of one block, in order.
+        shortest: Characters; a shorter span joins the next one, the last one that before it.
+        longest: Characters; a longer span is cut at the last clause end that leaves at least half of it,
+            else at the last white space, else where it must. ``None`` for no limit.
+
+    Returns:
+        Spans in order that cover the same text.
+    """
+    joined: list[Span] = []
+    waiting: int | None = None
+    for start, end in spans:
+        start = start if waiting is None else waiting
+        waiting = start if end - start < shortest else None
+        if waiting is None:
+            joined.append((start, end))
+    if waiting is not None:
+        start = joined.pop()[0] if joined else waiting
+        joined.append((start, spans[-1][1]))
+    if longest is None:
+        return joined
+    return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, longest))]
+
+
+def _cuts(text: str, start: int, end: int, longest: int) -> Iterator[int]:
+    while end - start > longest:
+        stop = start + longest
+        start = (
+            _last_end(_CLAUSE_END, text, start + longest // 2, stop)
+            or _last_end(_WHITE_SPACE, text, start, stop)
+            or stop
+        )
+        yield start
+
+
+def _last_end(pattern: "re.Pattern[str]", text: str, low: int, stop: int) -> int | None:
+    ends = [match.end() for match in pattern.finditer(text, low, stop)]
+    return ends[-1] if ends else None

@@ -1,0 +1,38 @@
+"""The benchmarks' arithmetic, with numbers worked out by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import splitting
+
+
+def test_f1_of_spans_and_ends() -> None:
+    text = "One two. Three. (a) Four. Five"
+    gold = [(0, 8), (9, 15), (16, 19), (20, 25), (26, 30)]
+    score = splitting.Score()
+    score.add(text, [(0, 3), (4, 8), (9, 15), (16, 25), (26, 30)], gold)
+    # With "(a)" joined, gold has four spans, of which three are found, by five; and three inner ends,
+    # all found, by four.
+    assert score.figures == pytest.approx((200 * 3 / 9, 200 * 3 / 7))
+    assert score.bad == 0
+
+
+@pytest.mark.parametrize(
+    ("spans", "bad"),
+    [([(0, 2), (3, 5)], 0), ([(0, 2)], 2), ([], 4), ([(0, 2), (1, 5)], 3), ([(0, 9)], 5), ([(0, 0), (0, 5)], 1)],
+)
+def test_faults_are_counted(spans: list[tuple[int, int]], bad: int) -> None:
+    assert splitting.faults("ab cd", spans) == bad
+
+
+def test_a_row_is_made_for_each_set_and_language(tmp_path: Path) -> None:
+    for name in ("law/es_code.jsonl", "law/en_code.jsonl", "web/ud_web.jsonl"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"text": "Uno. Dos.", "sentences": [[0, 4], [5, 9]]}) + "\n", encoding="utf-8")
+    scores = splitting.measure(tmp_path, "default")
+    assert {row: score.figures for row, score in scores.items()} == dict.fromkeys(
+        ("law/en", "law/es", "web"), (100.0, 100.0)
+    )
