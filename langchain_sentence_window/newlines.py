@@ -106,7 +106,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     first = _first_character(text, start)
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
-    if text[end - 1] in "([{" or (first in ")]},;:.!?" and text[start] not in "([{.…"):
+    if text[end - 1] in "([{\u00ad" or (first in ")]},;:.!?" and text[start] not in "([{.…"):
         return True
     if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
         return True
@@ -127,7 +127,9 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             return False
         return before.lower() in _AND_OR or not (gap.is_blank or _fits(text, gap, column))
     if first.islower():
-        return not (gap.is_blank and is_casual)
+        # A blank line ends a sentence, unless a word on either side says that it goes on.
+        following = text[start : start + _word_length(text, start)]
+        return not gap.is_blank or before.lower() in language.leads or following in _AND_OR
     if last in "-–—":
         return first.isdigit()
     if gap.is_blank or before.lower() in language.leads:

@@ -78,8 +78,11 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
     if first.islower() and not is_casual:
         if closers:
             return False
-        opens_bracket = text[following] == "(" and marks == "." and not _is_short(word, language)
-        return opens_bracket or text.startswith(("http", "www."), following)
+        if set(marks) == {"?"} and text[following].islower():
+            return True
+        if marks != "." or _is_short(word, language):
+            return text.startswith(("http", "www."), following)
+        return len(word) > _INITIALS_PART and word.isalpha() and word.islower()
     if len(marks) > 1 and marks[1].isspace():
         return first.isupper() and (marks.count(".") > 3 or bool(closers))  # noqa: PLR2004
     if marks != ".":
