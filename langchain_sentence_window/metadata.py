@@ -15,6 +15,11 @@ key                     meaning                                                c
 ``section_end``         one past the index of its last sentence                sentence
 ``separator``           white space up to the next sentence, if not one space  sentence
 ``kind``                the block's kind, if not prose                         sentence
+``window_text``         the window around it, if it was asked for              sentence
+``window_first``        index of that window's first sentence                  sentence
+``window_last``         index of its last sentence, which is in it             sentence
+``window_start``        the window's first code point in the source            sentence
+``window_end``          one past its last code point                           sentence
 ``sentences``           ``[first, last]`` sentence index, both included        window
 ``hits``                the sentences found: index, place and score            window
 ``score``               the best hit's score                                   window
@@ -49,6 +54,11 @@ SECTION_END = "section_end"
 SEPARATOR = "separator"
 KIND = "kind"
 HEADING = "heading"
+WINDOW_TEXT = "window_text"
+WINDOW_FIRST = "window_first"
+WINDOW_LAST = "window_last"
+WINDOW_START = "window_start"
+WINDOW_END = "window_end"
 SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
@@ -56,7 +66,8 @@ WINDOW_ID = "window_id"
 RELEVANCE_SCORE = "relevance_score"
 SOURCE = "source"
 
-_SENTENCE_KEYS = frozenset(
+_INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END})
+_SENTENCE_KEYS = _INLINE_KEYS | frozenset(
     {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
 )
 _UNSAFE_IN_ID = re.compile("[\\0\\ud800-\\udfff]")
@@ -135,8 +146,18 @@ def window_id(doc_id: str, first: int, last: int) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"window\n{first}\n{last}\n{doc_id}"))
 
 
-def sentence_documents(document: Document, doc_id: str, sentences: Sequence[Sentence]) -> list[Document]:
-    """Make the Documents a store holds, one for each sentence of a document."""
+def sentence_documents(
+    document: Document, doc_id: str, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
+) -> list[Document]:
+    """Make the Documents a store holds, one for each sentence of a document.
+
+    Args:
+        document: The source.
+        doc_id: Its name.
+        sentences: Its sentences, in order.
+        inline_window: Sentences before and after each, whose text is to go into its metadata; ``None``
+            for no such text.
+    """
     text = document.page_content
     own = {key: value for key, value in document.metadata.items() if _is_scalar(value)}
     made: list[Document] = []
@@ -156,6 +177,8 @@ def sentence_documents(document: Document, doc_id: str, sentences: Sequence[Sent
             metadata.pop(key, None)
             if value != usual:
                 metadata[key] = value
+        if inline_window is not None:
+            metadata |= _inline(text, sentences, index, *inline_window)
         made.append(
             Document(
                 id=sentence_id(doc_id, index),
@@ -164,6 +187,21 @@ def sentence_documents(document: Document, doc_id: str, sentences: Sequence[Sent
             )
         )
     return made
+
+
+def _inline(text: str, sentences: Sequence[Sentence], index: int, before: int, after: int) -> dict[str, Any]:
+    """The window around a sentence, cut to its section, as metadata."""
+    sentence = sentences[index]
+    first = max(index - before, sentence.section_start)
+    last = min(index + after, sentence.section_end - 1)
+    start, end = sentences[first].start, sentences[last].end
+    return {
+        WINDOW_TEXT: text[start:end],
+        WINDOW_FIRST: first,
+        WINDOW_LAST: last,
+        WINDOW_START: start,
+        WINDOW_END: end,
+    }
 
 
 def read_sentence(document: Document) -> StoredSentence:

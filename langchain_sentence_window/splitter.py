@@ -12,6 +12,7 @@ from langchain_sentence_window.language import Language, load_language
 from langchain_sentence_window.metadata import document_ids, sentence_documents
 from langchain_sentence_window.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.spans import Span
+from langchain_sentence_window.windows import WindowSize, window_size
 
 LONGEST = 2_000
 """Characters, about 500 tokens: what embedders of BERT's family read at most."""
@@ -49,6 +50,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         structure: Structure = "auto",
         shortest: int = 0,
         longest: int | None = LONGEST,
+        inline_window: WindowSize | None = None,
     ) -> None:
         """Choose how to cut.
 
@@ -63,6 +65,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             shortest: Characters; a shorter sentence joins its neighbour in the same paragraph.
             longest: Characters; a longer sentence, code block or other unit is cut at the end of a clause,
                 else at white space, so that an embedder reads all of it. ``None`` for no limit.
+            inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's
+                metadata as its window, for stores that can't fetch neighbours by id. Text is stored as
+                often as windows hold it: 6.9 times at 3 on each side (measured on articles of SQuAD).
 
         Raises:
             InvalidInputError: A setting isn't one of these, or the engine doesn't know the language.
@@ -74,7 +79,8 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(
                 f"shortest is {shortest} and longest is {longest}; it must be 0 <= shortest <= longest, in characters"
             )
-        self._structure = structure
+        self._structure: Structure = structure
+        self._inline_window = None if inline_window is None else window_size(inline_window)
         self._shortest, self._longest = shortest, longest
         self._engine = None if engine is None else make_engine(engine, language)
         # Engines of others know more languages; the newline layer then goes by typography alone.
@@ -130,7 +136,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         return [
             made
             for document, doc_id in zip(documents, document_ids(documents), strict=True)
-            for made in sentence_documents(document, doc_id, self._split(document))
+            for made in sentence_documents(document, doc_id, self._split(document), self._inline_window)
         ]
 
     def _split(self, document: Document) -> list[Sentence]:

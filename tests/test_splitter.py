@@ -227,6 +227,7 @@ def test_sentencex_brings_other_languages() -> None:
         ({"engine": "nupunkt", "language": "de"}, "knows English only"),
         ({"shortest": -1}, "shortest is -1"),
         ({"shortest": 9, "longest": 8}, "shortest is 9 and longest is 8"),
+        ({"inline_window": -1}, "window is -1"),
         ({"structure": "html"}, "must be one of auto, markdown, plain"),
     ],
 )
@@ -307,3 +308,21 @@ def test_elements_of_unstructured_keep_their_kinds() -> None:
     assert [document.page_content for document in made] == [part for _, _, parts in elements for part in parts]
     kinds = [document.metadata.get("kind", "prose") for document in made]
     assert kinds == ["heading", "prose", "prose", "list_item", "list_item", "table_row", "heading", "prose"]
+
+
+def test_windows_can_be_written_into_the_metadata() -> None:
+    text = "# A\n\nOne. Two.  Three.\n\n# B\n\nFour."
+    made = SentenceSplitter(inline_window=(1, 2)).split_documents([Document(page_content=text, id="a")])
+    keys = ("window_text", "window_first", "window_last", "window_start", "window_end")
+    assert [tuple(document.metadata[key] for key in keys) for document in made] == [
+        ("# A\n\nOne. Two.", 0, 2, 0, 14),
+        ("# A\n\nOne. Two.  Three.", 0, 3, 0, 22),
+        ("One. Two.  Three.", 1, 3, 5, 22),
+        ("Two.  Three.", 2, 3, 10, 22),
+        ("# B\n\nFour.", 4, 5, 24, 34),
+        ("# B\n\nFour.", 4, 5, 24, 34),
+    ]
+    for document in made:
+        start, end = document.metadata["window_start"], document.metadata["window_end"]
+        assert document.metadata["window_text"] == text[start:end]
+    assert "window_text" not in SentenceSplitter().split_documents([Document(page_content=text)])[0].metadata
