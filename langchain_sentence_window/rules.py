@@ -28,6 +28,7 @@ _CANDIDATE = re.compile(
 )
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
 _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
+_FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
 _NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
 _CASUAL_SHARE = 0.3
 _WORDS_BEFORE_TIME = 4
@@ -60,7 +61,9 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         if match.end() >= len(text):
             return
         if _ends(text, match, sentence, language, is_casual=is_casual):
-            sentence = match.end()
+            # "… of values. . . . If it were": the first of four ends a sentence, the others open the next.
+            opens = match["marks"].startswith(_FOUR_SPACED) and text[match.start() - 1].isalnum()
+            sentence = match.start() + len(". ") if opens else match.end()
             yield sentence
 
 
