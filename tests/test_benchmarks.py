@@ -36,3 +36,4 @@ def test_a_row_is_made_for_each_set_and_language(tmp_path: Path) -> None:
     assert {row: score.figures for row, score in scores.items()} == dict.fromkeys(
         ("law/en", "law/es", "web"), (100.0, 100.0)
     )
+    assert set(splitting.measure(tmp_path, "nupunkt")) == {"law/en", "web"}

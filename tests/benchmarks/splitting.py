@@ -27,6 +27,7 @@ from json import loads
 from pathlib import Path
 
 from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.spans import Span, trim
 
 DATA = Path(os.environ.get("SENTENCE_WINDOW_DATA", Path(__file__).parents[3] / "shared" / "data")) / "sentences"
@@ -117,14 +118,20 @@ def make_split(engine: str, language: str) -> Split:
 
 
 def measure(data: Path, engine: str) -> dict[str, Score]:
-    """Score an engine on each row of the data."""
-    splits: dict[str, Split] = {}
+    """Score an engine on each row of the data whose language it knows."""
+    splits: dict[str, Split | None] = {}
     scores: dict[str, Score] = defaultdict(Score)
     for row, language, text, gold in read_gold(data):
         if language not in splits:
-            splits[language] = make_split(engine, language)
+            try:
+                splits[language] = make_split(engine, language)
+            except InvalidInputError:
+                splits[language] = None
+        split = splits[language]
+        if split is None:
+            continue
         began = time.process_time()
-        found = splits[language](text)
+        found = split(text)
         scores[row].seconds += time.process_time() - began
         scores[row].add(text, found, gold)
     return dict(scores)
@@ -140,9 +147,12 @@ def main() -> None:
         sys.exit(f"Skipped: there is no gold data in {options.data}; name a folder with --data.")
     table = {engine: measure(options.data, engine) for engine in options.engine}
     print(f"{'span F1 / end F1':20}" + "".join(f"{engine:>32}" for engine in table))
-    for row in next(iter(table.values())):
+    for row in dict.fromkeys(row for scores in table.values() for row in scores):
         print(f"{row:20}", end="")
         for scores in table.values():
+            if row not in scores:
+                print(f"{'-':>32}", end="")
+                continue
             score = scores[row]
             span, end = score.figures
             print(f"{span:12.1f} /{end:5.1f} {score.spans / score.seconds / 1000:5.1f} k/s {score.bad} bad", end="")
