@@ -23,9 +23,11 @@ class Language:
         closing: Abbreviations that end a sentence if a starter follows.
         capitalised: Likewise, but words like others when written without a capital letter.
         numbered: Abbreviations only before a number, a letter or a bracket; else words like others.
-        times: Abbreviations that end a sentence before a capital letter, once it has five words.
+        times: Abbreviations that end a sentence before a capital letter, see ``fronts``.
         soft: Abbreviations that end a sentence before a capitalised word that isn't one itself.
         starters: Words that begin a sentence when they stand, capitalised, after an abbreviation.
+        fronts: Words that begin a phrase set before a sentence; a time in it doesn't end it.
+        flags: ``ordinals`` where a number with a full stop is an ordinal unless a starter follows.
         leads: Words that don't end a sentence: where a line ends with one, the next goes on.
     """
 
@@ -37,6 +39,8 @@ class Language:
     soft: frozenset[str] = frozenset()
     starters: frozenset[str] = frozenset()
     leads: frozenset[str] = frozenset()
+    fronts: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
 
     def abbreviates(self, word: str) -> bool:
         """Whether a word, without its full stop, is an abbreviation of any kind."""

@@ -19,7 +19,7 @@ _CANDIDATE = re.compile(
     (?: (?<!:) | (?=\s+(?:\d{1,2}|[A-ZÀ-Ü])\.(?:[a-z]\.?)?\s+[A-ZÀ-Ü]) )  # "decides: 1. The …"
     (?P<note> (?<=[a-zà-ÿ)"”’]\.)\d{1,3}(?:[ ,–-]\d{1,3})*(?=\s+[A-ZÀ-Ü]))?   # a footnote's number
     (?P<dash> (?<=\.)\s?[-–—]+(?=\s))?                         # "Segundo.- …"
-    (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»)\]}*_]*)
+    (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»“‘«)\]}*_]*)
     (?:\s?[:;]-?[)DPp](?!\w))*                                 # :-)
     (?:\s?\[\d[\d\s,–-]*\])*                                   # [17]
     (?: \s+ | (?<=[。．！？｡]) )
@@ -31,8 +31,8 @@ _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
 _FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
 _NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
 _CASUAL_SHARE = 0.3
-_WORDS_BEFORE_TIME = 4
-_LONG_BEFORE_TIME = 60
+_FEWEST_WORDS = 4
+_LONGEST_FRONT = 60
 _LONGEST_REPORTER = 8
 _INITIALS_PART = 3
 
@@ -42,7 +42,7 @@ def is_casual(text: str, language: Language) -> bool:
     ends = lower = 0
     for match in _NEXT_CASE.finditer(text):
         word = last_word(text, 0, match.start())
-        if word[-2:].isalpha() and word[-2:].islower() and "." not in word and not language.abbreviates(word):
+        if word.isalpha() and word.islower() and len(word) > 1 and not language.abbreviates(word):
             ends += 1
             lower += match[1] is not None
     return lower >= 1 and lower >= _CASUAL_SHARE * ends
@@ -111,6 +111,8 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         if last_word(before, 0, len(before)).isdigit():
             return False  # "116 Wash. 2d 853"
     next_word = _word_at(text, at)
+    if "ordinals" in language.flags and lower.isdigit() and len(lower) <= 2 and first.isupper():  # noqa: PLR2004
+        return next_word.lower() in language.starters  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
     has_points = "." in lower[:-1]
     if first in "§¶&" and (len(lower) <= _INITIALS_PART or has_points or language.abbreviates(lower)):
@@ -120,8 +122,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if lower in language.numbered and not (first.isdigit() or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)):
         return True
     if lower in language.times:
-        enough = stop - sentence > _LONG_BEFORE_TIME or text.count(" ", sentence, stop) >= _WORDS_BEFORE_TIME
-        return first.isupper() and enough
+        return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
         return first.isupper() and len(next_word) > 1 and next_word.lower() not in language.abbreviations
     if lower in language.closing or (word[0].isupper() and lower in language.capitalised):
@@ -135,6 +136,14 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if has_points and not any(map(str.isdigit, lower)):
         return starts or max(map(len, lower.split("."))) > _INITIALS_PART
     return True
+
+
+def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
+    """Whether a sentence up to a time is only a phrase set before it: "At 5 a.m. Mr. Smith …"."""
+    if stop - sentence > _LONGEST_FRONT:
+        return False
+    words = text[sentence:stop].rpartition(":")[2].split()
+    return len(words) < _FEWEST_WORDS or words[0].lower() in language.fronts
 
 
 def _is_short(word: str, language: Language) -> bool:
