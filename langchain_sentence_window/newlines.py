@@ -113,7 +113,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     if last == ";":
         return not gap.is_blank or is_item or text.startswith("[...]", start)
     if last == ",":
-        return not gap.is_blank or (first.islower() and not is_casual)
+        goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
+        return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
     if last in ".!?…":
         return (
             last == "."
@@ -121,7 +122,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
         )
     if last == ":":
-        return first.islower() and not is_item
+        return first.islower() and not is_item and text[start] not in '"“«„'
     if is_item:
         if text[start] in "-*+":
             return False

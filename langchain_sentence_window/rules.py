@@ -26,6 +26,10 @@ _CANDIDATE = re.compile(
     """,
     re.VERBOSE,
 )
+_CAPTION = re.compile(
+    r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
+)
+"""The label of a caption, which has no mark of its own: "Figure 2.2 Copper oxide …"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
 _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
 _FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
@@ -57,6 +61,9 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         is_casual: Whether small letters begin sentences in the text too.
     """
     sentence = 0
+    if match := _CAPTION.match(text):
+        sentence = match.end()
+        yield sentence
     for match in _CANDIDATE.finditer(text):
         if match.end() >= len(text):
             return
