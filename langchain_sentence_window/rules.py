@@ -27,7 +27,8 @@ _CANDIDATE = re.compile(
     re.VERBOSE,
 )
 _CAPTION = re.compile(
-    r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
+    r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)"
+    r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
 )
 """The label of a caption, which has no mark of its own: "Figure 2.2 Copper oxide …"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
