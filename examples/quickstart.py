@@ -100,7 +100,9 @@ def open_or_index(
     known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     current = {document.metadata["doc_id"]: checksum(document.page_content) for document in documents}
     changed = [
-        document for document in documents if known.get(document.metadata["doc_id"]) != checksum(document.page_content)
+        document
+        for document in documents
+        if known.get(document.metadata["doc_id"]) != current[document.metadata["doc_id"]]
     ]
     gone = [doc_id for doc_id in known if doc_id not in current]
     if changed or gone:

@@ -11,7 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
-from langchain_sentence_window.metadata import DOC_ID, sentence_id
+from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.metadata import DOC_ID
 
 IDS_AT_ONCE = 256
 """Sentence ids asked for in one call when looking for all that a document has in a store."""

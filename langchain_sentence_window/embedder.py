@@ -8,6 +8,7 @@ from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
 from langchain_sentence_window.errors import EmbeddingError
+from langchain_sentence_window.spans import encodable
 
 TEXTS_AT_ONCE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
@@ -82,11 +83,6 @@ def describe_embedder(embedding: Embeddings) -> str:
     }
     listed = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings))
     return f"{type(embedding).__module__}.{type(embedding).__qualname__}({listed})"
-
-
-def encodable(text: str) -> str:
-    """Put ``?`` for lone surrogates, which tokenizers refuse."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _joined(parts: Sequence[Vectors]) -> Vectors:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.language import load_language
-from langchain_sentence_window.spans import Span
+from langchain_sentence_window.spans import Span, encodable
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and gives ``(start, end)`` of its sentences."""
@@ -42,9 +42,7 @@ def sentencex(language: str) -> Engine:
     find = _imported("sentencex").get_sentence_boundaries
 
     def cut(text: str) -> Iterable[Span]:
-        # It refuses lone surrogates; what stands for one here is as long.
-        safe = text.encode("utf-8", "replace").decode("utf-8")
-        return [(found["start_index"], found["end_index"]) for found in find(language, safe)]
+        return [(found["start_index"], found["end_index"]) for found in find(language, encodable(text))]
 
     return cut
 

@@ -87,3 +87,14 @@ def invalid_settings(name: str, problems: Sequence[Mapping[str, Any]]) -> Invali
         value = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
         listed.setdefault(setting, f"{setting}: {problem['msg']}{value}")
     return InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}")
+
+
+def checked_count(name: str, value: object) -> int:
+    """Return a setting that counts something.
+
+    Raises:
+        InvalidInputError: It isn't a whole number, or is below 1.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
+    return value

@@ -32,8 +32,6 @@ a key of its own that stands in this table gives way.
 """
 
 import hashlib
-import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -42,8 +40,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.blocks import PROSE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.ids import is_storable_id, sentence_id, window_id
 from langchain_sentence_window.sentences import Sentence
-from langchain_sentence_window.windows import Hit, Window
+from langchain_sentence_window.windows import Hit, Window, expand
 
 DOC_ID = "doc_id"
 SENTENCE_INDEX = "sentence_index"
@@ -70,8 +69,6 @@ _INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, 
 _SENTENCE_KEYS = _INLINE_KEYS | frozenset(
     {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
 )
-_UNSAFE_IN_ID = re.compile("[\\0\\ud800-\\udfff]")
-_NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +133,6 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
     return names
 
 
-def sentence_id(doc_id: str, index: int) -> str:
-    """The id of a document's sentence in every store: a UUID, as some stores take nothing else."""
-    return str(uuid.uuid5(_NAMESPACE, f"sentence\n{index}\n{doc_id}"))
-
-
-def window_id(doc_id: str, first: int, last: int) -> str:
-    """The id of the window that holds the sentences ``first`` to ``last``, both included."""
-    return str(uuid.uuid5(_NAMESPACE, f"window\n{first}\n{last}\n{doc_id}"))
-
-
 def sentence_documents(
     document: Document, doc_id: str, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
 ) -> list[Document]:
@@ -178,7 +165,8 @@ def sentence_documents(
             if value != usual:
                 metadata[key] = value
         if inline_window is not None:
-            metadata |= _inline(text, sentences, index, *inline_window)
+            alone = Hit(doc_id, index, sentence.section_start, sentence.section_end, score=0.0)
+            metadata |= _inline(text, sentences, expand(alone, *inline_window))
         made.append(
             Document(
                 id=sentence_id(doc_id, index),
@@ -189,16 +177,12 @@ def sentence_documents(
     return made
 
 
-def _inline(text: str, sentences: Sequence[Sentence], index: int, before: int, after: int) -> dict[str, Any]:
-    """The window around a sentence, cut to its section, as metadata."""
-    sentence = sentences[index]
-    first = max(index - before, sentence.section_start)
-    last = min(index + after, sentence.section_end - 1)
-    start, end = sentences[first].start, sentences[last].end
+def _inline(text: str, sentences: Sequence[Sentence], window: Window) -> dict[str, Any]:
+    start, end = sentences[window.first].start, sentences[window.last].end
     return {
         WINDOW_TEXT: text[start:end],
-        WINDOW_FIRST: first,
-        WINDOW_LAST: last,
+        WINDOW_FIRST: window.first,
+        WINDOW_LAST: window.last,
         WINDOW_START: start,
         WINDOW_END: end,
     }
@@ -233,19 +217,13 @@ def read_sentence(document: Document) -> StoredSentence:
         ) from None
 
 
-def read_sentences(documents: Iterable[Document]) -> dict[tuple[str, int], StoredSentence]:
-    """Read sentence Documents, in their order.
-
-    Raises:
-        IncompleteWindowError: One doesn't carry the metadata that `sentence_documents` writes.
-    """
-    sentences = map(read_sentence, documents)
+def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:
+    """Key sentences by document and index."""
     return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
 
 
-def read_hit(document: Document, score: float) -> Hit:
-    """Read a sentence Document that a search found."""
-    sentence = read_sentence(document)
+def as_hit(sentence: StoredSentence, score: float) -> Hit:
+    """Make a hit of a sentence that a search found."""
     return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score)
 
 
@@ -312,7 +290,7 @@ def window_document(window: Window, sentences: SentencesByPlace) -> Document:
 
 def _checked_id(given: object) -> str:
     name = str(given)
-    if not name or _UNSAFE_IN_ID.search(name):
+    if not is_storable_id(name):
         raise InvalidInputError(
             f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
             "give the document another id, or none"

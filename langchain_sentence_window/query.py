@@ -11,15 +11,16 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.ids import sentence_id, window_id
 from langchain_sentence_window.metadata import (
     WINDOW_ID,
     SentencesByPlace,
+    StoredSentence,
+    as_hit,
+    by_place,
     document_place,
-    read_hit,
-    read_sentences,
-    sentence_id,
+    read_sentence,
     window_document,
-    window_id,
     window_text,
 )
 from langchain_sentence_window.windows import Hit, Order, Window, arrange, best_windows, shrink, strong_score
@@ -71,8 +72,7 @@ def retrieve(
     """
     # A reranker chooses among all windows that the hits make, so none is held back from it.
     most = request.k if reranker is None else None
-    windows, sentences = yield from _find(store, request, most)
-    documents = [window_document(window, sentences) for window in windows]
+    windows, sentences, documents = yield from _find(store, request, most)
     if reranker is not None and documents:
         documents = yield Call(
             reranker.compress_documents,
@@ -108,38 +108,29 @@ def checked_query(query: object) -> str:
     return query
 
 
-def checked_count(name: str, value: object) -> int:
-    """Return a setting that counts something.
-
-    Raises:
-        InvalidInputError: It isn't a whole number, or is below 1.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
-    return value
-
-
-def _find(store: VectorStore, request: Request, most: int | None) -> Steps[tuple[list[Window], SentencesByPlace]]:
-    """Search and read windows; once more if a document was replaced in between."""
+def _find(
+    store: VectorStore, request: Request, most: int | None
+) -> Steps[tuple[list[Window], SentencesByPlace, list[Document]]]:
+    """Search, read the windows and make their Documents; once more if a document was replaced in between."""
     for tries_left in reversed(range(TRIES)):
-        hits, found, strong = yield from _search(store, request)
-        windows = best_windows(hits, most, request.before, request.after, strong)
+        windows, found = yield from _search(store, request, most)
         read = yield from _read(store, windows)
         try:
-            _check_versions(windows, found, read)
+            documents = [window_document(window, read) for window in windows]
+            _check_unchanged(windows, found, read)
         except IncompleteWindowError:
             if not tries_left:
                 raise
         else:
             break
-    return windows, read
+    return windows, read, documents
 
 
-def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], SentencesByPlace, float]]:
+def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tuple[list[Window], SentencesByPlace]]:
     """Search until the hits make ``k`` windows or the store has no more of them.
 
     Returns:
-        The hits, their sentences, and the lowest score of a strong hit.
+        The windows, best first, ``most`` of them at most, and the sentences that were found.
     """
     fetch_k = max(request.fetch_k, request.k)
     while True:
@@ -149,24 +140,26 @@ def _search(store: VectorStore, request: Request) -> Steps[tuple[list[Hit], Sent
             (request.query,),
             {"k": fetch_k, **request.search},
         )
-        found = read_sentences(document for document, _ in scored)
-        hits = _hits(scored)
+        found = [read_sentence(document) for document, _ in scored]
+        hits = _hits(found, [score for _, score in scored])
         exhausted = len(scored) < fetch_k
         # A few hits that were asked for as such are all meant.
         strong = strong_score(hits) if exhausted or len(hits) >= FEWEST_TO_COMPARE else -math.inf
         windows = best_windows(hits, request.k, request.before, request.after, strong)
         if len(windows) >= request.k or exhausted:
-            return hits, found, strong
+            if most != request.k:
+                windows = best_windows(hits, most, request.before, request.after, strong)
+            return windows, by_place(found)
         fetch_k *= 4
 
 
-def _hits(scored: Sequence[tuple[Document, float]]) -> list[Hit]:
-    """Read a search's results, best first, as hits whose higher score is better.
+def _hits(found: Sequence[StoredSentence], scores: Sequence[float]) -> list[Hit]:
+    """Pair sentences and scores, both best first, as hits whose higher score is better.
 
     Some stores score by distance; they are told by scores that rise.
     """
-    sign = -1.0 if scored and scored[0][1] < scored[-1][1] else 1.0
-    return [read_hit(document, sign * float(score)) for document, score in scored]
+    sign = -1.0 if scores and scores[0] < scores[-1] else 1.0
+    return [as_hit(sentence, sign * float(score)) for sentence, score in zip(found, scores, strict=True)]
 
 
 def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPlace]:
@@ -180,13 +173,12 @@ def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPla
         raise IncompleteWindowError(
             f"{type(store).__name__} can't fetch documents by id, and windows are read so; use a store with get_by_ids"
         ) from error
-    return read_sentences(documents)
+    return by_place(map(read_sentence, documents))
 
 
-def _check_versions(windows: Sequence[Window], found: SentencesByPlace, read: SentencesByPlace) -> None:
-    """See that what was read is what was found, and that the sentences of each window fit together."""
+def _check_unchanged(windows: Sequence[Window], found: SentencesByPlace, read: SentencesByPlace) -> None:
+    """See that the hits that were read are those that were found."""
     for window in windows:
-        window_text(window, read)
         for hit in window.hits:
             place = hit.doc_id, hit.index
             if found[place].text != read[place].text:

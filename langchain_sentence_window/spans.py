@@ -39,3 +39,8 @@ def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Spa
         span = trim(text, left, right)
         if span[0] < span[1]:
             yield span
+
+
+def encodable(text: str) -> str:
+    """Put ``?`` for lone surrogates, which tokenizers refuse; spans stay true."""
+    return text.encode("utf-8", "replace").decode("utf-8")

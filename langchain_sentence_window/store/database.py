@@ -1,10 +1,9 @@
 """The SQLite half of the store: sentences, metadata and vectors, in one file, one transaction a call."""
 
 import json
-import re
 import sqlite3
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError, StoreError
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.ids import is_storable_id
 from langchain_sentence_window.store.filters import Condition
 
 FORMAT_VERSION = 1
@@ -37,7 +37,6 @@ CREATE INDEX sentences_of_a_document ON sentences (doc_id) WHERE doc_id IS NOT N
 """
 # One parameter for any number of values.
 _IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"
-_UNSAFE_IN_ID = re.compile("[\\0\\ud800-\\udfff]")
 
 Vectors = npt.NDArray[np.float32]
 
@@ -248,37 +247,6 @@ def with_ids(ids: Sequence[str]) -> Condition:
 def of_documents(doc_ids: Sequence[str]) -> Condition:
     """The condition that a record is a sentence of one of the source documents."""
     return _IS_ONE_OF.format("doc_id"), [json.dumps([id_ for id_ in doc_ids if is_storable_id(id_)])]
-
-
-def is_storable_id(id_: str) -> bool:
-    """Whether a string can be an id: not empty, without NULs and lone surrogates."""
-    return bool(id_) and not _UNSAFE_IN_ID.search(id_)
-
-
-def to_json(metadata: Mapping[str, Any]) -> str:
-    """Write metadata as JSON.
-
-    Raises:
-        InvalidInputError: It holds something JSON can't, which would come back changed or not at all.
-    """
-    try:
-        text = json.dumps(metadata, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the metadata {dict(metadata)!r} can't be stored as JSON: {error}; convert the value, e.g. to a string"
-        ) from error
-    if json.loads(text) != metadata:
-        raise InvalidInputError(
-            f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
-            "instead of tuples"
-        )
-    return text
-
-
-def from_json(metadata: str) -> dict[str, Any]:
-    """Read metadata that `to_json` wrote."""
-    read: dict[str, Any] = json.loads(metadata)
-    return read
 
 
 def _record(id_: str, doc_id: str | None, text: bytes, metadata: str) -> Record:

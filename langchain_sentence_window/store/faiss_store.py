@@ -1,7 +1,7 @@
 """`FaissStore`: the embedded vector store."""
 
-import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -12,26 +12,20 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.embedder import (
     Vectors,
     aembed_texts,
     describe_embedder,
     embed_texts,
-    encodable,
     unit_vectors,
 )
-from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError
-from langchain_sentence_window.metadata import DOC_ID
-from langchain_sentence_window.store.database import (
-    Record,
-    from_json,
-    is_storable_id,
-    of_documents,
-    to_json,
-    with_ids,
-)
+from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError, checked_count
+from langchain_sentence_window.spans import encodable
+from langchain_sentence_window.store.database import Record, of_documents, with_ids
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import DATABASE_FILE, NO_VECTORS, SentenceIndex
+from langchain_sentence_window.store.records import to_document, to_records
 
 SAME_EMBEDDER = 0.98
 """Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for
@@ -128,17 +122,13 @@ class FaissStore(VectorStore):
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Vectors of another size than the store's, or unusable ones.
         """
-        records = _records(documents, ids)
-        vectors = embed_texts(self._embedding, [record.text for record in records], show_progress=show_progress)
-        return self._write(records, vectors)
+        return run(self._add(documents, ids, show_progress=show_progress))
 
     async def aadd_documents(
         self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any
     ) -> list[str]:
         """Do what `add_documents` does, with the embedder's own async method and without progress."""
-        records = _records(documents, ids)
-        vectors = await aembed_texts(self._embedding, [record.text for record in records])
-        return await run_in_executor(None, self._write, records, vectors)
+        return await arun(self._add(documents, ids))
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -154,7 +144,7 @@ class FaissStore(VectorStore):
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Not one vector for each document, or of another size than the store's.
         """
-        records = _records(documents, None)
+        records = to_records(documents, None)
         return self._write(records, unit_vectors(vectors, len(records)) if records else NO_VECTORS)
 
     def replace_documents(
@@ -167,15 +157,11 @@ class FaissStore(VectorStore):
             doc_ids: The source documents they replace; those without a sentence now are removed.
             show_progress: Whether to show a progress bar while embedding.
         """
-        records = _records(sentences, None)
-        vectors = embed_texts(self._embedding, [record.text for record in records], show_progress=show_progress)
-        self._write(records, vectors, of_documents(doc_ids))
+        run(self._add(sentences, None, remove=of_documents(doc_ids), show_progress=show_progress))
 
     async def areplace_documents(self, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:
         """Do what `replace_documents` does, with the embedder's own async method and without progress."""
-        records = _records(sentences, None)
-        vectors = await aembed_texts(self._embedding, [record.text for record in records])
-        await run_in_executor(None, self._write, records, vectors, of_documents(doc_ids))
+        await arun(self._add(sentences, None, remove=of_documents(doc_ids)))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -193,7 +179,7 @@ class FaissStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Fetch documents, in the order of the ids; ids that don't exist are left out."""
         found = self._index.fetch(ids)
-        return [_document(found[id_]) for id_ in dict.fromkeys(ids) if id_ in found]
+        return [to_document(found[id_]) for id_ in dict.fromkeys(ids) if id_ in found]
 
     def similarity_search(
         self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
@@ -244,10 +230,9 @@ class FaissStore(VectorStore):
         self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise InvalidInputError(f"k is {k!r}; it must be a whole number, 1 or more")
+        checked_count("k", k)
         found = self._index.search(unit_vectors([embedding], 1)[0], k, compile_filter(filter) if filter else None)
-        return [(_document(record), cosine) for record, cosine in found]
+        return [(to_document(record), cosine) for record, cosine in found]
 
     def __len__(self) -> int:
         """The number of documents in the store; a retriever puts one there for each sentence."""
@@ -291,6 +276,26 @@ class FaissStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
 
+    def _add(
+        self,
+        documents: Sequence[Document],
+        ids: Sequence[str] | None,
+        *,
+        remove: Condition | None = None,
+        show_progress: bool = False,
+    ) -> Steps[list[str]]:
+        """Embed documents, then write them."""
+        records = to_records(documents, ids)
+        vectors: Vectors = yield Call(
+            partial(embed_texts, show_progress=show_progress),
+            aembed_texts,
+            (self._embedding, [record.text for record in records]),
+        )
+        written: list[str] = yield Call(
+            self._write, lambda *given: run_in_executor(None, self._write, *given), (records, vectors, remove)
+        )
+        return written
+
     def _write(self, records: Sequence[Record], vectors: Vectors, remove: Condition | None = None) -> list[str]:
         latest = sorted({record.id: i for i, record in enumerate(records)}.values())
         if latest or remove:
@@ -314,32 +319,6 @@ class FaissStore(VectorStore):
                 f"the index was made with {made_with} and can't be searched with {self._description}, which embeds "
                 "the same text otherwise; open it with the first, or index the documents again at another path"
             )
-
-
-def _records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
-    if ids is not None and len(ids) != len(documents):
-        raise InvalidInputError(f"got {len(ids)} ids for {len(documents)} documents; give one for each")
-    given = ids if ids is not None else [document.id for document in documents]
-    return [_record(document, id_) for id_, document in zip(given, documents, strict=True)]
-
-
-def _record(document: Document, id_: str | None) -> Record:
-    doc_id = document.metadata.get(DOC_ID)
-    for given in (id_, doc_id):
-        if isinstance(given, str) and not is_storable_id(given):
-            raise InvalidInputError(
-                f"{given!r} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
-            )
-    return Record(
-        id=str(uuid.uuid4()) if id_ is None else id_,
-        doc_id=doc_id if isinstance(doc_id, str) else None,
-        text=document.page_content,
-        metadata=to_json(document.metadata),
-    )
-
-
-def _document(record: Record) -> Document:
-    return Document(id=record.id, page_content=record.text, metadata=from_json(record.metadata))
 
 
 def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:

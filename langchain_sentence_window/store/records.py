@@ -1,0 +1,66 @@
+"""Documents as records of the database, and back."""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ids import is_storable_id
+from langchain_sentence_window.metadata import DOC_ID
+from langchain_sentence_window.store.database import Record
+
+
+def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
+    """Make records of Documents, under ids that replace their own if there are some.
+
+    Raises:
+        InvalidInputError: Not one id for each, an id that can't be stored, or metadata JSON can't hold.
+    """
+    if ids is not None and len(ids) != len(documents):
+        raise InvalidInputError(f"got {len(ids)} ids for {len(documents)} documents; give one for each")
+    given = ids if ids is not None else [document.id for document in documents]
+    return [_record(document, id_) for id_, document in zip(given, documents, strict=True)]
+
+
+def to_document(record: Record) -> Document:
+    """Make the Document that a record was made of."""
+    return Document(id=record.id, page_content=record.text, metadata=_from_json(record.metadata))
+
+
+def _record(document: Document, id_: str | None) -> Record:
+    doc_id = document.metadata.get(DOC_ID)
+    for given in (id_, doc_id):
+        if isinstance(given, str) and not is_storable_id(given):
+            raise InvalidInputError(
+                f"{given!r} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
+            )
+    return Record(
+        id=str(uuid.uuid4()) if id_ is None else id_,
+        doc_id=doc_id if isinstance(doc_id, str) else None,
+        text=document.page_content,
+        metadata=_to_json(document.metadata),
+    )
+
+
+def _to_json(metadata: Mapping[str, Any]) -> str:
+    """Write metadata as JSON, unless it would come back changed or not at all."""
+    try:
+        text = json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the metadata {dict(metadata)!r} can't be stored as JSON: {error}; convert the value, e.g. to a string"
+        ) from error
+    if json.loads(text) != metadata:
+        raise InvalidInputError(
+            f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
+            "instead of tuples"
+        )
+    return text
+
+
+def _from_json(metadata: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(metadata)
+    return read
