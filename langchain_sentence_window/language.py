@@ -40,6 +40,7 @@ class Language:
     starters: frozenset[str] = frozenset()
     leads: frozenset[str] = frozenset()
     fronts: frozenset[str] = frozenset()
+    farewells: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
 
     def abbreviates(self, word: str) -> bool:
@@ -73,5 +74,5 @@ def load_language(code: str) -> Language:
         if match := _SECTION.fullmatch(content):
             section = match[1]
         elif content:
-            words[section].update(content.split())
+            words[section].update(word.replace("_", " ") for word in content.split())
     return Language(**{name: frozenset(found) for name, found in words.items()})

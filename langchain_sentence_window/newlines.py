@@ -18,12 +18,13 @@ FEWEST_WRAPPED = 5
 
 MARKER = re.compile(
     r"[-–—•*·+‣▪]\s"
-    r"|[\[(«“\"]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)\]°ºª]{1,3}(?=\s|\Z)"
+    r"|[\[(«“\"•⁃‣▪◦]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)\]°ºª]{1,3}(?=\s|\Z)"
     r"|[IVXLC]{1,7}\s[-–—]\s|§"
 )
 """What begins an item or a numbered paragraph: "•", "2.", "(a)", "iv)", "3º", "II –", "§"."""
 
 _LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
+_LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
 _BULLETS = "•⁃‣▪◦"
 _CLOSERS = "\"'”’»)]}*_"
 _OPENERS = "\"'“‘«([{*_"
@@ -53,11 +54,16 @@ class Gap:
     is_blank: bool
 
 
+def MARKER_ONLY(text, line, end):
+    return end - line < 8 and _MARKER_LINE.fullmatch(text, line, end)
+
+
 def find_gaps(text: str) -> list[Gap]:
     """Find the gaps between the lines of a text, in order; a bullet in a line begins a line too."""
     gaps: list[Gap] = []
     line = 0
-    for match in _LINE_START.finditer(text):
+    has_columns = "\t" in text or "    " in text
+    for match in (_LINE_OR_COLUMN_START if has_columns else _LINE_START).finditer(text):
         start, end = match.span()
         is_bullet = text[start] in _BULLETS
         if is_bullet:
@@ -68,6 +74,9 @@ def find_gaps(text: str) -> list[Gap]:
             continue
         if start > line and end < len(text):
             white = text[start:end]
+            is_column = not is_bullet and "\n" not in white and "\r" not in white
+            if is_column and (text[start-1] in ".,;:([" or text[end].islower() or MARKER_ONLY(text, line, start)):
+                continue
             gaps.append(Gap(line, start, end, max(white.count("\n"), white.count("\r")) > 1))
         line = end
     return gaps
@@ -98,6 +107,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         is_casual: Whether small letters begin sentences in the text too.
     """
     line, end, start = gap.line, gap.start, gap.end
+    if not any(c in "\r\n" for c in text[end:start]) and end < start:
+        return False
     if text[start] in _BULLETS:
         return False
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
@@ -133,6 +144,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return not gap.is_blank or before.lower() in language.leads or following in _AND_OR
     if last in "-–—":
         return first.isdigit()
+    if first.isdigit() and before.islower() and text[start + _word_length(text, start) - 1] == ",":
+        return True  # "claim\n\n4, characterised …"
     if gap.is_blank or before.lower() in language.leads:
         return before.lower() in language.leads
     return text.rfind("(", line, end) > text.rfind(")", line, end) or not _fits(text, gap, column)

@@ -15,14 +15,14 @@ from langchain_sentence_window.newlines import MARKER, last_word
 _CANDIDATE = re.compile(
     r"""
     (?P<marks> [.!?…:。．！？｡؟۔।॥။።։] (?<![.!?…。．！？｡]{2}) [.!?…。．！？｡]*+
-        (?: (?<=\.)(?<!\.[ \xa0]\.)(?:[ \xa0]\.)++ )?+ )          # the last: a spaced ellipsis
+        (?<!\.[ \xa0]\.)(?: (?<=[.?!])(?:[ \xa0]\.)++ | (?<=[?!])[ \xa0](?:\.{3}|…) )?+ )  # a spaced ellipsis
     (?: (?<!:) | (?=\s+(?:\d{1,2}|[A-ZÀ-Ü])\.(?:[a-z]\.?)?\s+[A-ZÀ-Ü]) )  # "decides: 1. The …"
     (?P<note> (?<=[a-zà-ÿ)"”’]\.)\d{1,3}(?:[ ,–-]\d{1,3})*(?=\s+[A-ZÀ-Ü]))?   # a footnote's number
     (?P<dash> (?<=\.)\s?[-–—]+(?=\s))?                         # "Segundo.- …"
     (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»“‘«)\]}*_]*)
     (?:\s?[:;]-?[)DPp](?!\w))*                                 # :-)
     (?:\s?\[\d[\d\s,–-]*\])*                                   # [17]
-    (?: \s+ | (?<=[。．！？｡]) )
+    (?: \s+ | (?<=[。．！？｡]) | (?:(?<=[a-z\d][.!?])|(?<=[.!?]{2}))(?=[A-Z][a-z']*(?:\s|\.\s)) )
     """,
     re.VERBOSE,
 )
@@ -31,15 +31,20 @@ _CAPTION = re.compile(
     r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
 )
 """The label of a caption, which has no mark of its own: "Figure 2.2 Copper oxide …"."""
+_LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
+"""The marker of an item in a line: "a.) The first item b.) The second item"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
 _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
 _FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
 _NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
 _CASUAL_SHARE = 0.3
 _FEWEST_WORDS = 4
+_LONGEST_FAREWELL = 20
 _LONGEST_FRONT = 60
 _LONGEST_REPORTER = 8
 _INITIALS_PART = 3
+_LONGEST_BRACKETS = 200
+_LONGEST_ELLIPSIS_LEAD = 30
 
 
 def is_casual(text: str, language: Language) -> bool:
@@ -50,7 +55,9 @@ def is_casual(text: str, language: Language) -> bool:
         if word.isalpha() and word.islower() and len(word) > 1 and not language.abbreviates(word):
             ends += 1
             lower += match[1] is not None
-    return lower >= 1 and lower >= _CASUAL_SHARE * ends
+    # A single small letter may follow an unknown abbreviation; other carelessness confirms it.
+    is_careless = lower > 1 or text.lstrip()[:1].islower() or ".." in text or "!!" in text
+    return lower >= 1 and is_careless and lower >= _CASUAL_SHARE * ends
 
 
 def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterator[int]:
@@ -65,14 +72,25 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
     if match := _CAPTION.match(text):
         sentence = match.end()
         yield sentence
+    if farewell := _farewell_end(text, 0, language):
+        yield farewell
+    if ".)" in text:
+        yield from (m.start() for m in _LISTED.finditer(text) if not _is_in_brackets(text, 0, m.start()))
     for match in _CANDIDATE.finditer(text):
         if match.end() >= len(text):
             return
         if _ends(text, match, sentence, language, is_casual=is_casual):
-            # "… of values. . . . If it were": the first of four ends a sentence, the others open the next.
-            opens = match["marks"].startswith(_FOUR_SPACED) and text[match.start() - 1].isalnum()
-            sentence = match.start() + len(". ") if opens else match.end()
+            sentence = match.start() + len(". ") if _opens_with_ellipsis(text, match) else match.end()
             yield sentence
+            if farewell := _farewell_end(text, sentence, language):
+                yield farewell
+
+
+def _farewell_end(text: str, start: int, language: Language) -> int:
+    """Where the name begins that follows a letter's farewell: "Regards, Debra"; 0 if there is none."""
+    comma = text.find(", ", start, start + _LONGEST_FAREWELL)
+    is_farewell = comma > 0 and text[start:comma].lower() in language.farewells and text[comma + 2 : comma + 3].isupper()
+    return comma + 2 if is_farewell else 0
 
 
 def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, *, is_casual: bool) -> bool:
@@ -83,9 +101,15 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
     while at < len(text) and text[at] in _OPENERS:
         at += 1
     first = text[at] if at < len(text) else ""
-    if text[following] in ",;:":
+    if text[following] in ",;:" or _is_in_brackets(text, sentence, match.end("closers")):
         return False
+    if " ." in marks or "\xa0." in marks:
+        return _ellipsis_ends(text, match, sentence, first)
     word = last_word(text, sentence, match.start())
+    if not text[following - 1].isspace() and text[following - 1] in ".!?":  # "to end.Okay our room"
+        next_word = _word_at(text, following).lower()
+        is_word = (word.isalpha() and len(word) > _INITIALS_PART) or word[:1].isdigit()
+        return is_word and (len(marks)>1 or next_word in language.starters or next_word in language.abbreviations)
     if first.islower() and not is_casual:
         if closers:
             return False
@@ -94,8 +118,6 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
         if marks != "." or _is_short(word, language):
             return text.startswith(("http", "www."), following)
         return len(word) > _INITIALS_PART and word.isalpha() and word.islower()
-    if len(marks) > 1 and marks[1].isspace():
-        return first.isupper() and (marks.count(".") > 3 or bool(closers))  # noqa: PLR2004
     if marks != ".":
         return True
     return _full_stop_ends(text, match, sentence, word, at, language)
@@ -106,7 +128,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     first = text[at] if at < len(text) else ""
     stop, following = match.start(), match.end()
     if not word:  # "Mr . Robinson"
-        return last_word(text, sentence, max(sentence, stop - 1)).lower() not in language.abbreviations
+        return not language.abbreviates(last_word(text, sentence, max(sentence, stop - 1)))
     if match["note"]:
         return True
     lower = word.lower().strip("*_")
@@ -114,20 +136,23 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return len(word) > 2 and word.isalpha() and first.isupper() and lower not in language.abbreviations  # noqa: PLR2004
     if stop - len(word) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
         return False  # "2. The second item"
-    if first.isdigit() and word[:1].isupper() and len(word) <= _LONGEST_REPORTER:
+    next_word = _word_at(text, at)
+    is_before_abbreviation = first.isupper() and len(next_word) <= _LONGEST_REPORTER and text.startswith(".", at + len(next_word))
+    if (first.isdigit() or is_before_abbreviation) and word[:1].isupper() and len(word) <= _LONGEST_REPORTER:
         before = text[max(sentence, stop - len(word) - 20) : stop - len(word)].rstrip()
         if last_word(before, 0, len(before)).isdigit():
             return False  # "116 Wash. 2d 853"
-    next_word = _word_at(text, at)
     if "ordinals" in language.flags and lower.isdigit() and len(lower) <= 2 and first.isupper():  # noqa: PLR2004
         return next_word.lower() in language.starters  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
     has_points = "." in lower[:-1]
+    if match["closers"] == ")" and _LISTED.match(text, stop - len(word)) and not _is_in_brackets(text, sentence, stop):
+        return False
     if first in "§¶&" and (len(lower) <= _INITIALS_PART or has_points or language.abbreviates(lower)):
         return False
     if len(word) == 1 and word.isalpha() and word.isupper():
         return starts and word in "IOQUXYZ"
-    if lower in language.numbered and not (first.isdigit() or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)):
+    if lower in language.numbered and not (any(map(str.isdigit, next_word)) or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)):
         return True
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
@@ -152,6 +177,31 @@ def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
         return False
     words = text[sentence:stop].rpartition(":")[2].split()
     return len(words) < _FEWEST_WORDS or words[0].lower() in language.fronts
+
+
+def _ellipsis_ends(text: str, match: "re.Match[str]", sentence: int, first: str) -> bool:
+    start = match.start()
+    has_word = any(map(str.isalnum, text[max(sentence, start - _LONGEST_ELLIPSIS_LEAD) : start]))
+    if first.islower() or not has_word or text[start - 1] in "\"“":
+        return _opens_with_ellipsis(text, match) and not match["closers"]
+    if _word_at(text, match.end()) == "I":
+        return len(match["marks"]) > len(". . .")
+    return _opens_with_ellipsis(text, match) or first.isupper() or text[match.end()] == "["
+
+
+def _opens_with_ellipsis(text: str, match: "re.Match[str]") -> bool:
+    """Whether the first of four stops ends a sentence, and the others open the next: "of values. . . . If"."""
+    return match["marks"].startswith(_FOUR_SPACED) and not text[match.start() - 1].isspace()
+
+
+def _is_in_brackets(text: str, sentence: int, at: int) -> bool:
+    """Whether a bracket that was opened a short way before a position isn't closed yet."""
+    low = max(sentence, at - _LONGEST_BRACKETS)
+    opened = max(text.rfind("(", low, at), text.rfind("[", low, at))
+    if opened < 0 or max(text.rfind(")", opened, at), text.rfind("]", opened, at)) > 0:
+        return False
+    closed = text.find(")" if text[opened] == "(" else "]", at, at + _LONGEST_BRACKETS)
+    return closed > 0
 
 
 def _is_short(word: str, language: Language) -> bool:
