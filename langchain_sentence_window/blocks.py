@@ -45,7 +45,7 @@ _LONGEST_HEADING = 90
 _FEWEST_CAPITALS = 3
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 _ATX_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*\Z")
-_WHOLE_KINDS = {"fence": CODE, "html_block": HTML}
+_WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,13 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
     return Block(start, end)
 
 
-def parse_markdown(text: str) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
-        text: Any string. Lines indented by four spaces are paragraphs, not code, as plain text
-            indents for looks.
+        text: Any string.
+        indented_code: Whether lines indented by four spaces are code, as CommonMark has it, or
+            paragraphs, as plain text indents for looks.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space between them and a word character
@@ -114,7 +115,7 @@ def parse_markdown(text: str) -> list[Block]:
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]
     blocks: list[Block] = []
-    for first, stop, kind, level in _runs(text, line_starts, line_ends):
+    for first, stop, kind, level in _runs(text, line_starts, line_ends, _markdown(indented_code)):
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
         if start < end:
             blocks.append(Block(start, end, kind, level))
@@ -132,14 +133,16 @@ def heading_title(text: str, block: Block) -> str:
     return " ".join(title.split())
 
 
-def _runs(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> Iterator[tuple[int, int, str, int]]:
+def _runs(
+    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt"
+) -> Iterator[tuple[int, int, str, int]]:
     """Yield ``(first line, one past the last, kind, level)``, every line in exactly one run."""
     at = 0
     if match := _FRONT_MATTER.match(text):
         at = next(i for i, end in enumerate(line_ends, 1) if end >= match.end())
         yield 0, at, FRONT_MATTER, 0
     rest, offset = text[line_ends[at - 1] if at else 0 :], at
-    for first, stop, kind, level in (*_parsed(rest), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
+    for first, stop, kind, level in (*_parsed(rest, parser), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
         first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
         # What the parser keeps no token for (rules, link references, delimiter rows) is prose here.
         for line in range(at, first):
@@ -150,9 +153,9 @@ def _runs(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> It
         at = max(at, first, stop)
 
 
-def _parsed(text: str) -> Iterator[tuple[int, int, str, int]]:
+def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, int]]:
     in_items = 0
-    tokens = _markdown().parse(text)
+    tokens = parser.parse(text)
     for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
         if token.type in ("list_item_open", "list_item_close"):
             in_items += token.nesting
@@ -193,10 +196,11 @@ def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 @functools.cache
-def _markdown() -> "MarkdownIt":
+def _markdown(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
     from markdown_it import MarkdownIt
 
-    # Indented code is off: in plain text, four spaces are an indent more often than code.
-    parser = MarkdownIt("commonmark").enable("table").disable("code")
+    parser = MarkdownIt("commonmark").enable("table")
+    if not indented_code:
+        parser.disable("code")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

@@ -8,6 +8,7 @@ import functools
 import re
 from dataclasses import dataclass, fields
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -18,6 +19,8 @@ _SECTION = re.compile(r"\[(\w+)\]")
 class Language:
     """Words of a language, in lower case and, if abbreviations, without their last full stop.
 
+    In the data files an underscore stands for a space in a word.
+
     Attributes:
         abbreviations: They don't end a sentence, whatever follows.
         closing: Abbreviations that end a sentence if a starter follows.
@@ -27,6 +30,7 @@ class Language:
         soft: Abbreviations that end a sentence before a capitalised word that isn't one itself.
         starters: Words that begin a sentence when they stand, capitalised, after an abbreviation.
         fronts: Words that begin a phrase set before a sentence; a time in it doesn't end it.
+        farewells: What ends a letter; after their comma the writer's name stands alone.
         flags: ``ordinals`` where a number with a full stop is an ordinal unless a starter follows.
         leads: Words that don't end a sentence: where a line ends with one, the next goes on.
     """
@@ -51,6 +55,12 @@ class Language:
 
 
 @functools.cache
+def known_languages() -> tuple[str, ...]:
+    """The ISO 639-1 codes of the languages that have a data file."""
+    return tuple(sorted(entry.name[:2] for entry in _folder().iterdir() if entry.name.endswith(".txt")))
+
+
+@functools.cache
 def load_language(code: str) -> Language:
     """Load the words of a language.
 
@@ -60,19 +70,21 @@ def load_language(code: str) -> Language:
     Raises:
         InvalidInputError: There is no data file for it.
     """
-    folder = resources.files(__package__) / "data" / "languages"
-    known = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir() if entry.name.endswith(".txt"))
-    if code not in known:
+    if code not in known_languages():
         raise InvalidInputError(
-            f"language is {code!r}, and the default engine knows {', '.join(known)}; for others there is "
+            f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others there is "
             'engine="sentencex"'
         )
     words: dict[str, set[str]] = {field.name: set() for field in fields(Language)}
     section = ""
-    for line in (folder / f"{code}.txt").read_text(encoding="utf-8").splitlines():
+    for line in (_folder() / f"{code}.txt").read_text(encoding="utf-8").splitlines():
         content = line.partition("#")[0].strip()
         if match := _SECTION.fullmatch(content):
             section = match[1]
         elif content:
             words[section].update(word.replace("_", " ") for word in content.split())
     return Language(**{name: frozenset(found) for name, found in words.items()})
+
+
+def _folder() -> Traversable:
+    return resources.files(__package__) / "data" / "languages"

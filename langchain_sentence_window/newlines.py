@@ -39,27 +39,25 @@ _LONGEST_WORD = 40
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """White space with a newline, between two lines that aren't blank.
+    """White space between two lines that aren't blank, or between two columns of one line.
 
     Attributes:
         line: Where the line before begins.
         start: Where that line ends.
         end: Where the next one begins.
         is_blank: Whether there is a blank line in it.
+        is_column: Whether there is no newline in it, but a tab or four spaces.
     """
 
     line: int
     start: int
     end: int
     is_blank: bool
-
-
-def MARKER_ONLY(text, line, end):
-    return end - line < 8 and _MARKER_LINE.fullmatch(text, line, end)
+    is_column: bool = False
 
 
 def find_gaps(text: str) -> list[Gap]:
-    """Find the gaps between the lines of a text, in order; a bullet in a line begins a line too."""
+    """Find the gaps between the lines of a text, in order; a bullet or a column in a line begins a line too."""
     gaps: list[Gap] = []
     line = 0
     has_columns = "\t" in text or "    " in text
@@ -74,10 +72,11 @@ def find_gaps(text: str) -> list[Gap]:
             continue
         if start > line and end < len(text):
             white = text[start:end]
-            is_column = not is_bullet and "\n" not in white and "\r" not in white
-            if is_column and (text[start-1] in ".,;:([" or text[end].islower() or MARKER_ONLY(text, line, start)):
+            newlines = max(white.count("\n"), white.count("\r"))
+            is_column = not newlines and not is_bullet
+            if is_column and not _parts_columns(text, line, start, end):
                 continue
-            gaps.append(Gap(line, start, end, max(white.count("\n"), white.count("\r")) > 1))
+            gaps.append(Gap(line, start, end, newlines > 1, is_column))
         line = end
     return gaps
 
@@ -107,9 +106,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         is_casual: Whether small letters begin sentences in the text too.
     """
     line, end, start = gap.line, gap.start, gap.end
-    if not any(c in "\r\n" for c in text[end:start]) and end < start:
-        return False
-    if text[start] in _BULLETS:
+    if gap.is_column or text[start] in _BULLETS:
         return False
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
@@ -124,6 +121,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     if last == ";":
         return not gap.is_blank or is_item or text.startswith("[...]", start)
     if last == ",":
+        if text[line : end - 1].strip().lower() in language.farewells and first.isupper():
+            return False
         goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
         return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
     if last in ".!?…":
@@ -158,6 +157,11 @@ def last_word(text: str, low: int, end: int) -> str:
     while at > low and not text[at - 1].isspace() and text[at - 1] not in "([“\"'«’":
         at -= 1
     return text[at:end]
+
+
+def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
+    """Whether wide white space stands between two things, not only behind a mark or in a sentence."""
+    return text[start - 1] not in ".,;:([" and not text[end].islower() and not _MARKER_LINE.fullmatch(text, line, start)
 
 
 def _is_open(text: str, line: int, end: int, language: Language, *, is_name: bool) -> bool:

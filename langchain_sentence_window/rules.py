@@ -16,7 +16,7 @@ _CANDIDATE = re.compile(
     r"""
     (?P<marks> [.!?…:。．！？｡؟۔।॥။።։] (?<![.!?…。．！？｡]{2}) [.!?…。．！？｡]*+
         (?<!\.[ \xa0]\.)(?: (?<=[.?!])(?:[ \xa0]\.)++ | (?<=[?!])[ \xa0](?:\.{3}|…) )?+ )  # a spaced ellipsis
-    (?: (?<!:) | (?=\s+(?:\d{1,2}|[A-ZÀ-Ü])\.(?:[a-z]\.?)?\s+[A-ZÀ-Ü]) )  # "decides: 1. The …"
+    (?: (?<!:) | (?=\s+(?:\d{1,2}|A)\.(?:[a-z]\.?)?\s+[A-ZÀ-Ü]) )  # "decides: 1. The …"
     (?P<note> (?<=[a-zà-ÿ)"”’]\.)\d{1,3}(?:[ ,–-]\d{1,3})*(?=\s+[A-ZÀ-Ü]))?   # a footnote's number
     (?P<dash> (?<=\.)\s?[-–—]+(?=\s))?                         # "Segundo.- …"
     (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»“‘«)\]}*_]*)
@@ -42,9 +42,9 @@ _FEWEST_WORDS = 4
 _LONGEST_FAREWELL = 20
 _LONGEST_FRONT = 60
 _LONGEST_REPORTER = 8
-_INITIALS_PART = 3
 _LONGEST_BRACKETS = 200
-_LONGEST_ELLIPSIS_LEAD = 30
+_LONGEST_LEAD = 30
+_INITIALS_PART = 3
 
 
 def is_casual(text: str, language: Language) -> bool:
@@ -89,7 +89,9 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
 def _farewell_end(text: str, start: int, language: Language) -> int:
     """Where the name begins that follows a letter's farewell: "Regards, Debra"; 0 if there is none."""
     comma = text.find(", ", start, start + _LONGEST_FAREWELL)
-    is_farewell = comma > 0 and text[start:comma].lower() in language.farewells and text[comma + 2 : comma + 3].isupper()
+    is_farewell = (
+        comma > 0 and text[start:comma].lower() in language.farewells and text[comma + 2 : comma + 3].isupper()
+    )
     return comma + 2 if is_farewell else 0
 
 
@@ -106,10 +108,8 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
     if " ." in marks or "\xa0." in marks:
         return _ellipsis_ends(text, match, sentence, first)
     word = last_word(text, sentence, match.start())
-    if not text[following - 1].isspace() and text[following - 1] in ".!?":  # "to end.Okay our room"
-        next_word = _word_at(text, following).lower()
-        is_word = (word.isalpha() and len(word) > _INITIALS_PART) or word[:1].isdigit()
-        return is_word and (len(marks)>1 or next_word in language.starters or next_word in language.abbreviations)
+    if text[following - 1] in ".!?":
+        return _ends_without_space(word, marks, _word_at(text, following).lower(), language)
     if first.islower() and not is_casual:
         if closers:
             return False
@@ -121,6 +121,12 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
     if marks != ".":
         return True
     return _full_stop_ends(text, match, sentence, word, at, language)
+
+
+def _ends_without_space(word: str, marks: str, next_word: str, language: Language) -> bool:
+    """Whether a space was forgotten: "to the end.Our room", "bought 1,000.That is"; not in "asp.Net"."""
+    is_word = (word.isalpha() and len(word) > _INITIALS_PART) or word[:1].isdigit()
+    return is_word and (len(marks) > 1 or next_word in language.starters or next_word in language.abbreviations)
 
 
 def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str, at: int, language: Language) -> bool:
@@ -137,11 +143,8 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if stop - len(word) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
         return False  # "2. The second item"
     next_word = _word_at(text, at)
-    is_before_abbreviation = first.isupper() and len(next_word) <= _LONGEST_REPORTER and text.startswith(".", at + len(next_word))
-    if (first.isdigit() or is_before_abbreviation) and word[:1].isupper() and len(word) <= _LONGEST_REPORTER:
-        before = text[max(sentence, stop - len(word) - 20) : stop - len(word)].rstrip()
-        if last_word(before, 0, len(before)).isdigit():
-            return False  # "116 Wash. 2d 853"
+    if _is_reporter(text, sentence, stop, word, at, next_word):
+        return False
     if "ordinals" in language.flags and lower.isdigit() and len(lower) <= 2 and first.isupper():  # noqa: PLR2004
         return next_word.lower() in language.starters  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
@@ -152,7 +155,8 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return False
     if len(word) == 1 and word.isalpha() and word.isupper():
         return starts and word in "IOQUXYZ"
-    if lower in language.numbered and not (any(map(str.isdigit, next_word)) or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)):
+    has_number = any(map(str.isdigit, next_word)) or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)
+    if lower in language.numbered and not has_number:
         return True
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
@@ -171,6 +175,17 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     return True
 
 
+def _is_reporter(text: str, sentence: int, stop: int, word: str, at: int, next_word: str) -> bool:
+    """Whether a word abbreviates what is cited by volume: "116 Wash. 2d 853", "37 Am. L. Rev. 191"."""
+    if not word[0].isupper() or len(word) > _LONGEST_REPORTER:
+        return False
+    is_abbreviated = next_word[:1].isupper() and text.startswith(".", at + len(next_word))
+    if not next_word[:1].isdigit() and not (is_abbreviated and len(next_word) <= _LONGEST_REPORTER):
+        return False
+    before = text[max(sentence, stop - len(word) - 20) : stop - len(word)].rstrip()
+    return last_word(before, 0, len(before)).isdigit()
+
+
 def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
     """Whether a sentence up to a time is only a phrase set before it: "At 5 a.m. Mr. Smith …"."""
     if stop - sentence > _LONGEST_FRONT:
@@ -180,9 +195,10 @@ def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
 
 
 def _ellipsis_ends(text: str, match: "re.Match[str]", sentence: int, first: str) -> bool:
+    """Decide for a spaced ellipsis, ``first`` being the next letter."""
     start = match.start()
-    has_word = any(map(str.isalnum, text[max(sentence, start - _LONGEST_ELLIPSIS_LEAD) : start]))
-    if first.islower() or not has_word or text[start - 1] in "\"“":
+    has_word = any(map(str.isalnum, text[max(sentence, start - _LONGEST_LEAD) : start]))
+    if first.islower() or not has_word or text[start - 1] in '"“':
         return _opens_with_ellipsis(text, match) and not match["closers"]
     if _word_at(text, match.end()) == "I":
         return len(match["marks"]) > len(". . .")
@@ -195,13 +211,15 @@ def _opens_with_ellipsis(text: str, match: "re.Match[str]") -> bool:
 
 
 def _is_in_brackets(text: str, sentence: int, at: int) -> bool:
-    """Whether a bracket that was opened a short way before a position isn't closed yet."""
+    """Whether a position stands between two brackets that aren't far apart.
+
+    Measured on gold data: of about 1,200 stops in brackets, eleven end a sentence.
+    """
     low = max(sentence, at - _LONGEST_BRACKETS)
     opened = max(text.rfind("(", low, at), text.rfind("[", low, at))
-    if opened < 0 or max(text.rfind(")", opened, at), text.rfind("]", opened, at)) > 0:
+    if opened < 0 or text.find(")", opened, at) >= 0 or text.find("]", opened, at) >= 0:
         return False
-    closed = text.find(")" if text[opened] == "(" else "]", at, at + _LONGEST_BRACKETS)
-    return closed > 0
+    return text.find(")" if text[opened] == "(" else "]", at, at + _LONGEST_BRACKETS) >= 0
 
 
 def _is_short(word: str, language: Language) -> bool:

@@ -96,7 +96,7 @@ def split_text(
     if kind is not None:
         blocks = [Block(*trim(text, 0, len(text)), kind)] if text.strip() else []
     elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        blocks = parse_markdown(text)
+        blocks = parse_markdown(text, indented_code=structure == "markdown")
     else:
         blocks = _plain_blocks(text, breaks)
     sentences: list[Sentence] = []

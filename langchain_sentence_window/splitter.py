@@ -1,5 +1,6 @@
 """`SentenceSplitter`: documents in, sentence Documents out."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
@@ -8,7 +9,7 @@ from langchain_core.documents import BaseDocumentTransformer, Document
 from langchain_sentence_window.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
 from langchain_sentence_window.engines import Engine, make_engine
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.language import Language, load_language
+from langchain_sentence_window.language import Language, known_languages, load_language
 from langchain_sentence_window.metadata import document_ids, sentence_documents
 from langchain_sentence_window.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.spans import Span
@@ -17,6 +18,7 @@ from langchain_sentence_window.windows import WindowSize, window_size
 LONGEST = 2_000
 """Characters, about 500 tokens: what embedders of BERT's family read at most."""
 
+_CODE = re.compile(r"[a-z]{2,3}")
 
 ELEMENT_KINDS = {
     "Title": HEADING,
@@ -55,13 +57,14 @@ class SentenceSplitter(BaseDocumentTransformer):
         """Choose how to cut.
 
         Args:
-            language: An ISO 639-1 code. The default engine knows ``de``, ``en``, ``es``, ``fr``, ``it`` and
-                ``pt``.
-            engine: ``None`` for the rules of this package; ``"punkt"`` (NLTK), ``"sentencex"`` or
-                ``"nupunkt"`` (each an extra of its name); or a callable that takes the text of a
-                paragraph and gives ``(start, end)`` of its sentences.
+            language: An ISO 639 code.
+            engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
+                ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or
+                ``"nupunkt"`` (the last two extras of their names); or a callable that takes the text of
+                a paragraph and gives ``(start, end)`` of its sentences.
             structure: ``"markdown"`` or ``"plain"`` say what the texts are; ``"auto"`` tells it for each by
-                whether it has Markdown's marks.
+                whether it has Markdown's marks. Lines indented by four spaces are code in
+                ``"markdown"`` alone, as plain text indents for looks.
             shortest: Characters; a shorter sentence joins its neighbour in the same paragraph.
             longest: Characters; a longer sentence, code block or other unit is cut at the end of a clause,
                 else at white space, so that an embedder reads all of it. ``None`` for no limit.
@@ -82,9 +85,13 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
         self._shortest, self._longest = shortest, longest
+        if not _CODE.fullmatch(language):
+            raise InvalidInputError(f'language is {language!r}; it must be an ISO 639 code, such as "en" or "hi"')
+        if engine is None and language not in known_languages():
+            engine = "sentencex"
         self._engine = None if engine is None else make_engine(engine, language)
         # Engines of others know more languages; the newline layer then goes by typography alone.
-        self._words = load_language(language) if engine is None or engine == "punkt" else _words_of(language)
+        self._words = load_language(language) if language in known_languages() else Language()
 
     def spans(self, text: str) -> list[Span]:
         """Find the sentences of a text.
@@ -146,10 +153,3 @@ class SentenceSplitter(BaseDocumentTransformer):
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Do what `split_documents` does, as a LangChain document transformer."""
         return self.split_documents(documents)
-
-
-def _words_of(language: str) -> Language:
-    try:
-        return load_language(language)
-    except InvalidInputError:
-        return Language()

@@ -216,13 +216,22 @@ def test_sentences_of_other_engines_are_exact_for_any_string(engine: str, text: 
 
 def test_sentencex_brings_other_languages() -> None:
     text = "यह पहला वाक्य है। यह दूसरा है।"
-    assert len(SentenceSplitter("hi", engine="sentencex").spans(text)) == 2
+    assert SentenceSplitter("hi").spans(text) == SentenceSplitter("hi", engine="sentencex").spans(text)
+    assert len(SentenceSplitter("hi").spans(text)) == 2
+
+
+def test_indented_lines_are_code_where_the_text_is_said_to_be_markdown() -> None:
+    text = "# Use\n\nCall it. So:\n\n    x = f(1). Y\n    z()\n\nDone."
+    kinds = [(text[s.start : s.end], s.kind) for s in SentenceSplitter(structure="markdown").split_text(text)]
+    assert ("x = f(1). Y\n    z()", "code") in kinds
+    assert "code" not in {s.kind for s in SentenceSplitter().split_text(text)}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"language": "hi"}, 'knows de, en, es, fr, it, pt.*engine="sentencex"'),
+        ({"language": "hi", "engine": "punkt"}, 'word lists for de, en, es, fr, it, pt.*engine="sentencex"'),
+        ({"language": "English"}, "language is 'English'; it must be an ISO 639 code"),
         ({"engine": "spacy"}, "there are punkt, sentencex, nupunkt, and any callable"),
         ({"engine": "nupunkt", "language": "de"}, "knows English only"),
         ({"shortest": -1}, "shortest is -1"),
