@@ -37,3 +37,22 @@ def test_a_row_is_made_for_each_set_and_language(tmp_path: Path) -> None:
         ("law/en", "law/es", "web"), (100.0, 100.0)
     )
     assert set(splitting.measure(tmp_path, "nupunkt")) == {"law/en", "web"}
+
+
+def test_golden_rules_are_counted_by_language(tmp_path: Path) -> None:
+    path = tmp_path / "rules" / "cases.jsonl"
+    path.parent.mkdir()
+    cases = [{"lang": "spanish", "text": "Uno.  Dos.", "expected": ["Uno.", "Dos."]}] * 9
+    cases += [
+        {"lang": "es", "text": "Uno. Dos.", "expected": ["Uno. Dos."]},
+        {"lang": "fr", "text": "Un.", "expected": []},
+    ]
+    path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    assert splitting.measure_rules(tmp_path, "default") == {"es": (9, 10)}
+
+
+@pytest.mark.parametrize("name", splitting.HOSTILE)
+def test_hostile_texts_lose_nothing(name: str) -> None:
+    text = splitting.hostile_text(name, 20_000)
+    assert len(text) > 19_000
+    assert splitting.faults(text, splitting.make_split("default", "en")(text)) == 0
