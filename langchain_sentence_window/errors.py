@@ -106,4 +106,4 @@ def checked_count(name: str, value: object) -> int:
 def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
     shown = ", ".join(map(repr, list(names)[:LISTED]))
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

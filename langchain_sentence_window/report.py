@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,7 @@ class Report:
 
     budgets: tuple[int, ...]
     unit: str
-    results: tuple[QuestionResult, ...]
+    results: tuple[QuestionResult, ...] = field(repr=False)
     count: Count
 
     @cached_property
