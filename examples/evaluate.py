@@ -33,6 +33,8 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import compare, read_questions
 
+Floats = npt.NDArray[np.floating]
+
 CHUNK_SIZES = (400, 800, 2000)
 PLAIN_WINDOWS = (1, 3)
 RETURNED = 40
@@ -90,7 +92,7 @@ class HybridChunks(BaseRetriever):
 
     _chunks: list[Document] = PrivateAttr()
     _embedding: Embeddings = PrivateAttr()
-    _vectors: npt.NDArray[np.float64] = PrivateAttr()
+    _vectors: Floats = PrivateAttr()
     _bm25: bm25s.BM25 = PrivateAttr()
 
     def __init__(self, chunks: list[Document], embedding: Embeddings) -> None:
@@ -151,13 +153,14 @@ class CachedEmbeddings(Embeddings):
 
 
 def words(text: str) -> list[str]:
-    """The words that BM25 counts."""
-    return re.findall(r"\w+", text.lower())
+    """The words that BM25 counts; an empty one where there are none, as it refuses no words at all."""
+    return re.findall(r"\w+", text.lower()) or [""]
 
 
-def z_scores(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def z_scores(scores: Floats) -> Floats:
     """Scores with a mean of 0 and a standard deviation of 1."""
-    return (scores - scores.mean()) / (scores.std() + 1e-9)
+    scaled: Floats = (scores - scores.mean()) / (scores.std() + 1e-9)
+    return scaled
 
 
 if __name__ == "__main__":

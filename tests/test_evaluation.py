@@ -182,11 +182,8 @@ def test_intervals_are_the_same_each_time_and_lie_in_the_range(values: list[floa
 def test_the_interval_of_a_share_is_near_that_of_the_normal_distribution() -> None:
     """100 questions, half of them right: .5 ± 1.96 · √(.25 / 100) = .5 ± .098."""
     (found,) = estimates([[i % 2] for i in range(100)])
-    assert (found.mean, found.low, found.high) == (
-        0.5,
-        pytest.approx(0.402, abs=0.015),
-        pytest.approx(0.598, abs=0.015),
-    )
+    assert found.mean == 0.5
+    assert (found.low, found.high) == pytest.approx((0.402, 0.598), abs=0.015)
 
 
 # Sections.
@@ -294,7 +291,7 @@ async def test_a_sweep_of_any_retriever(way: Invoke) -> None:
 
 
 def test_the_difference_of_two_is_taken_question_by_question() -> None:
-    """The second finds one of four more, in pairs: its mean is .25, though both intervals overlap."""
+    """One answers two of four questions, the other the same two and a third."""
     questions = [question((10 * i, 10 * i + 10)) for i in range(4)]
     retrievers = {"one": Fixed(spans=[("a", 0, 20)]), "two": Fixed(spans=[("a", 0, 30)])}
     compared = evaluation.compare(retrievers, questions, [100])
