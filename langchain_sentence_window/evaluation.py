@@ -10,11 +10,13 @@ is how much of the gold lies in what was read. Every question is scored; one wit
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import run_in_executor
 from tqdm.auto import tqdm
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
@@ -198,7 +200,8 @@ def _compare(
         raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
     sections: SectionStarts | None
     if documents is not None:
-        sections = sections_of_texts(texts_by_name(documents, questions))
+        texts = texts_by_name(documents, questions)
+        sections = yield _work(sections_of_texts, texts)
     else:
         sections = yield from _stored_sections(retrievers.values(), questions)
     unit = "characters" if count_tokens is None else "tokens"
@@ -210,7 +213,8 @@ def _compare(
             results: list[QuestionResult] = []
             for question in questions:
                 found: list[Document] = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
-                results.append(_result(question, list(map(_passage, found)), budgets, count, sections))
+                passages = [Passage(*found_span(document), document.page_content) for document in found]
+                results.append((yield _work(_result, question, passages, budgets, count, sections)))
                 bar.update()
             reports[name] = Report(budgets, unit, tuple(results), count)
     return Comparison(reports)
@@ -224,7 +228,8 @@ def _result(
     sections: SectionStarts | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    starts = None if sections is None else sections.get(question.doc_id)
+    # Of a document that isn't there, no section can be right.
+    starts = None if sections is None else sections.get(question.doc_id, ())
     first = passages[0] if passages else None
     return QuestionResult(
         question=question,
@@ -249,8 +254,13 @@ def _best_first(retriever: BaseRetriever) -> BaseRetriever:
     return retriever
 
 
-def _passage(document: Document) -> Passage:
-    return Passage(*found_span(document), document.page_content)
+def _work(function: Callable[..., Any], *arguments: Any) -> Call:
+    """Something that takes its time, in a thread where an event loop would wait for it."""
+
+    async def threaded() -> Any:
+        return await run_in_executor(None, function, *arguments)
+
+    return Call(partial(function, *arguments), threaded)
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:

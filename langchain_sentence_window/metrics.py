@@ -1,8 +1,8 @@
 """The arithmetic of evaluation: how much of the gold a context of a given size holds.
 
-The measures are those of Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma
-technical report, 2024), taken at equal context: what a retriever returns is read best first until a
-budget is spent, and text that is returned twice is paid for twice.
+The measures are those of Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", 2024
+(https://research.trychroma.com/evaluating-chunking), taken at equal context: what a retriever returns
+is read best first until a budget is spent, and text that is returned twice is paid for twice.
 """
 
 from bisect import bisect_right

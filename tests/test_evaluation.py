@@ -2,6 +2,7 @@
 
 import copy
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,26 @@ async def test_sections_are_read_from_the_store_or_from_the_documents(way: Invok
     assert known.wrong_section.mean == 1
     both = await way(evaluation, "compare", {"other": other, "windows": windows}, questions)
     assert [both.reports[name].wrong_section.mean for name in ("other", "windows")] == [1, 0.5]
+
+
+async def test_the_document_of_a_question_may_be_missing_from_the_store(way: Invoke) -> None:
+    windows = SentenceWindowRetriever.from_documents([document(SECTIONED)], WordEmbeddings())
+    questions = [Question("refund", "a", (at("A refund is given."),)), Question("refund", "b", ((0, 9),))]
+    report = await way(evaluation, "evaluate", windows, questions)
+    assert [result.wrong_section for result in report.results] == [False, True]
+    assert [result.scores[-1].recall for result in report.results] == [1, 0]
+
+
+async def test_counting_tokens_keeps_no_event_loop_waiting() -> None:
+    counted_in = set()
+
+    def count_tokens(text: str) -> int:
+        counted_in.add(threading.current_thread())
+        return len(text)
+
+    await evaluation.aevaluate(Fixed(spans=[("a", 0, 10)]), [question((0, 5))], count_tokens=count_tokens)
+    assert counted_in
+    assert threading.current_thread() not in counted_in
 
 
 async def test_sections_of_a_document_of_many_sentences_are_read_to_the_last(way: Invoke) -> None:
