@@ -10,23 +10,19 @@ is how much of the gold lies in what was read. Every question is scored; one wit
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import run_in_executor
-from tqdm.auto import tqdm
 
-from langchain_sentence_window.calls import Call, Steps, arun, run
-from langchain_sentence_window.errors import InvalidInputError, checked_count
-from langchain_sentence_window.metadata import found_span
-from langchain_sentence_window.metrics import Count, Estimate, Passage, Score, is_elsewhere, score, within_budget
+from langchain_sentence_window.asking import ask_all
+from langchain_sentence_window.calls import arun, run
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.metrics import Estimate, Passage, Score
 from langchain_sentence_window.questions import Question, read_questions, write_questions
 from langchain_sentence_window.report import Averages, Comparison, QuestionResult, Report
 from langchain_sentence_window.retriever import SentenceWindowRetriever
-from langchain_sentence_window.sources import SectionStarts, sections_in_store, sections_of_texts, texts_by_name
 
 __all__ = [
     "Averages",
@@ -80,7 +76,7 @@ def evaluate(
         InvalidInputError: There are no questions, a budget is below 1, the documents lack one that a
             question is about, or what the retriever returns can't be placed in its source.
     """
-    steps = _compare({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    steps = ask_all({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
     return run(steps).reports[""]
 
 
@@ -94,7 +90,7 @@ async def aevaluate(
     show_progress: bool = False,
 ) -> Report:
     """Do what `evaluate` does, with the retriever's async method."""
-    steps = _compare({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    steps = ask_all({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
     return (await arun(steps)).reports[""]
 
 
@@ -121,7 +117,7 @@ def compare(
     Raises:
         InvalidInputError: There are no retrievers, or for the reasons that `evaluate` has.
     """
-    return run(_compare(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(ask_all(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 async def acompare(
@@ -134,7 +130,7 @@ async def acompare(
     show_progress: bool = False,
 ) -> Comparison:
     """Do what `compare` does, with the retrievers' async methods."""
-    return await arun(_compare(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return await arun(ask_all(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 def sweep(
@@ -168,7 +164,7 @@ def sweep(
             `evaluate` has.
     """
     copies = _variants(retriever, settings)
-    return run(_compare(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(ask_all(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 async def asweep(
@@ -183,84 +179,7 @@ async def asweep(
 ) -> Comparison:
     """Do what `sweep` does, with the retriever's async method."""
     copies = _variants(retriever, settings)
-    return await arun(_compare(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
-
-
-def _compare(
-    retrievers: Mapping[str, BaseRetriever],
-    questions: Iterable[Question],
-    budgets: Iterable[int],
-    count_tokens: Count | None,
-    documents: Iterable[Document] | None,
-    *,
-    show_progress: bool,
-) -> Steps[Comparison]:
-    questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
-    if not retrievers:
-        raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
-    sections: SectionStarts | None
-    if documents is not None:
-        texts = texts_by_name(documents, questions)
-        sections = yield _work(sections_of_texts, texts)
-    else:
-        sections = yield from _stored_sections(retrievers.values(), questions)
-    unit = "characters" if count_tokens is None else "tokens"
-    count = len if count_tokens is None else count_tokens
-    reports: dict[str, Report] = {}
-    with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
-        for name, retriever in retrievers.items():
-            best_first = _best_first(retriever)
-            results: list[QuestionResult] = []
-            for question in questions:
-                found: list[Document] = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
-                passages = [Passage(*found_span(document), document.page_content) for document in found]
-                results.append((yield _work(_result, question, passages, budgets, count, sections)))
-                bar.update()
-            reports[name] = Report(budgets, unit, tuple(results), count)
-    return Comparison(reports)
-
-
-def _result(
-    question: Question,
-    passages: Sequence[Passage],
-    budgets: Sequence[int],
-    count: Count,
-    sections: SectionStarts | None,
-) -> QuestionResult:
-    contexts = [within_budget(passages, budget, count) for budget in budgets]
-    # Of a document that isn't there, no section can be right.
-    starts = None if sections is None else sections.get(question.doc_id, ())
-    first = passages[0] if passages else None
-    return QuestionResult(
-        question=question,
-        passages=tuple(passages),
-        scores=tuple(score(context, question.doc_id, question.spans, count) for context in contexts),
-        wrong_section=None if starts is None else is_elsewhere(first, question.doc_id, question.spans, starts),
-    )
-
-
-def _stored_sections(retrievers: Iterable[BaseRetriever], questions: Iterable[Question]) -> Steps[SectionStarts | None]:
-    for retriever in retrievers:
-        if isinstance(retriever, SentenceWindowRetriever):
-            doc_ids = dict.fromkeys(question.doc_id for question in questions)
-            found: SectionStarts | None = yield from sections_in_store(retriever.vectorstore, doc_ids)
-            return found
-    return None
-
-
-def _best_first(retriever: BaseRetriever) -> BaseRetriever:
-    if isinstance(retriever, SentenceWindowRetriever):
-        return retriever.model_copy(update={"order": "relevance"})
-    return retriever
-
-
-def _work(function: Callable[..., Any], *arguments: Any) -> Call:
-    """Something that takes its time, in a thread where an event loop would wait for it."""
-
-    async def threaded() -> Any:
-        return await run_in_executor(None, function, *arguments)
-
-    return Call(partial(function, *arguments), threaded)
+    return await arun(ask_all(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
@@ -281,22 +200,3 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
         name = ", ".join(f"{setting}={value!r}" for setting, value in chosen.items())
         copies[name or "as it is"] = retriever.model_copy(update=chosen)
     return copies
-
-
-def _checked_questions(questions: Iterable[Question]) -> list[Question]:
-    questions = list(questions)
-    if not questions:
-        raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
-    wrong = next((question for question in questions if not isinstance(question, Question)), None)
-    if wrong is not None:
-        raise InvalidInputError(f"{wrong!r} is not a Question; make one of it, or read_questions(path)")
-    return questions
-
-
-def _checked_budgets(budgets: Iterable[int]) -> tuple[int, ...]:
-    if isinstance(budgets, int):
-        raise InvalidInputError(f"budgets is {budgets!r}; give a list, such as [{budgets!r}]")
-    checked = tuple(sorted({checked_count("a budget", budget) for budget in budgets}))
-    if not checked:
-        raise InvalidInputError("there are no budgets; give at least one, such as [1600]")
-    return checked
