@@ -11,12 +11,16 @@ if TYPE_CHECKING:
 
 
 def plot_recall(
-    curves: Mapping[str, Sequence[tuple[float, float]]], unit: str, path: str | PathLike[str] | None
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    budgets: Sequence[int],
+    unit: str,
+    path: str | PathLike[str] | None,
 ) -> "Figure":
     """Draw recall against context, a line for each retriever.
 
     Args:
         curves: By name, the points ``(context used, recall from 0 to 1)``.
+        budgets: Where the axis of the context has its ticks.
         unit: What context is counted in.
         path: Where to save it; the suffix, such as ``.svg`` or ``.png``, says as what.
 
@@ -34,6 +38,7 @@ def plot_recall(
         used, recall = zip(*points, strict=True)
         axes.plot(used, [100 * share for share in recall], marker="o", label=name)
     axes.set_xscale("log", base=2)
+    axes.set_xticks(budgets)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set(xlabel=f"{unit} of context", ylabel="gold characters in it, %", ylim=(0, 100))
     axes.grid(visible=True, alpha=0.3)

@@ -173,7 +173,7 @@ class Report:
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draw the mean recall against the mean context used, as `Comparison.plot` does."""
-        return plot_recall({"retriever": self.curve}, self.unit, path)
+        return plot_recall({"retriever": self.curve}, self.budgets, self.unit, path)
 
     def __str__(self) -> str:
         """A table with a line for each budget."""
@@ -240,7 +240,8 @@ class Comparison:
             MissingExtraError: matplotlib isn't installed.
         """
         some = next(iter(self.reports.values()))
-        return plot_recall({name: report.curve for name, report in self.reports.items()}, some.unit, path)
+        curves = {name: report.curve for name, report in self.reports.items()}
+        return plot_recall(curves, some.budgets, some.unit, path)
 
     def __str__(self) -> str:
         """A table with a line for each retriever."""
