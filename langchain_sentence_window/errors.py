@@ -14,7 +14,7 @@ Every message names the value and the cure. An exception that comes out of a use
 model or store is passed on as it is, after the state was put back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -28,6 +28,9 @@ __all__ = [
     "SentenceWindowError",
     "StoreError",
 ]
+
+LISTED = 3
+"""Names that a message lists before it only counts them."""
 
 
 class SentenceWindowError(Exception):
@@ -98,3 +101,9 @@ def checked_count(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
     return value
+
+
+def listed(names: Collection[str]) -> str:
+    """Name the first few of many, and count the others."""
+    shown = ", ".join(map(repr, list(names)[:LISTED]))
+    return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

@@ -232,6 +232,38 @@ def document_place(document: Document) -> tuple[str, int]:
     return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
 
 
+def source_names(document: Document) -> list[str]:
+    """What a source Document may be known by to a retriever: its id, its ``doc_id``, its ``source``."""
+    given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
+    return [str(name) for name in given if name is not None]
+
+
+def found_span(document: Document) -> tuple[str, int | None]:
+    """The source document of whatever a retriever returned, and where its text starts there.
+
+    Returns:
+        Its ``doc_id``, else its ``source``; and ``start_index``, or ``None`` where that is negative, as
+        LangChain's splitters write it for a text that they can't find again.
+
+    Raises:
+        InvalidInputError: The metadata doesn't say it, or the text isn't what stands at that place.
+    """
+    metadata = document.metadata
+    name = metadata.get(DOC_ID, metadata.get(SOURCE))
+    start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
+    if name is None or not isinstance(start, int | float):
+        raise InvalidInputError(
+            f"the retriever returned a document that can't be placed, as its metadata is {metadata!r}; it must hold "
+            "'start_index', as RecursiveCharacterTextSplitter(add_start_index=True) writes it, and 'doc_id' or 'source'"
+        )
+    if end is not None and int(end) - int(start) != len(document.page_content):
+        raise InvalidInputError(
+            f"the retriever returned a document of {len(document.page_content)} characters that says it is "
+            f"[{start}, {end}) of {name!r}; what was rewritten can't be compared with gold spans"
+        )
+    return str(name), int(start) if start >= 0 else None
+
+
 def window_text(window: Window, sentences: SentencesByPlace) -> str:
     """The source's text from the window's first sentence to its last.
 

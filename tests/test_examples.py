@@ -1,5 +1,6 @@
 """The examples as a user runs them: as programs, with the real model."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from langchain_sentence_window import SentenceSplitter
 from tests.openai_server import Message, openai_server
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -124,6 +126,62 @@ def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: P
     assert done.returncode == 0, done.stderr
     assert "refused after 100 bookings" in shown[-1]["content"]
     assert "Answer: It is refused after 100 bookings [1].\n  [1] billing.md:" in done.stdout
+
+
+def test_evaluate_compares_retrievers_on_40_questions_and_draws_them(tmp_path: Path) -> None:
+    done = run("evaluate.py", "--plot", str(tmp_path / "plot.svg"))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("% of 40 questions")
+    rows = {line[:32].strip(): list(map(float, line[32:].split())) for line in lines[2:-1]}
+    chunks = [f"chunks of {size}, {how}" for size in ("400", "800", "2,000") for how in ("dense", "dense + BM25")]
+    plain = [f"plain windows, {size} on each side" for size in (1, 3)]
+    assert list(rows) == ["sentence windows", *chunks, *plain]
+    for recall in (row[:4] for row in rows.values()):
+        assert recall == sorted(recall)
+    # All of the evidence but a little is within reach of small chunks: the questions and spans belong together.
+    assert rows["chunks of 400, dense"][3] > 90
+    assert "</svg>" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
+
+
+def test_evaluate_reads_a_folder_of_ones_own(folder: Path, tmp_path: Path) -> None:
+    start = MANUAL.index("Replicas")
+    asked = {"question": "How often do replicas flush?", "doc_id": "notes/tarn.txt", "spans": [[start, len(MANUAL)]]}
+    (folder / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    done = run("evaluate.py", str(folder), "--plot", str(tmp_path / "plot.png"))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("% of 1 questions")
+    # There is no more than 190 characters, so all is found by all.
+    assert all(line.split()[-9:] == ["100.0"] * 8 + ["0.0"] for line in lines[2:11])
+    assert (tmp_path / "plot.png").exists()
+
+
+def test_evaluate_answers_mistakes_in_a_line(folder: Path) -> None:
+    (folder / "docs.jsonl").write_text('{"doc_id": "a", "text": "A refund."}\n', encoding="utf-8")
+    assert "FileNotFoundError" in run("evaluate.py", str(folder)).stderr.splitlines()[-1]
+    (folder / "questions.jsonl").write_text('{"question": "Why?"}', encoding="utf-8")
+    done = run("evaluate.py", str(folder))
+    assert done.returncode == 1
+    assert "InvalidInputError: line 1 of" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_the_questions_quote_the_documents_and_20_need_a_clause_further_on() -> None:
+    records = [json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {name: (EXAMPLES / name).read_bytes().decode() for name in {record["doc_id"] for record in records}}
+    sentences = {name: SentenceSplitter().spans(text) for name, text in texts.items()}
+    distances = []
+    for record in records:
+        text, spans = texts[record["doc_id"]], sentences[record["doc_id"]]
+        assert [text[start:end] for start, end in record["spans"]] == record["texts"]
+        if "match" in record:
+            (match,) = (i for i, (start, end) in enumerate(spans) if text[start:end] == record["match"])
+            (answer,) = (i for i, (start, _) in enumerate(spans) if start == record["spans"][0][0])
+            distances.append(answer - match)
+    assert len({record["question"] for record in records}) == 40
+    assert len(distances) == 20
+    assert set(distances) == {1, 2, 3, 4}
 
 
 def test_mistakes_are_answered_in_a_line(folder: Path, tmp_path: Path) -> None:

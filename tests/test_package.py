@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 import langchain_sentence_window
-from langchain_sentence_window import errors
+from langchain_sentence_window import errors, evaluation
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HEAVY = ("nltk", "faiss", "torch", "transformers", "sentence_transformers", "langchain_openai", "langchain_community")
+HEAVY = (
+    *("nltk", "faiss", "torch", "transformers", "sentence_transformers", "langchain_openai", "langchain_community"),
+    *("matplotlib", "ragas"),
+)
 
 
 def test_all_is_sorted_and_every_name_of_it_is_there() -> None:
@@ -23,13 +26,16 @@ def test_all_is_sorted_and_every_name_of_it_is_there() -> None:
     for name in names:
         assert getattr(langchain_sentence_window, name).__name__ == name
     assert set(names) < set(dir(langchain_sentence_window))
+    assert evaluation.__all__ == sorted(evaluation.__all__)
+    for name in evaluation.__all__:
+        assert getattr(evaluation, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         langchain_sentence_window.Nothing  # noqa: B018
 
 
 def test_importing_is_silent_and_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from langchain_sentence_window import *; import langchain_sentence_window as package;"
+        "import sys; from langchain_sentence_window import *; from langchain_sentence_window import evaluation;"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)

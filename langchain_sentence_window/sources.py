@@ -1,0 +1,85 @@
+"""The documents that questions are about: their texts, and where their sections begin."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.errors import InvalidInputError, listed
+from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.metadata import read_sentence, source_names
+from langchain_sentence_window.questions import Question
+from langchain_sentence_window.splitter import SentenceSplitter
+
+SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
+"""For each ``doc_id``, the first code point of each of its sections, in order."""
+
+IDS_AT_ONCE = 256
+"""Sentences read in one call."""
+
+
+def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) -> dict[str, str]:
+    """Find the texts that questions are about.
+
+    Returns:
+        The text of each question's document, by the name that the question gives it.
+
+    Raises:
+        InvalidInputError: There is none of that name, or a span runs past its end.
+    """
+    known: dict[str, str] = {}
+    for document in documents:
+        for name in source_names(document):
+            known.setdefault(name, document.page_content)
+    texts: dict[str, str] = {}
+    for question in questions:
+        if question.doc_id not in known:
+            raise InvalidInputError(
+                f"the question {question.question!r} is about {question.doc_id!r}, which isn't among the documents "
+                f"given: {listed(known)}; write the id, the doc_id or the source of one of them"
+            )
+        text = texts[question.doc_id] = known[question.doc_id]
+        end = max(end for _, end in question.spans)
+        if end > len(text):
+            raise InvalidInputError(
+                f"a span of the question {question.question!r} ends at {end}, and {question.doc_id!r} has {len(text)} "
+                "characters; count code points, not bytes, in the text as it is indexed"
+            )
+    return texts
+
+
+def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
+    """Find the sections of texts by their headings, as `SentenceSplitter` does."""
+    splitter = SentenceSplitter()
+    found: dict[str, list[int]] = {}
+    for doc_id, text in texts.items():
+        sentences = splitter.split_text(text)
+        found[doc_id] = [one.start for index, one in enumerate(sentences) if one.section_start == index]
+    return found
+
+
+def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[SectionStarts | None]:
+    """Read the sections of documents from the metadata of their sentences.
+
+    Returns:
+        The sections of those documents that the store holds; ``None`` if it can't fetch by id.
+    """
+    found: dict[str, list[int]] = {}
+    for doc_id in doc_ids:
+        index = 0
+        while True:
+            ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
+            try:
+                documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
+            except NotImplementedError:
+                return None
+            sentences = sorted(map(read_sentence, documents), key=lambda sentence: sentence.index)
+            starts = [one.start for one in sentences if one.section_start == one.index]
+            if sentences:
+                found.setdefault(doc_id, []).extend(starts)
+            if len(sentences) < IDS_AT_ONCE:
+                break
+            index += IDS_AT_ONCE
+    return found

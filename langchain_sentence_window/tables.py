@@ -1,0 +1,29 @@
+"""Text tables: rows of cells, and estimates as percent."""
+
+from collections.abc import Sequence
+
+from langchain_sentence_window.metrics import Estimate
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: a row of titles, one word of each above the other, and the first column to the left."""
+    titles, *body = rows
+    heads = [[title] if i == 0 else title.split(maxsplit=1) for i, title in enumerate(titles)]
+    upper = ["" if len(head) == 1 else head[0] for head in heads]
+    lower = [head[-1] for head in heads]
+    table = [upper, lower, *body]
+    wide = [max(len(row[i]) for row in table) for i in range(len(titles))]
+    lines = [
+        "  ".join(cell.ljust(wide[i]) if i == 0 else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in table
+    ]
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def percent(estimate: Estimate | None) -> str:
+    """A share as percent; a dash if it isn't known."""
+    return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
+
+
+def interval(estimate: Estimate) -> str:
+    """A share as percent, with the ends of its interval."""
+    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
