@@ -2,6 +2,7 @@
 
 import copy
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,9 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     failing = Failing()
     with FaissStore.from_texts(TEXTS, failing, path=tmp_path, ids=list("abcd")) as store:
         before = store.get_by_ids(list("abcd")), store.similarity_search_with_score("refund", k=9)
-        documents = [Document(page_content=text, id=text[0]) for text in ("a1", "b1", "c1", "bad")]
+        documents = [
+            Document(page_content=text, id=id_) for id_, text in zip("abcd", ("a1", "b1", "c1", "bad"), strict=True)
+        ]
         with pytest.raises(ConnectionError, match="hung up"):
             await way(store, "add_documents", documents)
         assert failing.embedded[-2:] == ["a1", "b1"]
@@ -284,10 +287,11 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("UPDATE facts SET value = '2' WHERE name = 'format'")
+        checksum = zlib.crc32(b"format\x003")
+        connection.execute("UPDATE facts SET value = '3', checksum = ? WHERE name = 'format'", [checksum])
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 2, and this version .* reads format 1"):
+    with pytest.raises(IndexMismatchError, match="has format 3, and this version .* reads format 2"):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 

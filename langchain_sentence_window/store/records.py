@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.metadata import DOC_ID
-from langchain_sentence_window.store.database import Record
+from langchain_sentence_window.metadata import neighbourhood
+from langchain_sentence_window.store.tables import Record
 
 
 def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
@@ -31,7 +31,7 @@ def to_document(record: Record) -> Document:
 
 
 def _record(document: Document, id_: str | None) -> Record:
-    doc_id = document.metadata.get(DOC_ID)
+    doc_id, place, section = neighbourhood(document.metadata)
     for given in (id_, doc_id):
         if isinstance(given, str) and not is_storable_id(given):
             raise InvalidInputError(
@@ -39,9 +39,11 @@ def _record(document: Document, id_: str | None) -> Record:
             )
     return Record(
         id=str(uuid.uuid4()) if id_ is None else id_,
-        doc_id=doc_id if isinstance(doc_id, str) else None,
         text=document.page_content,
         metadata=_to_json(document.metadata),
+        doc_id=doc_id,
+        place=place,
+        section=section,
     )
 
 
