@@ -12,6 +12,9 @@ from langchain_sentence_window.ids import is_storable_id
 from langchain_sentence_window.metadata import neighbourhood
 from langchain_sentence_window.store.tables import Record
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
     """Make records of Documents, under ids that replace their own if there are some.
@@ -50,17 +53,22 @@ def _record(document: Document, id_: str | None) -> Record:
 def _to_json(metadata: Mapping[str, Any]) -> str:
     """Write metadata as JSON, unless it would come back changed or not at all."""
     try:
-        text = json.dumps(metadata, allow_nan=False)
+        text = _ENCODER.encode(metadata)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} can't be stored as JSON: {error}; convert the value, e.g. to a string"
         ) from error
-    if json.loads(text) != metadata:
+    if not _is_flat(metadata) and json.loads(text) != metadata:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
             "instead of tuples"
         )
     return text
+
+
+def _is_flat(metadata: Mapping[str, Any]) -> bool:
+    """Whether it is of the kinds that JSON surely gives back; most is, and the check is quick."""
+    return all(type(key) is str for key in metadata) and all(type(value) in _SCALARS for value in metadata.values())
 
 
 def _from_json(metadata: str) -> dict[str, Any]:
