@@ -68,8 +68,8 @@ def unit_vectors(vectors: object, count: int) -> Vectors:
         bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise EmbeddingError(f"vector {bad} of {count} holds NaN or infinity; check the text it was made from")
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    unit: Vectors = (array / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
-    return unit
+    array /= np.where(lengths > 0, lengths, np.float32(1))
+    return array
 
 
 def describe_embedder(embedding: Embeddings) -> str:

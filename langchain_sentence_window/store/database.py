@@ -198,7 +198,8 @@ class Database:
                 execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 for statement in SCHEMA:
                     execute(statement)
-                Transaction(self._connections.writer, secrets.randbits(62)).begin(FORMAT_VERSION)
+                execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+                Transaction(self._connections.writer, secrets.randbits(62)).begin()
             execute("COMMIT")
         except BaseException:
             execute("ROLLBACK")
@@ -206,13 +207,13 @@ class Database:
         self._connections.is_dirty = True
 
     def _check_format(self) -> None:
+        (version,) = self._connections.writer.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT_VERSION:
+            raise IndexMismatchError(
+                f"{self.name} has format {version or 1}, and this version of langchain-sentence-window reads format "
+                f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
+            )
         with self._snapshot_of_writer() as snapshot:
-            version = snapshot.fact("format")
-            if version != FORMAT_VERSION:
-                raise IndexMismatchError(
-                    f"{self.name} has format {version!r}, and this version of langchain-sentence-window reads format "
-                    f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
-                )
             if snapshot.schema() != _expected_schema():
                 raise StoreError(
                     f"{self.name} doesn't have the tables of an index, so it may be damaged; restore it from a backup"

@@ -177,7 +177,9 @@ class FaissStore(SearchMethods):
         if records:
             unit = unit_vectors(vectors, len(records))
             latest = sorted({record.id: i for i, record in enumerate(records)}.values())
-            self._index.write([records[i] for i in latest], unit[latest], embedder=self._description)
+            if len(latest) < len(records):
+                unit = unit[latest]
+            self._index.write([records[i] for i in latest], unit, embedder=self._description)
         return [record.id for record in records]
 
     def replace_documents(

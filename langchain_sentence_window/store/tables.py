@@ -7,7 +7,7 @@ a row is brought up to date by the rows after it and by the list of those remove
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -47,10 +47,23 @@ SCHEMA = (
     )""",
     "CREATE INDEX embedded_by_text ON embedded (text_checksum)",
     # The log that caches are brought up to date with.
-    "CREATE TABLE writes (generation INTEGER PRIMARY KEY, token INTEGER NOT NULL, last_row INTEGER NOT NULL,"
-    " last_removal INTEGER NOT NULL)",
-    "CREATE TABLE removals (removal INTEGER PRIMARY KEY, row INTEGER NOT NULL, document INTEGER)",
+    """CREATE TABLE writes (
+        generation INTEGER PRIMARY KEY,
+        token INTEGER NOT NULL,
+        last_row INTEGER NOT NULL,
+        last_removal INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    """CREATE TABLE removals (
+        removal INTEGER PRIMARY KEY,
+        row INTEGER NOT NULL,
+        document INTEGER,
+        checksum INTEGER NOT NULL
+    )""",
 )
+
+REMOVAL_CHECKSUM = "row * 31 + ifnull(document, -1)"
+"""The checksum of a removal, in SQL."""
 
 _AT_ONCE = 10_000
 IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
@@ -156,21 +169,22 @@ class Snapshot:
         (first,) = self._execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             return str(first)
-        sentences = vectors = 0
-        for row, id_, document, place, section, text, metadata, text_checksum, checksum in self._execute(
-            "SELECT row, id, document, place, section, text, metadata, text_checksum, checksum FROM sentences"
+        counts = dict.fromkeys(_CHECKED, 0)
+        for table, (sql, is_sound) in _CHECKED.items():
+            for row in self._execute(sql):
+                counts[table] += 1
+                if not is_sound(*row):
+                    return f"row {row[0]} of the {table} isn't as it was written"
+        state = self.state
+        if not counts["sentences"] == counts["vectors"] == state.sentences:
+            return f"it has {counts['sentences']} sentences and {counts['vectors']} vectors, not {state.sentences}"
+        for table, key, last in (
+            ("writes", "generation", state.generation),
+            ("removals", "removal", state.last_removal),
         ):
-            sentences += 1
-            expected = zlib.crc32(text), checksum_of(row, id_, document, place, section, metadata)
-            if (text_checksum, checksum) != expected:
-                return f"row {row} of the sentences isn't as it was written"
-        for table in ("vectors", "embedded"):
-            for row, vector, checksum in self._execute(f"SELECT row, vector, checksum FROM {table}"):  # noqa: S608
-                vectors += table == "vectors"
-                if zlib.crc32(vector, row & 0xFFFFFFFF) != checksum:
-                    return f"row {row} of the {table} isn't as it was written"
-        if not sentences == vectors == self.state.sentences:
-            return f"it has {sentences} sentences and {vectors} vectors instead of {self.state.sentences}"
+            first, highest = self._execute(f"SELECT min({key}), max({key}) FROM {table}").fetchone()  # noqa: S608
+            if first is not None and (highest != last or highest - first + 1 != counts[table]):
+                return f"the {table} of its log aren't all there"
         return None
 
     # Sentences
@@ -272,6 +286,33 @@ class Snapshot:
         )
         documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
+
+
+_CHECKED: dict[str, tuple[str, Callable[..., bool]]] = {
+    "sentences": (
+        "SELECT row, id, document, place, section, metadata, checksum, text, text_checksum FROM sentences",
+        lambda *row: checksum_of(*row[:6]) == row[6] and zlib.crc32(row[7]) == row[8],
+    ),
+    "vectors": (
+        "SELECT row, vector, checksum FROM vectors",
+        lambda row, vector, checksum: zlib.crc32(vector, row & 0xFFFFFFFF) == checksum,
+    ),
+    "embedded": (
+        "SELECT row, vector, checksum, text, text_checksum FROM embedded",
+        lambda row, vector, checksum, text, text_checksum: (
+            (zlib.crc32(vector, row), zlib.crc32(text)) == (checksum, text_checksum)
+        ),
+    ),
+    "writes": (
+        "SELECT generation, token, last_row, last_removal, checksum FROM writes",
+        lambda *row: checksum_of(*row[:4]) == row[4],
+    ),
+    "removals": (
+        f"SELECT removal, checksum = {REMOVAL_CHECKSUM} FROM removals",  # noqa: S608
+        lambda _, is_sound: bool(is_sound),
+    ),
+}
+"""How to see that the rows of each table are as they were written."""
 
 
 def with_ids(ids: Iterable[str]) -> Condition:

@@ -86,20 +86,22 @@ class VectorCache:
         """
         if self._file is None:
             return
-        file = self._file
-        at, trained_on = self.read(lambda snapshot, index: self._write_file(file, snapshot.state, index))
-        if at is None:
-            return
-        settings = {"index": self._factory, "weights": self._weights, "trained_on": trained_on}
-        seal = seal_of(file)
+        # In a transaction, so that the file and what is noted of it are of one process.
         with self._database.transaction() as transaction:
-            transaction.set_fact(_FACT, {"generation": at.generation, "token": at.token, "seal": seal, **settings})
-
-    def _write_file(self, file: Path, state: State, index: VectorIndex | None) -> tuple[State | None, int]:
-        if index is None:
-            return None, 0
-        index.save(file)
-        return state, index.trained_on
+            with self._lock.writing():
+                self._advance(transaction)
+            with self._lock.reading():
+                if self._index is None or self._at is None:
+                    return
+                noted = {
+                    "generation": self._at.generation,
+                    "token": self._at.token,
+                    "index": self._factory,
+                    "weights": self._weights,
+                    "trained_on": self._index.trained_on,
+                    "seal": self._index.save(self._file),
+                }
+            transaction.set_fact(_FACT, noted)
 
     def _is_at(self, state: State) -> bool:
         return self._at is not None and (self._at.generation, self._at.token) == (state.generation, state.token)

@@ -15,6 +15,7 @@ import numpy as np
 
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.seals import Seal, seal_of
 from langchain_sentence_window.store.tables import Rows
 
 FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
@@ -187,10 +188,13 @@ class VectorIndex:
 
     # The file
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path) -> Seal | None:
         """Write the index into a file, which is either the old one or the new one at any moment.
 
         It is FAISS's own format: an ``IndexIDMap`` whose ids are the rows.
+
+        Returns:
+            The file's seal.
 
         Raises:
             StoreError: The file can't be written; the old one is as it was.
@@ -203,6 +207,7 @@ class VectorIndex:
             _faiss().write_index(wrapper, str(part))
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
+            seal = seal_of(part)
             part.replace(path)
         except (OSError, RuntimeError) as error:
             with suppress(OSError):
@@ -210,6 +215,7 @@ class VectorIndex:
             raise StoreError(
                 f"{str(path)!r} can't be written: {error}; make room, or go on without, as the database has everything"
             ) from error
+        return seal
 
     @classmethod
     def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex":

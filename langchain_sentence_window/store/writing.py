@@ -10,6 +10,7 @@ from typing import Any
 from langchain_sentence_window.store.filters import Condition
 from langchain_sentence_window.store.tables import (
     IS_ONE_OF,
+    REMOVAL_CHECKSUM,
     Record,
     Snapshot,
     State,
@@ -32,9 +33,8 @@ class Transaction(Snapshot):
         self._before: State | None = None
         self._after: State | None = None
 
-    def begin(self, format_version: int) -> None:
+    def begin(self) -> None:
         """Write the first facts of a new database."""
-        self.set_fact("format", format_version)
         self._write_state(State(0, self._token, 0, 0, 0))
 
     def set_fact(self, name: str, value: object) -> None:
@@ -50,8 +50,8 @@ class Transaction(Snapshot):
         sql, parameters = condition
         state = self._begun()
         removed = self._execute(
-            "INSERT INTO removals (row, document) SELECT row, document FROM sentences "  # noqa: S608
-            f"WHERE ({sql}) AND id IS NOT NULL",
+            "INSERT INTO removals (row, document, checksum) "  # noqa: S608
+            f"SELECT row, document, {REMOVAL_CHECKSUM} FROM sentences WHERE ({sql}) AND id IS NOT NULL",
             parameters,
         )
         if removed.rowcount:
@@ -132,9 +132,10 @@ class Transaction(Snapshot):
 
     def _write_state(self, state: State) -> None:
         self.set_fact("state", asdict(state))
+        written = state.generation, state.token, state.last_row, state.last_removal
         self._execute(
-            "INSERT INTO writes VALUES (?, ?, ?, ?)",
-            [state.generation, state.token, state.last_row, state.last_removal],
+            "INSERT INTO writes VALUES (?, ?, ?, ?, ?)",
+            [*written, checksum_of(*written)],
         )
         self._after = state
 

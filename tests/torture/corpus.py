@@ -29,7 +29,7 @@ class TextEmbeddings(Embeddings):
         return [self.vector(text).tolist() for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        return self.vector(text).tolist()
+        return list(map(float, self.vector(text)))
 
     def vector(self, text: str) -> Vectors:
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
