@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.metadata import DOC_ID
+from langchain_sentence_window.store.nul import with_nul, without_nul
 
 Filter: TypeAlias = Mapping[str, Any]
 Condition: TypeAlias = tuple[str, list[Any]]
@@ -155,7 +156,9 @@ def _one_of(key: str, values: Sequence[str | float]) -> Condition:
     marks = ",".join("?" * len(values))
     if key == DOC_ID and isinstance(values[0], str):
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
-        return f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))", list(values)  # noqa: S608
+        return f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))", [
+            with_nul(value) for value in values
+        ]  # noqa: S608
     return _where(key, f"{_same_type(values[0])} AND value IN ({marks})", list(values))
 
 
@@ -166,7 +169,7 @@ def _same_type(value: object) -> str:
 
 def _value(value: object) -> str | int | float:
     if isinstance(value, str) and not _SURROGATE.search(value):
-        return value
+        return str(without_nul(value))
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, float) and math.isfinite(value):

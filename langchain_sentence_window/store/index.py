@@ -16,7 +16,7 @@ from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.lexical_cache import LexicalCache
 from langchain_sentence_window.store.tables import Record, Rows, Snapshot, to_halves
 from langchain_sentence_window.store.vector_cache import VectorCache
-from langchain_sentence_window.store.vectors import VectorIndex, bytes_of_one, make_faiss_index
+from langchain_sentence_window.store.vectors import VectorIndex, make_faiss_index
 from langchain_sentence_window.store.writing import Transaction
 
 DATABASE_FILE = "sentences.sqlite3"
@@ -106,8 +106,10 @@ class SentenceIndex:
         self._selections = _Selections()
 
     def close(self) -> None:
-        """Close the database."""
+        """Close all files."""
         self._database.close()
+        self._vectors.close()
+        self._lexical.close()
 
     def __len__(self) -> int:
         """The number of records."""
@@ -234,16 +236,14 @@ class SentenceIndex:
         """Count what the index holds."""
         with self._database.snapshot() as snapshot:
             state, documents, ahead = snapshot.state, snapshot.count_documents(), snapshot.count_ahead()
-            dimension = snapshot.fact("dimension") or 0
-        tombstones = self._vectors.tombstones
         return StoreStats(
             documents=documents,
             sentences=state.sentences,
             bytes=_bytes_by_part(self._folder),
             index=self.factory,
             neighbor_weights=self.weights,
-            tombstones=tombstones,
-            rebuild_saves=tombstones * bytes_of_one(self.factory, dimension) if dimension else 0,
+            tombstones=self._vectors.tombstones,
+            rebuild_saves=self._vectors.wasted_bytes,
             generation=state.generation,
             embedded_ahead=ahead,
         )

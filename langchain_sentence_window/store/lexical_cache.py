@@ -1,6 +1,8 @@
 """Keeps a lexical index in step with the database."""
 
 import shutil
+import tempfile
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -60,6 +62,10 @@ class LexicalCache:
         # Others write faster than this thread gets to read.
         with self._database.transaction() as transaction:
             return work(transaction, self._advance(transaction))
+
+    def close(self) -> None:
+        """Let go of the index, and of its files."""
+        self._index = self._current = None
 
     def follow(self, rows_added: int) -> None:
         """Catch up after a write that added many rows; what fails is left to the next search."""
@@ -126,10 +132,14 @@ class LexicalCache:
         return LexicalIndex(self._folder)
 
     def _read_only_searcher(self, snapshot: Snapshot) -> LexicalSearcher:
-        """The index from its folder if it is current; else one in memory, as nothing may be written."""
-        state = snapshot.state
-        self._index = None
-        if self._open(snapshot) != (state.generation, state.token) or self._index is None:
+        """A copy of the index if it is current, as tantivy writes locks beside what it reads; else a new one."""
+        state, kept = snapshot.state, snapshot.fact(_FACT)
+        is_current = kept is not None and (kept["generation"], kept["token"]) == (state.generation, state.token)
+        if is_current and self._folder and kept["files"] and seals_in(self._folder) == kept["files"]:
+            copy = Path(tempfile.mkdtemp(prefix="lexical"))
+            weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
+            self._index = LexicalIndex(shutil.copytree(self._folder, copy, dirs_exist_ok=True))
+        else:
             self._index = LexicalIndex(None)
             self._index.change(np.empty(0, dtype=np.int64), snapshot.texts_after(0))
         self._current = state, self._index.searcher()

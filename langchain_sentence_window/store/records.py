@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
 from langchain_sentence_window.metadata import neighbourhood
+from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.store.tables import Record
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
@@ -63,7 +64,7 @@ def _to_json(metadata: Mapping[str, Any]) -> str:
             f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
             "instead of tuples"
         )
-    return text
+    return _ENCODER.encode(without_nul(dict(metadata))) if needs_stand_in(text) else text
 
 
 def _is_flat(metadata: Mapping[str, Any]) -> bool:
@@ -73,4 +74,4 @@ def _is_flat(metadata: Mapping[str, Any]) -> bool:
 
 def _from_json(metadata: str) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(metadata)
-    return read
+    return dict(with_nul(read)) if needs_stand_in(metadata) else read

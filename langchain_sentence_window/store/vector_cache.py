@@ -44,6 +44,11 @@ class VectorCache:
         """Vectors that were removed and still take room."""
         return self._index.tombstones if self._index else 0
 
+    @property
+    def wasted_bytes(self) -> int:
+        """Bytes of memory they take."""
+        return self._index.wasted_bytes if self._index else 0
+
     def read(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
         """Do something with one state of the database and the index of that very state.
 
@@ -77,6 +82,11 @@ class VectorCache:
             with self._lock.writing():
                 self._index, self._at = built, state
             self.catch_up()
+
+    def close(self) -> None:
+        """Let go of the index, and of its file."""
+        with self._lock.writing():
+            self._index = self._at = None
 
     def save(self) -> None:
         """Write the index into its file.

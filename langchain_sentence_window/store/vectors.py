@@ -56,6 +56,12 @@ class VectorIndex:
         """The number of vectors, without tombstones."""
         return self._count - self.tombstones
 
+    @property
+    def wasted_bytes(self) -> int:
+        """Bytes of memory that the vectors of tombstones take."""
+        clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
+        return self.tombstones * int(clustered_or_flat.code_size)
+
     @classmethod
     def build(
         cls,
@@ -169,8 +175,12 @@ class VectorIndex:
         clusters = _clusters(self._faiss)
         if clusters:
             return self._search(self._faiss, vector, k, live, _faiss().SearchParametersIVF, nprobe=clusters)
-        codes = self._faiss if _has_codes(self._faiss) else _faiss().downcast_index(self._faiss.storage)
+        codes = self._faiss if _has_codes(self._faiss) else self._storage()
         return self._search(codes, vector, k, live, _faiss().SearchParameters)
+
+    def _storage(self) -> Any:
+        """The vectors of an HNSW index, without its graph."""
+        return _faiss().downcast_index(self._faiss.storage)
 
     def _search(
         self, index: Any, vector: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
@@ -266,11 +276,6 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
 def fewest_to_train(index: Any) -> int:
     """How many vectors an index must have to be trained well."""
     return max(_FEWEST_TO_TRAIN, _PER_CLUSTER * _clusters(index))
-
-
-def bytes_of_one(factory: str, dimension: int) -> int:
-    """Bytes of memory that a vector takes in an index, without links of a graph."""
-    return int(make_faiss_index(factory, dimension).sa_code_size())
 
 
 def _has_codes(index: Any) -> bool:

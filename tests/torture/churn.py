@@ -115,6 +115,7 @@ def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:
                 written.setdefault(int(number), set()).add(version)
             else:
                 counts["searches"] += int(number)
+        process.stdout.close()
         assert process.wait() == 0, f"the process to {role} failed"
     found = contents(store)
     for replaced, versions in written.items():

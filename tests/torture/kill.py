@@ -86,14 +86,13 @@ def torture(kills: int, *, longest: float = 1.5, seed: int = 0) -> dict[str, int
                 "--seed",
                 str(seed * 1000 + number),
             ]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            assert process.stdout is not None
-            lines = [process.stdout.readline()]
-            time.sleep(chance.random() ** 2 * longest)
-            process.send_signal(signal.SIGKILL)
-            lines += process.stdout.read().split("\n")
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout is not None
+                lines = [process.stdout.readline()]
+                time.sleep(chance.random() ** 2 * longest)
+                process.send_signal(signal.SIGKILL)
+                lines += process.stdout.read().split("\n")
             lines = [line.strip() for line in lines if line.strip()]
-            process.wait()
             assert process.returncode == -signal.SIGKILL, (process.returncode, lines[-3:])
             last = None
             for line in lines:
