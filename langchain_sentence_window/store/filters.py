@@ -156,9 +156,8 @@ def _one_of(key: str, values: Sequence[str | float]) -> Condition:
     marks = ",".join("?" * len(values))
     if key == DOC_ID and isinstance(values[0], str):
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
-        return f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))", [
-            with_nul(value) for value in values
-        ]  # noqa: S608
+        sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
+        return sql, [with_nul(value) for value in values]
     return _where(key, f"{_same_type(values[0])} AND value IN ({marks})", list(values))
 
 
