@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.store.index import VECTORS_FILE
+from langchain_sentence_window.store.stats import VECTORS_FILE
 from langchain_sentence_window.store.tables import Rows
 from langchain_sentence_window.store.vectors import VectorIndex
 from tests.torture.corpus import TextEmbeddings

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.store.index import LEXICAL_FOLDER
+from langchain_sentence_window.store.stats import LEXICAL_FOLDER
 from tests.benchmarks.store import _texts
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

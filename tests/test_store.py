@@ -20,7 +20,7 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     StoreError,
 )
-from langchain_sentence_window.store.index import DATABASE_FILE, VECTORS_FILE
+from langchain_sentence_window.store.stats import DATABASE_FILE, VECTORS_FILE
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

@@ -17,9 +17,10 @@ from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundEr
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
-from langchain_sentence_window.store.index import DATABASE_FILE, SentenceIndex, StoreStats, VanishedTextError
+from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
 from langchain_sentence_window.store.records import to_document, to_records
 from langchain_sentence_window.store.searching import SearchMethods
+from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
 from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
 
 SAME_EMBEDDER = 0.98

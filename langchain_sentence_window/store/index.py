@@ -1,62 +1,31 @@
 """The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 
 from langchain_sentence_window.errors import EmbeddingError, StoreError
 from langchain_sentence_window.mixing import Vectors
-from langchain_sentence_window.store.database import HEAD_FILE, SEAL_FILE, Database
+from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
+from langchain_sentence_window.store.database import Database
+from langchain_sentence_window.store.faiss_kinds import make_faiss_index
 from langchain_sentence_window.store.filters import Condition
 from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.lexical_cache import LexicalCache
-from langchain_sentence_window.store.tables import Record, Rows, Snapshot, to_halves
+from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.selections import Selections
+from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
+from langchain_sentence_window.store.tables import Record, Rows, to_halves
 from langchain_sentence_window.store.vector_cache import VectorCache
-from langchain_sentence_window.store.vectors import VectorIndex, make_faiss_index
+from langchain_sentence_window.store.vectors import VectorIndex
 from langchain_sentence_window.store.writing import Transaction
 
-DATABASE_FILE = "sentences.sqlite3"
-VECTORS_FILE = "vectors.faiss"
-LEXICAL_FOLDER = "lexical"
-
 _RECORDS_AT_ONCE = 5_000
-_FILTERS_KEPT = 8
-_LONGEST_KEY = 10_000
 
 
 class VanishedTextError(LookupError):
     """The vector of a text was known when a call began, and was deleted by another before it ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """What a store holds.
-
-    Attributes:
-        documents: Source documents.
-        sentences: Documents of the store; a retriever puts one there for each sentence.
-        bytes: Bytes on disk by part: ``database``, ``vectors`` (the saved FAISS index), ``lexical``.
-        index: What FAISS calls the index.
-        neighbor_weights: How much of its neighbours each vector is given.
-        tombstones: Vectors that were deleted and still take room in the FAISS index.
-        rebuild_saves: Bytes of memory that rebuilding the FAISS index would give back.
-        generation: The number of writes so far.
-        embedded_ahead: Texts of interrupted calls whose vectors are kept for when they are resumed.
-    """
-
-    documents: int
-    sentences: int
-    bytes: Mapping[str, int]
-    index: str
-    neighbor_weights: tuple[float, ...]
-    tombstones: int
-    rebuild_saves: int
-    generation: int
-    embedded_ahead: int
 
 
 class SentenceIndex:
@@ -103,7 +72,7 @@ class SentenceIndex:
         file = folder / VECTORS_FILE if folder else None
         self._vectors = VectorCache(self._database, file, self.factory, self.weights)
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
-        self._selections = _Selections()
+        self._selections = Selections()
 
     def close(self) -> None:
         """Close all files."""
@@ -239,7 +208,7 @@ class SentenceIndex:
         return StoreStats(
             documents=documents,
             sentences=state.sentences,
-            bytes=_bytes_by_part(self._folder),
+            bytes=bytes_by_part(self._folder),
             index=self.factory,
             neighbor_weights=self.weights,
             tombstones=self._vectors.tombstones,
@@ -275,29 +244,6 @@ class SentenceIndex:
         if any((folder / name).exists() for name in (DATABASE_FILE, SEAL_FILE, HEAD_FILE)):
             raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
         self._database.copy_to(folder / DATABASE_FILE)
-
-
-class _Selections:
-    """The rows that the latest filters let through, as the same filter often comes again."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[int, Rows]] = OrderedDict()
-        self._lock = Lock()
-
-    def of(self, snapshot: Snapshot, where: Condition) -> Rows:
-        """The rows for which a condition holds, in order."""
-        token, key = snapshot.state.token, repr(where)
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept and kept[0] == token:
-            return kept[1]
-        rows = np.sort(snapshot.rows(where))
-        with self._lock:
-            if len(key) <= _LONGEST_KEY:
-                self._kept[key] = token, rows
-            while len(self._kept) > _FILTERS_KEPT:
-                self._kept.popitem(last=False)
-        return rows
 
 
 def make_folder(folder: Path) -> None:
@@ -342,10 +288,3 @@ def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> lis
     if len(records) < len(found):
         raise StoreError("the database lacks sentences that its index has, so it is damaged; restore it from a backup")
     return [(records[row], score) for row, score in found]
-
-
-def _bytes_by_part(folder: Path | None) -> dict[str, int]:
-    if folder is None:
-        return {}
-    parts = {"database": "sentences.*", "vectors": VECTORS_FILE, "lexical": f"{LEXICAL_FOLDER}/*"}
-    return {part: sum(file.stat().st_size for file in folder.glob(pattern)) for part, pattern in parts.items()}

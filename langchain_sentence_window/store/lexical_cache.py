@@ -13,8 +13,9 @@ import numpy as np
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.lexical import LexicalIndex, LexicalSearcher
+from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seals_in
-from langchain_sentence_window.store.tables import Snapshot, State
+from langchain_sentence_window.store.tables import State
 from langchain_sentence_window.store.writing import Transaction
 
 T = TypeVar("T")

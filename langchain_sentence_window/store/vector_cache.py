@@ -9,8 +9,9 @@ import numpy as np
 from langchain_sentence_window.mixing import Vectors, in_context, normalised
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.locks import ReadersWriterLock
+from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of
-from langchain_sentence_window.store.tables import Changes, Rows, Snapshot, State
+from langchain_sentence_window.store.tables import Changes, Rows, State
 from langchain_sentence_window.store.vectors import VectorIndex
 
 T = TypeVar("T")

@@ -6,19 +6,25 @@ tombstones, which no search returns, until they are rebuilt.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.faiss_kinds import (
+    clusters_of,
+    fewest_to_train,
+    has_codes,
+    load_faiss,
+    make_faiss_index,
+    one_thread,
+)
 from langchain_sentence_window.store.seals import Seal, seal_of
 from langchain_sentence_window.store.tables import Rows
-
-FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
 
 WIDE = 0.5
 """Share of the vectors from which on a filter leaves the search to HNSW or IVF; below it, all those
@@ -28,9 +34,7 @@ LEAST_EFFORT = 64
 """Candidates an HNSW search keeps (its efSearch) at least; twice ``k``, if that is more."""
 
 _DEAD = -1
-_PER_CLUSTER = 39  # FAISS warns below.
 _ENOUGH_TO_TRAIN = 50_000
-_FEWEST_TO_TRAIN = 1_000
 _FEWEST_TOMBSTONES = 1_000
 
 
@@ -86,7 +90,7 @@ class VectorIndex:
             if count < fewest_to_train(index):
                 index = make_faiss_index("Flat", dimension)
             else:
-                index.train(sample(max(_ENOUGH_TO_TRAIN, _PER_CLUSTER * _clusters(index))))
+                index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
         built = cls(index, np.empty(0, dtype=np.int64), count)
         for rows, vectors in parts:
             built.add(rows, vectors)
@@ -119,13 +123,13 @@ class VectorIndex:
         at = np.flatnonzero(np.isin(self._rows[: self._count], rows))
         if not len(at):
             return
-        if not _has_codes(self._faiss):
+        if not has_codes(self._faiss):
             self._rows[at] = _DEAD
             self.tombstones += len(at)
             return
         kept, size = self._count - len(at), self._faiss.code_size
         gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, self._count), at, assume_unique=True)
-        codes = _faiss().rev_swig_ptr(self._faiss.codes.data(), self._count * size).reshape(self._count, size)
+        codes = load_faiss().rev_swig_ptr(self._faiss.codes.data(), self._count * size).reshape(self._count, size)
         codes[gaps] = codes[movers]
         self._rows[gaps] = self._rows[movers]
         self._faiss.codes.resize(kept * size)
@@ -151,8 +155,8 @@ class VectorIndex:
         if not found:
             return []
         k = min(k, found)
-        with _one_thread():
-            if _has_codes(self._faiss) or not (is_all or found >= WIDE * len(self)):
+        with one_thread():
+            if has_codes(self._faiss) or not (is_all or found >= WIDE * len(self)):
                 pairs = self._compare_all(vector, k, live)
             else:
                 pairs = self._follow(vector, k, live)
@@ -162,25 +166,25 @@ class VectorIndex:
 
     def _follow(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
         """Search as the index was made to: along the graph, or in the nearest clusters."""
-        clusters = _clusters(self._faiss)
+        clusters = clusters_of(self._faiss)
         if clusters:
             return self._search(
-                self._faiss, vector, k, live, _faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
+                self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
             )
         effort = max(LEAST_EFFORT, 2 * k)
-        return self._search(self._faiss, vector, k, live, _faiss().SearchParametersHNSW, efSearch=effort)
+        return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
 
     def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
         """Compare with every vector that is live."""
-        clusters = _clusters(self._faiss)
+        clusters = clusters_of(self._faiss)
         if clusters:
-            return self._search(self._faiss, vector, k, live, _faiss().SearchParametersIVF, nprobe=clusters)
-        codes = self._faiss if _has_codes(self._faiss) else self._storage()
-        return self._search(codes, vector, k, live, _faiss().SearchParameters)
+            return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
+        codes = self._faiss if has_codes(self._faiss) else self._storage()
+        return self._search(codes, vector, k, live, load_faiss().SearchParameters)
 
     def _storage(self) -> Any:
         """The vectors of an HNSW index, without its graph."""
-        return _faiss().downcast_index(self._faiss.storage)
+        return load_faiss().downcast_index(self._faiss.storage)
 
     def _search(
         self, index: Any, vector: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
@@ -188,7 +192,7 @@ class VectorIndex:
         if live is not None:
             # Both are kept in variables, as FAISS keeps only pointers to them.
             bits = np.packbits(live, bitorder="little")
-            selector = _faiss().IDSelectorBitmap(bits)
+            selector = load_faiss().IDSelectorBitmap(bits)
             settings["sel"] = selector
         parameters = kind(**settings) if settings else None
         scores, positions = index.search(vector[None, :], k, params=parameters)
@@ -209,12 +213,12 @@ class VectorIndex:
         Raises:
             StoreError: The file can't be written; the old one is as it was.
         """
-        wrapper = _faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
+        wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
         wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
-        _faiss().copy_array_to_vector(self._rows[: self._count], wrapper.id_map)
+        load_faiss().copy_array_to_vector(self._rows[: self._count], wrapper.id_map)
         part = path.with_suffix(".part")
         try:
-            _faiss().write_index(wrapper, str(part))
+            load_faiss().write_index(wrapper, str(part))
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
             seal = seal_of(part)
@@ -237,71 +241,10 @@ class VectorIndex:
             mapped: Whether to leave the vectors in the file, and read those that are needed. Nothing can
                 be added or removed then.
         """
-        flags = (_faiss().IO_FLAG_MMAP_IFC,) if mapped else ()
-        wrapper = _faiss().read_index(str(path), *flags)
-        rows = _faiss().vector_to_array(wrapper.id_map)
+        flags = (load_faiss().IO_FLAG_MMAP_IFC,) if mapped else ()
+        wrapper = load_faiss().read_index(str(path), *flags)
+        rows = load_faiss().vector_to_array(wrapper.id_map)
         wrapper.id_map.resize(0)
-        loaded = cls(_faiss().downcast_index(wrapper.index), rows, trained_on)
+        loaded = cls(load_faiss().downcast_index(wrapper.index), rows, trained_on)
         loaded._owner = wrapper
         return loaded
-
-
-def make_faiss_index(factory: str, dimension: int) -> Any:
-    """Make an empty FAISS index.
-
-    Raises:
-        InvalidInputError: FAISS doesn't know it, or it can't be kept up to date here.
-    """
-    faiss = _faiss()
-    known = (
-        faiss.IndexFlat,
-        faiss.IndexScalarQuantizer,
-        faiss.IndexHNSWFlat,
-        faiss.IndexHNSWSQ,
-        faiss.IndexIVFFlat,
-        faiss.IndexIVFScalarQuantizer,
-    )
-    try:
-        index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
-    except (RuntimeError, TypeError) as error:
-        reason = str(error).strip().rsplit("\n", 1)[-1]
-        raise InvalidInputError(f"index is {factory!r}, which FAISS can't make ({reason}); try {FACTORIES}") from error
-    if type(index) not in (*known, faiss.IndexFlatIP):
-        raise InvalidInputError(
-            f"index is {factory!r}, a {type(index).__name__}, which this store can't keep up to date; try {FACTORIES}"
-        )
-    return index
-
-
-def fewest_to_train(index: Any) -> int:
-    """How many vectors an index must have to be trained well."""
-    return max(_FEWEST_TO_TRAIN, _PER_CLUSTER * _clusters(index))
-
-
-def _has_codes(index: Any) -> bool:
-    return isinstance(index, _faiss().IndexFlatCodes)
-
-
-def _clusters(index: Any) -> int:
-    return int(index.nlist) if isinstance(index, _faiss().IndexIVF) else 0
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One OpenMP thread for a single query: more wait for each other on busy cores, up to 25 times as long.
-
-    OpenMP keeps the number for each thread that calls it, so no other caller of FAISS notices.
-    """
-    before = _faiss().omp_get_max_threads()
-    _faiss().omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        _faiss().omp_set_num_threads(before)
-
-
-def _faiss() -> Any:
-    """FAISS, imported on use: it takes a tenth of a second, and a program may search another store."""
-    import faiss
-
-    return faiss

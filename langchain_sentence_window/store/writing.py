@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.tables import (
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
     Record,
-    Snapshot,
     State,
     checksum_of,
     stored_text,
