@@ -14,6 +14,8 @@ HEAD_FILE = "sentences.head"
 """The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed."""
 
 _SECONDS_TO_WAIT = 60.0
+# Room for the indexes' pages that one write touches, else each is written out again and again.
+_WRITING = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000;"
 _SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
 
 
@@ -35,6 +37,7 @@ class Connections:
         """The one connection that writes; opened on first use."""
         if self._writer is None:
             self._writer = self._connect()
+            self._writer.executescript(_WRITING)
         return self._writer
 
     def take_reader(self) -> sqlite3.Connection:
@@ -77,6 +80,7 @@ class Connections:
         if self._path is None or not self.is_dirty:
             return
         with suppress(sqlite3.Error, OSError):
+            self.writer.execute("PRAGMA shrink_memory")
             self.writer.execute("PRAGMA busy_timeout = 500")
             (busy, *_) = self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self.writer.execute(f"PRAGMA busy_timeout = {int(_SECONDS_TO_WAIT * 1000)}")

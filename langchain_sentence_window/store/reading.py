@@ -22,6 +22,7 @@ from langchain_sentence_window.store.tables import (
     checksum_of,
     from_halves,
     loaded_text,
+    stored_text,
     with_ids,
 )
 
