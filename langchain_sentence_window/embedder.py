@@ -1,5 +1,6 @@
 """Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -70,6 +71,21 @@ def unit_vectors(vectors: object, count: int) -> Vectors:
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
     array /= np.where(lengths > 0, lengths, np.float32(1))
     return array
+
+
+def unit_vector(vector: object) -> Vectors:
+    """Check a single vector, and bring it to length 1, shape ``(dimension,)``.
+
+    Raises:
+        EmbeddingError: It isn't a list of numbers, or holds NaN or infinity.
+    """
+    try:
+        array = np.array(vector, dtype=np.float32)  # of a flat list, as a nested one takes three times as long
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=np.float32)
+    length = float(np.sqrt(array @ array)) if array.ndim == 1 and len(array) else math.inf
+    # What isn't right is told by the check for many.
+    return array / np.float32(length or 1) if math.isfinite(length) else unit_vectors([vector], 1)[0]
 
 
 def describe_embedder(embedding: Embeddings) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from langchain_sentence_window.errors import EmbeddingError, StoreError
+from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
@@ -172,8 +172,8 @@ class SentenceIndex:
         """
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
-            _check_size(snapshot, len(vector))
-            return _with_records(snapshot, index.search(vector, k, self._allowed(snapshot, where)) if index else [])
+            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            return _with_records(snapshot, nearest)
 
         return self._vectors.read(work)
 
@@ -183,7 +183,6 @@ class SentenceIndex:
         """Find what `search` finds, with the vectors as they were embedded instead of the cosines."""
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, Vectors]]:
-            _check_size(snapshot, len(vector))
             nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
             vectors = snapshot.vectors_of([row for row, _ in nearest])
             return [
@@ -277,10 +276,7 @@ def _note(transaction: Transaction, dimension: int, embedder: str | None) -> Non
 def _check_size(snapshot: Snapshot, size: int) -> None:
     dimension = snapshot.fact("dimension")
     if dimension not in (None, size):
-        raise EmbeddingError(
-            f"vectors of {size} numbers don't fit an index of vectors of {dimension}; use the embedder the index "
-            "was made with, or index the documents again at another path"
-        )
+        raise wrong_size(size, dimension)
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

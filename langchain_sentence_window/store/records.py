@@ -13,6 +13,7 @@ from langchain_sentence_window.metadata import neighbourhood
 from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.store.tables import Record
 
+_DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -73,5 +74,5 @@ def _is_flat(metadata: Mapping[str, Any]) -> bool:
 
 
 def _from_json(metadata: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(metadata)
+    read: dict[str, Any] = _DECODER.raw_decode(metadata)[0]
     return dict(with_nul(read)) if needs_stand_in(metadata) else read

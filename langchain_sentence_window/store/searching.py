@@ -9,7 +9,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from langchain_sentence_window.embedder import unit_vectors
+from langchain_sentence_window.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError, checked_count
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
@@ -74,7 +74,7 @@ class SearchMethods(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
         checked_count("k", k)
-        found = self._index.search(unit_vectors([embedding], 1)[0], k, _condition(filter))
+        found = self._index.search(unit_vector(embedding), k, _condition(filter))
         return [(to_document(record), cosine) for record, cosine in found]
 
     def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
@@ -158,7 +158,7 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         if not 0 <= lambda_mult <= 1:
             raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
-        vector = unit_vectors([embedding], 1)[0]
+        vector = unit_vector(embedding)
         found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.faiss_kinds import (
     clusters_of,
@@ -145,7 +145,12 @@ class VectorIndex:
 
         Returns:
             ``(row, cosine)``, best first, equal ones by row.
+
+        Raises:
+            EmbeddingError: The vector is of another size than those of the index.
         """
+        if len(vector) != self._faiss.d:
+            raise wrong_size(len(vector), self._faiss.d)
         live, found, is_all = None, len(self), allowed is None
         if allowed is not None:
             live = np.isin(self._rows[: self._count], allowed)
@@ -196,9 +201,8 @@ class VectorIndex:
             settings["sel"] = selector
         parameters = kind(**settings) if settings else None
         scores, positions = index.search(vector[None, :], k, params=parameters)
-        found = positions[0] >= 0
-        rows = self._rows[positions[0][found]].tolist()
-        return list(zip(rows, np.minimum(scores[0][found], 1.0).tolist(), strict=True))
+        pairs = zip(positions[0].tolist(), scores[0].tolist(), strict=True)
+        return [(int(self._rows[position]), min(score, 1.0)) for position, score in pairs if position >= 0]
 
     # The file
 
