@@ -44,6 +44,31 @@ def test_processes_queue_and_see_what_others_wrote(tmp_path: Path) -> None:
     assert counts["searches"] > 3
 
 
+WRITE_AND_CLOSE = """
+import sys
+from tests.torture.corpus import TextEmbeddings, document
+from langchain_sentence_window import FaissStore
+with FaissStore.open(sys.argv[1], TextEmbeddings()) as store:
+    store.replace_documents(document(2, 5), ["document 2"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is open can't be deleted on Windows")
+def test_a_process_that_closes_leaves_the_log_of_one_that_goes_on(tmp_path: Path) -> None:
+    """Reading the database's file for its checksum must not give up SQLite's locks on it."""
+    with FaissStore(TextEmbeddings(), tmp_path) as store:
+        churn.fill(store, 80)
+        store.save()
+        FaissStore.open(tmp_path, TextEmbeddings()).close()
+        store.replace_documents(document(1, 5), ["document 1"])
+        log = (tmp_path / f"{DATABASE_FILE}-wal").stat().st_ino
+        subprocess.run([sys.executable, "-c", WRITE_AND_CLOSE, str(tmp_path)], check=True)
+        assert (tmp_path / f"{DATABASE_FILE}-wal").stat().st_ino == log
+        store.replace_documents(document(3, 5), ["document 3"])
+        with FaissStore.open(tmp_path, TextEmbeddings()) as other:
+            assert contents(other) == {number: {5 if number in (1, 2, 3) else 0} for number in range(10)}
+
+
 def test_damage_is_repaired_or_told() -> None:
     outcomes = damage.torture(12, seed=1)
     assert sum(counts.total() for counts in outcomes.values()) == 12 * len(outcomes) >= 120

@@ -147,11 +147,26 @@ def test_a_read_only_store_maps_its_index_and_changes_nothing(index: str, tmp_pa
         codes: Any = store._index._vectors._index._faiss  # type: ignore[union-attr]
         codes = faiss.downcast_index(codes.storage) if index == "HNSW32" else codes
         assert not codes.codes.is_owned
+        del codes
         for change in (lambda: store.delete(["1"]), lambda: fill(store, documents(1)), store.save):
             with pytest.raises(StoreError, match="opened for reading only"):
                 change()
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {path: after[path] for path in before} == before
+
+
+def test_a_mapped_index_follows_what_others_write(tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path) as store:
+        fill(store, documents(100))
+        store.save()
+    with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:
+        assert "6" in found(store, "query", k=200)
+        with FaissStore.open(tmp_path, TextEmbeddings()) as writer:
+            writer.delete(["6"])
+            assert "6" not in found(store, "query", k=200)
+            writer.save()
+            writer.delete(["7"])
+        assert sorted(found(store, "query", k=200)) == sorted({str(n) for n in range(100)} - {"6", "7"})
 
 
 def test_a_read_only_store_that_was_not_saved_is_read_as_it_is(tmp_path: Path) -> None:

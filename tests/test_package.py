@@ -14,7 +14,16 @@ from langchain_sentence_window import errors
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HEAVY = ("nltk", "faiss", "torch", "transformers", "sentence_transformers", "langchain_openai", "langchain_community")
+HEAVY = (
+    "nltk",
+    "faiss",
+    "tantivy",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "langchain_openai",
+    "langchain_community",
+)
 
 
 def test_all_is_sorted_and_every_name_of_it_is_there() -> None:

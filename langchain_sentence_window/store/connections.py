@@ -2,10 +2,12 @@
 
 import os
 import sqlite3
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from langchain_sentence_window.store.seals import replace_file, seal_of, write_number
+from langchain_sentence_window.store.seals import Seal, replace_file, seal_of_open, write_number
 
 SEAL_FILE = "sentences.seal"
 """The checksum of the database as it was last closed, so that opening needn't check each row."""
@@ -29,6 +31,7 @@ class Connections:
         self._all: list[sqlite3.Connection] = []
         self._idle: list[sqlite3.Connection] = []
         self._writer: sqlite3.Connection | None = None
+        self._held: tuple[int, int] | None = None
         self.is_dirty = False
         self._is_closed = False
 
@@ -72,7 +75,7 @@ class Connections:
             sealed = (self._path.parent / SEAL_FILE).read_text(encoding="ascii", errors="replace")
         except OSError:
             return False
-        seal = seal_of(self._path)
+        seal = self._seal_of_file()
         return seal is not None and sealed == _written(seal)
 
     def seal(self) -> None:
@@ -84,7 +87,7 @@ class Connections:
             self.writer.execute("PRAGMA busy_timeout = 500")
             (busy, *_) = self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self.writer.execute(f"PRAGMA busy_timeout = {int(_SECONDS_TO_WAIT * 1000)}")
-            seal = None if busy else seal_of(self._path)
+            seal = None if busy else self._seal_of_file()
             if seal:
                 replace_file(self._path.parent / SEAL_FILE, _written(seal).encode("ascii"))
                 self.is_dirty = False
@@ -96,6 +99,16 @@ class Connections:
             self._is_closed = True
             for connection in self._all:
                 connection.close()
+            if self._held:
+                _HELD_FILES.release(self._held)
+
+    def _seal_of_file(self) -> Seal | None:
+        self._hold()
+        return None if self._held is None else _HELD_FILES.seal(self._held)
+
+    def _hold(self) -> None:
+        if self._path and self._held is None and self._path.exists():
+            self._held = _HELD_FILES.hold(self._path)
 
     def _connect(self) -> sqlite3.Connection:
         if self._is_closed:
@@ -112,6 +125,7 @@ class Connections:
         )
         self._all.append(connection)
         connection.executescript(_SETTINGS)
+        self._hold()
         return connection
 
     def _is_frozen(self) -> bool:
@@ -121,5 +135,45 @@ class Connections:
         return not os.access(self._path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
-def _written(seal: list[int]) -> str:
+class _HeldFiles:
+    """Files that are open beside SQLite, to be read as they are; each once in a process.
+
+    Whoever closes a file gives up all locks that its process has on it (POSIX wants it so), those of
+    SQLite's connections too. So a file is closed with the last store that is on it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[tuple[int, int], tuple[BinaryIO, int]] = {}
+
+    def hold(self, path: Path) -> tuple[int, int]:
+        """Open a file, or count one user more; return what it is known by."""
+        status = path.stat()
+        key = status.st_dev, status.st_ino
+        with self._lock:
+            file, users = self._files.get(key) or (path.open("rb"), 0)
+            self._files[key] = file, users + 1
+        return key
+
+    def seal(self, key: tuple[int, int]) -> Seal:
+        """Read a file and make its seal."""
+        with self._lock:
+            file, _ = self._files[key]
+            file.seek(0)
+            return seal_of_open(file)
+
+    def release(self, key: tuple[int, int]) -> None:
+        """Count one user less, and close a file that has none left."""
+        with self._lock:
+            file, users = self._files.pop(key)
+            if users > 1:
+                self._files[key] = file, users - 1
+            else:
+                file.close()
+
+
+_HELD_FILES = _HeldFiles()
+
+
+def _written(seal: Seal) -> str:
     return f"{seal[0]} bytes, CRC-32 {seal[1]:08x}\n"

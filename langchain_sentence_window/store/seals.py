@@ -5,7 +5,7 @@ import struct
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 Seal: TypeAlias = list[int]
 """The size of a file in bytes, and its CRC-32."""
@@ -16,14 +16,19 @@ _HEAD = struct.Struct("<qI")
 
 def seal_of(path: Path) -> Seal | None:
     """Read a whole file and make its seal; ``None`` if it can't be read."""
-    checksum = size = 0
     try:
         with path.open("rb") as file:
-            while part := file.read(_READ_AT_ONCE):
-                checksum = zlib.crc32(part, checksum)
-                size += len(part)
+            return seal_of_open(file)
     except OSError:
         return None
+
+
+def seal_of_open(file: BinaryIO) -> Seal:
+    """Read what is left of an open file, and make its seal."""
+    checksum = size = 0
+    while part := file.read(_READ_AT_ONCE):
+        checksum = zlib.crc32(part, checksum)
+        size += len(part)
     return [size, checksum]
 
 

@@ -124,7 +124,7 @@ class VectorCache:
             return
         try:
             changes = snapshot.changes_since(self._at.generation, self._at.token) if self._at else None
-            if self._index is None or changes is None:
+            if self._index is None or changes is None or self._index.is_mapped:
                 self._index, changes = self._read_file(snapshot, state)
             if self._index is None:
                 self._index = self._built(snapshot)

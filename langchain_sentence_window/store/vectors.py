@@ -54,6 +54,7 @@ class VectorIndex:
         self._rows = rows.copy()
         self._count = len(rows)
         self.trained_on = trained_on
+        self.is_mapped = False
         self.tombstones = int(np.count_nonzero(rows == _DEAD))
 
     def __len__(self) -> int:
@@ -251,4 +252,5 @@ class VectorIndex:
         wrapper.id_map.resize(0)
         loaded = cls(load_faiss().downcast_index(wrapper.index), rows, trained_on)
         loaded._owner = wrapper
+        loaded.is_mapped = mapped
         return loaded

@@ -123,6 +123,7 @@ def measure(sentences: int, index: str, peers: list[str]) -> dict[str, float]:
         note("save", _seconds(store.save), "s")
         _measure_searches(note, store, corpus)
         _measure_changes(note, store, corpus)
+        store.save()
         store.close()
         _measure_files(note, folder / "store", corpus, raw_bytes)
         _measure_reopening(note, folder, corpus)
