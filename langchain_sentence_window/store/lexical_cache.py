@@ -15,7 +15,7 @@ from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.lexical import LexicalIndex, LexicalSearcher
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seals_in
-from langchain_sentence_window.store.tables import State
+from langchain_sentence_window.store.tables import Version
 from langchain_sentence_window.store.writing import Transaction
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class LexicalCache:
         self._database = database
         self._folder = folder
         self._index: LexicalIndex | None = None
-        self._current: tuple[State, LexicalSearcher] | None = None
+        self._current: tuple[Version, LexicalSearcher] | None = None
 
     def read(self, work: Callable[[Snapshot, LexicalSearcher], T]) -> T:
         """Do something with one state of the database and a searcher of that very state.
@@ -55,7 +55,7 @@ class LexicalCache:
         for _ in range(_TRIES):
             with self._database.snapshot() as snapshot:
                 current = self._current
-                if current and _same(current[0], snapshot.state):
+                if current and current[0] == snapshot.version:
                     return work(snapshot, current[1])
                 if self._database.read_only:
                     return work(snapshot, self._read_only_searcher(snapshot))
@@ -85,7 +85,7 @@ class LexicalCache:
 
     def _advance(self, transaction: Transaction) -> LexicalSearcher:
         state = transaction.state
-        if self._current and _same(self._current[0], state):
+        if self._current and self._current[0] == state.version:
             return self._current[1]
         try:
             at = self._open(transaction)
@@ -93,10 +93,10 @@ class LexicalCache:
             if at is None or changes is None or self._index is None:
                 self._index = self._emptied()
                 self._index.change(np.empty(0, dtype=np.int64), transaction.texts_after(0))
-            elif at != (state.generation, state.token):
+            elif at != state.version:
                 self._index.change(changes.removed, transaction.texts_after(changes.last_row))
             searcher = self._index.searcher()
-            if at != (state.generation, state.token):
+            if at != state.version:
                 files = seals_in(self._folder) if self._folder else {}
                 transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
         except (OSError, ValueError, RuntimeError) as error:
@@ -108,7 +108,7 @@ class LexicalCache:
         except BaseException:
             self._index = self._current = None
             raise
-        self._current = state, searcher
+        self._current = state.version, searcher
         return searcher
 
     def _open(self, snapshot: Snapshot) -> tuple[int, int] | None:
@@ -135,7 +135,7 @@ class LexicalCache:
     def _read_only_searcher(self, snapshot: Snapshot) -> LexicalSearcher:
         """A copy of the index if it is current, as tantivy writes locks beside what it reads; else a new one."""
         state, kept = snapshot.state, snapshot.fact(_FACT)
-        is_current = kept is not None and (kept["generation"], kept["token"]) == (state.generation, state.token)
+        is_current = kept is not None and (kept["generation"], kept["token"]) == state.version
         if is_current and self._folder and kept["files"] and seals_in(self._folder) == kept["files"]:
             copy = Path(tempfile.mkdtemp(prefix="lexical"))
             weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
@@ -143,9 +143,5 @@ class LexicalCache:
         else:
             self._index = LexicalIndex(None)
             self._index.change(np.empty(0, dtype=np.int64), snapshot.texts_after(0))
-        self._current = state, self._index.searcher()
+        self._current = state.version, self._index.searcher()
         return self._current[1]
-
-
-def _same(one: State, other: State) -> bool:
-    return (one.generation, one.token) == (other.generation, other.token)

@@ -19,6 +19,7 @@ from langchain_sentence_window.store.tables import (
     Record,
     Rows,
     State,
+    Version,
     checksum_of,
     from_halves,
     loaded_text,
@@ -57,6 +58,14 @@ class Snapshot:
     def state(self) -> State:
         """How far the database is."""
         return State(**self.fact("state"))
+
+    @property
+    def version(self) -> Version:
+        """The latest write; what `state` says too, but read faster, as every search asks."""
+        generation, token = self._execute(
+            "SELECT generation, token FROM writes ORDER BY generation DESC LIMIT 1"
+        ).fetchone()
+        return generation, token
 
     def count_documents(self) -> int:
         """The number of source documents."""
@@ -199,7 +208,8 @@ class Snapshot:
 
 
 def _record(id_: str, text: bytes, metadata: str) -> Record:
-    return Record(id_, loaded_text(text), metadata)
+    # Record(...) takes twice as long.
+    return Record._make((id_, loaded_text(text), metadata, None, None, 0))
 
 
 def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:

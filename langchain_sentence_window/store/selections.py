@@ -7,7 +7,7 @@ import numpy as np
 
 from langchain_sentence_window.store.filters import Condition
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.tables import Rows
+from langchain_sentence_window.store.tables import Rows, Version
 
 _FILTERS_KEPT = 8
 _LONGEST_KEY = 10_000
@@ -18,20 +18,20 @@ class Selections:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._kept: OrderedDict[str, tuple[int, Rows]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Version, Rows]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, snapshot: Snapshot, where: Condition) -> Rows:
         """The rows for which a condition holds, in order."""
-        token, key = snapshot.state.token, repr(where)
+        version, key = snapshot.version, repr(where)
         with self._lock:
             kept = self._kept.get(key)
-        if kept and kept[0] == token:
+        if kept and kept[0] == version:
             return kept[1]
         rows = np.sort(snapshot.rows(where))
         with self._lock:
             if len(key) <= _LONGEST_KEY:
-                self._kept[key] = token, rows
+                self._kept[key] = version, rows
             while len(self._kept) > _FILTERS_KEPT:
                 self._kept.popitem(last=False)
         return rows

@@ -88,6 +88,10 @@ class Record(NamedTuple):
     section: int = 0
 
 
+Version: TypeAlias = tuple[int, int]
+"""The number of a write, and the token drawn for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """How far the database is.
@@ -105,6 +109,11 @@ class State:
     sentences: int
     last_row: int
     last_removal: int
+
+    @property
+    def version(self) -> Version:
+        """The write that led here."""
+        return self.generation, self.token
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.locks import ReadersWriterLock
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of
-from langchain_sentence_window.store.tables import Changes, Rows, State
+from langchain_sentence_window.store.tables import Changes, Rows, Version
 from langchain_sentence_window.store.vectors import VectorIndex
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class VectorCache:
         self._weights = tuple(weights)
         self._lock = ReadersWriterLock()
         self._index: VectorIndex | None = None
-        self._at: State | None = None
+        self._at: Version | None = None
 
     @property
     def tombstones(self) -> int:
@@ -58,7 +58,7 @@ class VectorCache:
         """
         for _ in range(_TRIES):
             with self._lock.reading(), self._database.snapshot() as snapshot:
-                if self._is_at(snapshot.state):
+                if self._at == snapshot.version:
                     return work(snapshot, self._index)
             self.catch_up()
         # Others write faster than this thread gets to read.
@@ -79,9 +79,9 @@ class VectorCache:
         if self._index is not None and self._index.is_due(self._factory):
             # Others search the old one meanwhile.
             with self._database.snapshot() as snapshot:
-                state, built = snapshot.state, self._built(snapshot)
+                version, built = snapshot.version, self._built(snapshot)
             with self._lock.writing():
-                self._index, self._at = built, state
+                self._index, self._at = built, version
             self.catch_up()
 
     def close(self) -> None:
@@ -105,8 +105,8 @@ class VectorCache:
                 if self._index is None or self._at is None:
                     return
                 noted = {
-                    "generation": self._at.generation,
-                    "token": self._at.token,
+                    "generation": self._at[0],
+                    "token": self._at[1],
                     "index": self._factory,
                     "weights": self._weights,
                     "trained_on": self._index.trained_on,
@@ -114,18 +114,15 @@ class VectorCache:
                 }
             transaction.set_fact(_FACT, noted)
 
-    def _is_at(self, state: State) -> bool:
-        return self._at is not None and (self._at.generation, self._at.token) == (state.generation, state.token)
-
     def _advance(self, snapshot: Snapshot) -> None:
         """Bring the index to a state; whoever calls holds the lock alone."""
-        state = snapshot.state
-        if self._is_at(state):
+        version = snapshot.version
+        if self._at == version:
             return
         try:
-            changes = snapshot.changes_since(self._at.generation, self._at.token) if self._at else None
+            changes = snapshot.changes_since(*self._at) if self._at else None
             if self._index is None or changes is None or self._index.is_mapped:
-                self._index, changes = self._read_file(snapshot, state)
+                self._index, changes = self._read_file(snapshot, version)
             if self._index is None:
                 self._index = self._built(snapshot)
             elif changes is not None:
@@ -134,9 +131,9 @@ class VectorCache:
             # Half of it may be done, e.g. after Ctrl-C.
             self._index = self._at = None
             raise
-        self._at = state
+        self._at = version
 
-    def _read_file(self, snapshot: Snapshot, state: State) -> tuple[VectorIndex | None, Changes | None]:
+    def _read_file(self, snapshot: Snapshot, version: Version) -> tuple[VectorIndex | None, Changes | None]:
         """Read the saved index, and what it lacks."""
         saved = snapshot.fact(_FACT)
         if self._file is None or saved is None:
@@ -146,7 +143,7 @@ class VectorCache:
         changes = snapshot.changes_since(saved["generation"], saved["token"])
         if changes is None or seal_of(self._file) != saved["seal"]:
             return None, None
-        is_current = saved["generation"] == state.generation
+        is_current = (saved["generation"], saved["token"]) == version
         mapped = self._database.read_only and is_current
         before = self._file.stat()
         index = VectorIndex.load(self._file, saved["trained_on"], mapped=mapped)
