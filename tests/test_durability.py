@@ -137,6 +137,7 @@ for version in range(1, 60):
         store.add_documents([each for number in range(40) for each in document(number, version)])
         before |= {number: {version} for number in range(40)}
         store.save()
+        assert len(store.lexical_search(f"d3 v{version}", k=999, filter={"number": 3})) == 8
     except StoreError as error:
         failed += 1
         assert "as it was before the call" in str(error) or "can't be written" in str(error), error
@@ -193,6 +194,26 @@ def test_nothing_is_written_through_a_closed_store(tmp_path: Path) -> None:
     for call in (lambda: store.similarity_search("x"), lambda: store.lexical_search("x"), lambda: store.delete(["x"])):
         with pytest.raises(StoreError, match="closed"):
             call()
+
+
+@pytest.mark.parametrize("is_same_process", [True, False])
+def test_a_lexical_index_that_is_ahead_of_what_was_noted_is_built_anew(
+    is_same_process: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path) as store, FaissStore.open(tmp_path, TextEmbeddings()) as other:
+        churn.fill(store, 80)
+        for each in (store, other):
+            assert len(each.lexical_search("d3", k=99)) == 8
+        store.replace_documents(document(3, 1), ["document 3"])
+        with monkeypatch.context() as patch:
+            patch.setattr("langchain_sentence_window.store.writing.Transaction.set_fact", None)
+            with pytest.raises(TypeError):
+                store.lexical_search("d3")
+        then = store if is_same_process else other
+        then.replace_documents(document(4, 1), ["document 4"])
+        for number in (3, 4):
+            found = [each.id for each, _ in then.lexical_search(f"d{number} v1", k=99, filter={"number": number})]
+            assert sorted(map(str, found)) == sorted(str(each.id) for each in document(number, 1))
 
 
 # Embedding

@@ -122,11 +122,16 @@ def test_search_agrees_with_brute_force_over_the_vectors(vectors: list[list[floa
         assert cosines[int(document.page_content)] == pytest.approx(score, abs=2e-3)
 
 
-def test_vectors_made_elsewhere_are_not_embedded(words: WordEmbeddings) -> None:
+async def test_vectors_made_elsewhere_are_not_embedded(words: WordEmbeddings, way: Invoke) -> None:
     store = FaissStore(words)
-    ids = store.add_embeddings([Document(page_content="anything")], [words.vector("refund")])
+    ids = await way(store, "add_embeddings", [Document(page_content="anything")], [words.vector("refund")])
     assert words.calls == 0
     assert [document.id for document in store.similarity_search("refund")] == ids
+    for method in ("similarity_search_by_vector", "max_marginal_relevance_search_by_vector"):
+        assert [each.id for each in await way(store, method, words.vector("refund"))] == ids
+    ((found, score),) = await way(store, "similarity_search_with_score_by_vector", words.vector("refund"))
+    assert found.id == ids[0]
+    assert score == pytest.approx(1, abs=1e-3)
 
 
 def test_a_store_is_opened_as_it_was_left_and_embeds_nothing(words: WordEmbeddings, tmp_path: Path) -> None:

@@ -183,6 +183,12 @@ class FaissStore(SearchMethods):
             self._index.write([records[i] for i in latest], unit, embedder=self._description)
         return [record.id for record in records]
 
+    async def aadd_embeddings(
+        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
+    ) -> list[str]:
+        """Do what `add_embeddings` does without blocking the event loop."""
+        return await run_in_executor(None, self.add_embeddings, documents, vectors)
+
     def replace_documents(
         self, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool = False
     ) -> None:

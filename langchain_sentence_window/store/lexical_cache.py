@@ -3,8 +3,8 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.lexical import LexicalIndex, LexicalSearcher
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.seals import seals_in
+from langchain_sentence_window.store.seals import seal_of, seals_in
 from langchain_sentence_window.store.tables import Version
 from langchain_sentence_window.store.writing import Transaction
 
@@ -25,6 +25,7 @@ MANY_ROWS = 2_000
 10 ms, so after smaller writes the next lexical search does it for all of them."""
 
 _FACT = "lexical"
+_STATE_FILE = "meta.json"  # tantivy's list of what is in the index
 _TRIES = 3
 
 
@@ -61,7 +62,7 @@ class LexicalCache:
                     return work(snapshot, self._read_only_searcher(snapshot))
             self.catch_up()
         # Others write faster than this thread gets to read.
-        with self._database.transaction() as transaction:
+        with self._transaction() as transaction:
             return work(transaction, self._advance(transaction))
 
     def close(self) -> None:
@@ -80,34 +81,40 @@ class LexicalCache:
         Raises:
             StoreError: It can't be written.
         """
-        with self._database.transaction() as transaction:
+        with self._transaction() as transaction:
             self._advance(transaction)
 
-    def _advance(self, transaction: Transaction) -> LexicalSearcher:
-        state = transaction.state
-        if self._current and self._current[0] == state.version:
-            return self._current[1]
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
         try:
-            at = self._open(transaction)
-            changes = transaction.changes_since(*at) if at else None
-            if at is None or changes is None or self._index is None:
-                self._index = self._emptied()
-                self._index.change(np.empty(0, dtype=np.int64), transaction.texts_after(0))
-            elif at != state.version:
-                self._index.change(changes.removed, transaction.texts_after(changes.last_row))
-            searcher = self._index.searcher()
-            if at != state.version:
-                files = seals_in(self._folder) if self._folder else {}
-                transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
+            with self._database.transaction() as transaction:
+                yield transaction
         except (OSError, ValueError, RuntimeError) as error:
-            self._index = self._current = None
+            self.close()
             raise StoreError(
                 f"the lexical index of {self._database.name} can't be written: {error}; make room, or see to it that "
                 "the folder can be written to"
             ) from error
         except BaseException:
-            self._index = self._current = None
+            # The index may be ahead of what was noted of it; it is opened, and checked, anew.
+            self.close()
             raise
+
+    def _advance(self, transaction: Transaction) -> LexicalSearcher:
+        state = transaction.state
+        if self._current and self._current[0] == state.version:
+            return self._current[1]
+        at = self._open(transaction)
+        changes = transaction.changes_since(*at) if at else None
+        if at is None or changes is None or self._index is None:
+            self._index = self._emptied()
+            self._index.change(np.empty(0, dtype=np.int64), transaction.texts_after(0))
+        elif at != state.version:
+            self._index.change(changes.removed, transaction.texts_after(changes.last_row))
+        searcher = self._index.searcher()
+        if at != state.version:
+            files = seals_in(self._folder) if self._folder else {}
+            transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
         self._current = state.version, searcher
         return searcher
 
@@ -121,6 +128,8 @@ class LexicalCache:
             if self._folder is None or not kept["files"] or seals_in(self._folder) != kept["files"]:
                 return None
             self._index = LexicalIndex(self._folder)
+        elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
+            return None  # another process was killed between changing it and noting that
         return at
 
     def _emptied(self) -> LexicalIndex:

@@ -61,7 +61,7 @@ class SearchMethods(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Do what `similarity_search_with_score` does, with the embedder's own async method."""
         vector = await self._embedding.aembed_query(encodable(query))
-        return await run_in_executor(None, self.similarity_search_with_score_by_vector, vector, k, filter=filter)
+        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, *, filter: Filter | None = None, **kwargs: Any
@@ -76,6 +76,12 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         found = self._index.search(unit_vector(embedding), k, _condition(filter))
         return [(to_document(record), cosine) for record, cosine in found]
+
+    async def asimilarity_search_with_score_by_vector(
+        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Do what `similarity_search_with_score_by_vector` does without blocking the event loop."""
+        return await run_in_executor(None, self.similarity_search_with_score_by_vector, embedding, k, filter=filter)
 
     def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
