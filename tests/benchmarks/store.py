@@ -35,7 +35,7 @@ Vectors = npt.NDArray[np.float32]
 
 DIMENSION = 384
 PER_DOCUMENT = 20
-AT_ONCE = 10_000
+AT_ONCE = 50_000  # sentences in one call
 QUERIES = 40
 LARGEST_FOR_PEERS = 100_000
 
