@@ -201,7 +201,7 @@ class Snapshot:
         last_row, last_removal = found
         removals = self._execute("SELECT row, document FROM removals WHERE removal > ?", [last_removal]).fetchall()
         added = self._execute(
-            "SELECT DISTINCT document FROM sentences WHERE row > ? AND document IS NOT NULL", [last_row]
+            "SELECT DISTINCT document FROM sentences NOT INDEXED WHERE row > ? AND document IS NOT NULL", [last_row]
         )
         documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
