@@ -18,7 +18,7 @@ from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
-from langchain_sentence_window.store.records import to_document, to_records
+from langchain_sentence_window.store.records import to_documents, to_records
 from langchain_sentence_window.store.searching import SearchMethods
 from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
 from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
@@ -223,7 +223,7 @@ class FaissStore(SearchMethods):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Fetch documents, in the order of the ids; ids that don't exist are left out."""
         found = self._index.fetch(ids)
-        return [to_document(found[id_]) for id_ in dict.fromkeys(ids) if id_ in found]
+        return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
 
     def __len__(self) -> int:
         """The number of documents in the store; a retriever puts one there for each sentence."""

@@ -117,13 +117,14 @@ class Snapshot:
     def by_rows(self, rows: Sequence[int]) -> dict[int, Record]:
         """Fetch records by row; rows that don't exist are left out."""
         sql = f"SELECT row, {_RECORD} WHERE row IN (SELECT value FROM json_each(?))"  # noqa: S608
-        return {row: _record(*fields) for row, *fields in self._execute(sql, [json.dumps(list(rows))])}
+        found = self._execute(sql, [json.dumps(list(rows))])
+        return {row: _record(id_, text, metadata) for row, id_, text, metadata in found}
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist are left out."""
         sql, parameters = with_ids(ids)
         found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
-        return {fields[0]: _record(*fields) for fields in found}
+        return {id_: _record(id_, text, metadata) for id_, text, metadata in found}
 
     def first(self) -> tuple[str, Vectors] | None:
         """The text and vector of the first sentence, if there is one."""

@@ -13,7 +13,6 @@ from langchain_sentence_window.metadata import neighbourhood
 from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.store.tables import Record
 
-_DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -30,9 +29,17 @@ def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list
     return [_record(document, id_) for id_, document in zip(given, documents, strict=True)]
 
 
-def to_document(record: Record) -> Document:
-    """Make the Document that a record was made of."""
-    return Document(id=record.id, page_content=record.text, metadata=_from_json(record.metadata))
+def to_documents(records: Sequence[Record]) -> list[Document]:
+    """Make the Documents that records were made of."""
+    # All at once, as reading single ones takes twice as long.
+    joined = f"[{','.join([record.metadata for record in records])}]"
+    metadatas: list[dict[str, Any]] = json.loads(joined)
+    if needs_stand_in(joined):
+        metadatas = with_nul(metadatas)
+    return [
+        Document(id=record.id, page_content=record.text, metadata=metadata)
+        for record, metadata in zip(records, metadatas, strict=True)
+    ]
 
 
 def _record(document: Document, id_: str | None) -> Record:
@@ -71,8 +78,3 @@ def _to_json(metadata: Mapping[str, Any]) -> str:
 def _is_flat(metadata: Mapping[str, Any]) -> bool:
     """Whether it is of the kinds that JSON surely gives back; most is, and the check is quick."""
     return all(type(key) is str for key in metadata) and all(type(value) in _SCALARS for value in metadata.values())
-
-
-def _from_json(metadata: str) -> dict[str, Any]:
-    read: dict[str, Any] = _DECODER.raw_decode(metadata)[0]
-    return dict(with_nul(read)) if needs_stand_in(metadata) else read

@@ -15,7 +15,8 @@ from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex
-from langchain_sentence_window.store.records import to_document
+from langchain_sentence_window.store.records import to_documents
+from langchain_sentence_window.store.tables import Record
 
 
 class SearchMethods(VectorStore):
@@ -75,7 +76,7 @@ class SearchMethods(VectorStore):
         """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
         checked_count("k", k)
         found = self._index.search(unit_vector(embedding), k, _condition(filter))
-        return [(to_document(record), cosine) for record, cosine in found]
+        return _scored(found)
 
     async def asimilarity_search_with_score_by_vector(
         self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
@@ -101,7 +102,7 @@ class SearchMethods(VectorStore):
         """
         checked_count("k", k)
         found = self._index.lexical_search(query, k, _condition(filter))
-        return [(to_document(record), score) for record, score in found]
+        return _scored(found)
 
     async def alexical_search(
         self, query: str, k: int = 4, *, filter: Filter | None = None
@@ -168,7 +169,7 @@ class SearchMethods(VectorStore):
         found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
-        return [to_document(found[i][0]) for i in chosen]
+        return to_documents([found[i][0] for i in chosen])
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -192,6 +193,11 @@ def _condition(filter: Filter | None) -> Condition | None:
     if filter is None or (isinstance(filter, Mapping) and not filter):
         return None
     return compile_filter(filter)
+
+
+def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:
+    documents = to_documents([record for record, _ in found])
+    return list(zip(documents, [score for _, score in found], strict=True))
 
 
 def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
