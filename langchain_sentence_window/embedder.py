@@ -1,13 +1,15 @@
 """Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
+from langchain_sentence_window.calls import Call, Steps
 from langchain_sentence_window.errors import EmbeddingError
+from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 
 TEXTS_AT_ONCE = 256
@@ -15,34 +17,37 @@ TEXTS_AT_ONCE = 256
 
 _TELLING = ("model", "deployment", "revision", "dimension", "size", "seed", "normalize", "prompt", "instruction")
 
-Vectors = npt.NDArray[np.float32]
 
+def embed_in_slices(
+    embedding: Embeddings,
+    texts: Sequence[str],
+    keep: Callable[[Sequence[str], Vectors], Steps[None]],
+    *,
+    show_progress: bool,
+) -> Steps[None]:
+    """Embed texts in slices, and hand over each slice as it is done.
 
-def embed_texts(embedding: Embeddings, texts: Sequence[str], *, show_progress: bool = False) -> Vectors:
-    """Embed texts in slices.
-
-    Returns:
-        Unit vectors of shape ``(len(texts), dimension)``, in the order of the texts.
+    Args:
+        embedding: What to embed with.
+        texts: What to embed.
+        keep: Takes texts and their unit vectors of shape ``(n, dimension)``.
+        show_progress: Whether to show a progress bar.
 
     Raises:
         EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
     """
-    parts: list[Vectors] = []
     with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not show_progress) as bar:
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            part = [encodable(text) for text in texts[start : start + TEXTS_AT_ONCE]]
-            parts.append(unit_vectors(embedding.embed_documents(part), len(part)))
+            part = texts[start : start + TEXTS_AT_ONCE]
+            given = [encodable(text) for text in part]
+            vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (given,))
+            yield from keep(part, unit_vectors(vectors, len(part)))
             bar.update(len(part))
-    return _joined(parts)
 
 
-async def aembed_texts(embedding: Embeddings, texts: Sequence[str]) -> Vectors:
-    """Do what `embed_texts` does, with the embedder's own async method."""
-    parts: list[Vectors] = []
-    for start in range(0, len(texts), TEXTS_AT_ONCE):
-        part = [encodable(text) for text in texts[start : start + TEXTS_AT_ONCE]]
-        parts.append(unit_vectors(await embedding.aembed_documents(part), len(part)))
-    return _joined(parts)
+def takes_several_calls(texts: Sequence[str]) -> bool:
+    """Whether there are more texts than an embedder is handed at once."""
+    return len(texts) > TEXTS_AT_ONCE
 
 
 def unit_vectors(vectors: object, count: int) -> Vectors:
@@ -64,8 +69,23 @@ def unit_vectors(vectors: object, count: int) -> Vectors:
         bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise EmbeddingError(f"vector {bad} of {count} holds NaN or infinity; check the text it was made from")
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    unit: Vectors = (array / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
-    return unit
+    array /= np.where(lengths > 0, lengths, np.float32(1))
+    return array
+
+
+def unit_vector(vector: object) -> Vectors:
+    """Check a single vector, and bring it to length 1, shape ``(dimension,)``.
+
+    Raises:
+        EmbeddingError: It isn't a list of numbers, or holds NaN or infinity.
+    """
+    try:
+        array = np.array(vector, dtype=np.float32)  # of a flat list, as a nested one takes three times as long
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=np.float32)
+    length = float(np.sqrt(array @ array)) if array.ndim == 1 and len(array) else math.inf
+    # What isn't right is told by the check for many.
+    return array / np.float32(length or 1) if math.isfinite(length) else unit_vectors([vector], 1)[0]
 
 
 def describe_embedder(embedding: Embeddings) -> str:
@@ -83,10 +103,3 @@ def describe_embedder(embedding: Embeddings) -> str:
     }
     listed = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings))
     return f"{type(embedding).__module__}.{type(embedding).__qualname__}({listed})"
-
-
-def _joined(parts: Sequence[Vectors]) -> Vectors:
-    sizes = {part.shape[1] for part in parts}
-    if len(sizes) > 1:
-        raise EmbeddingError(f"the embedder gave vectors of different sizes: {sorted(sizes)}")
-    return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)

@@ -92,6 +92,14 @@ def invalid_settings(name: str, problems: Sequence[Mapping[str, Any]]) -> Invali
     return InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}")
 
 
+def wrong_size(given: int, expected: int) -> EmbeddingError:
+    """Say that vectors don't fit an index."""
+    return EmbeddingError(
+        f"vectors of {given} numbers don't fit an index of vectors of {expected}; use the embedder the index "
+        "was made with, or index the documents again at another path"
+    )
+
+
 def checked_count(name: str, value: object) -> int:
     """Return a setting that counts something.
 

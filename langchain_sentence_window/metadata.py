@@ -65,6 +65,8 @@ WINDOW_ID = "window_id"
 RELEVANCE_SCORE = "relevance_score"
 SOURCE = "source"
 
+_LARGEST_INDEX = 2**62
+
 _INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END})
 _SENTENCE_KEYS = _INLINE_KEYS | frozenset(
     {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
@@ -217,6 +219,20 @@ def read_sentence(document: Document) -> StoredSentence:
         ) from None
 
 
+def neighbourhood(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
+    """What says which sentences are neighbours: the document, the index in it, and its section.
+
+    Returns:
+        ``None`` for a document or an index that the metadata doesn't hold.
+    """
+    doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START, 0)
+    return (
+        doc_id if isinstance(doc_id, str) else None,
+        index if _is_index(index) else None,
+        section if _is_index(section) else 0,
+    )
+
+
 def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:
     """Key sentences by document and index."""
     return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
@@ -332,3 +348,7 @@ def _checked_id(given: object) -> str:
 
 def _is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float | bool)
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_INDEX

@@ -15,8 +15,8 @@ from langchain_sentence_window import errors, evaluation
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = (
-    *("nltk", "faiss", "torch", "transformers", "sentence_transformers", "langchain_openai", "langchain_community"),
-    *("matplotlib", "ragas"),
+    *("nltk", "faiss", "tantivy", "torch", "transformers", "sentence_transformers", "langchain_openai"),
+    *("langchain_community", "matplotlib", "ragas"),
 )
 
 

@@ -20,7 +20,7 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     StoreError,
 )
-from langchain_sentence_window.store.index import DATABASE_FILE, VECTORS_FILE
+from langchain_sentence_window.store.stats import DATABASE_FILE, VECTORS_FILE
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -122,11 +122,16 @@ def test_search_agrees_with_brute_force_over_the_vectors(vectors: list[list[floa
         assert cosines[int(document.page_content)] == pytest.approx(score, abs=2e-3)
 
 
-def test_vectors_made_elsewhere_are_not_embedded(words: WordEmbeddings) -> None:
+async def test_vectors_made_elsewhere_are_not_embedded(words: WordEmbeddings, way: Invoke) -> None:
     store = FaissStore(words)
-    ids = store.add_embeddings([Document(page_content="anything")], [words.vector("refund")])
+    ids = await way(store, "add_embeddings", [Document(page_content="anything")], [words.vector("refund")])
     assert words.calls == 0
     assert [document.id for document in store.similarity_search("refund")] == ids
+    for method in ("similarity_search_by_vector", "max_marginal_relevance_search_by_vector"):
+        assert [each.id for each in await way(store, method, words.vector("refund"))] == ids
+    ((found, score),) = await way(store, "similarity_search_with_score_by_vector", words.vector("refund"))
+    assert found.id == ids[0]
+    assert score == pytest.approx(1, abs=1e-3)
 
 
 def test_a_store_is_opened_as_it_was_left_and_embeds_nothing(words: WordEmbeddings, tmp_path: Path) -> None:
@@ -199,7 +204,9 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     failing = Failing()
     with FaissStore.from_texts(TEXTS, failing, path=tmp_path, ids=list("abcd")) as store:
         before = store.get_by_ids(list("abcd")), store.similarity_search_with_score("refund", k=9)
-        documents = [Document(page_content=text, id=text[0]) for text in ("a1", "b1", "c1", "bad")]
+        documents = [
+            Document(page_content=text, id=id_) for id_, text in zip("abcd", ("a1", "b1", "c1", "bad"), strict=True)
+        ]
         with pytest.raises(ConnectionError, match="hung up"):
             await way(store, "add_documents", documents)
         assert failing.embedded[-2:] == ["a1", "b1"]
@@ -284,10 +291,10 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("UPDATE facts SET value = '2' WHERE name = 'format'")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 2, and this version .* reads format 1"):
+    with pytest.raises(IndexMismatchError, match="has format 3, and this version .* reads format 2"):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 
@@ -313,3 +320,59 @@ def test_paths_that_hold_no_index(words: WordEmbeddings, tmp_path: Path) -> None
     connection.close()
     with pytest.raises(StoreError, match="not one of langchain-sentence-window"):
         FaissStore(words, tmp_path)
+
+
+async def test_max_marginal_relevance_takes_what_is_unlike(store: FaissStore, way: Invoke) -> None:
+    await way(store, "add_documents", [Document(page_content="refund annual", id="twin")])
+    search: dict[str, Any] = {"k": 2, "fetch_k": 4}
+    near = await way(store, "max_marginal_relevance_search", "refund annual", lambda_mult=1, **search)
+    assert {each.id for each in near} == {"a", "twin"}
+    varied = await way(store, "max_marginal_relevance_search", "refund annual", lambda_mult=0.3, **search)
+    assert varied[0].id in ("a", "twin")
+    assert varied[1].id not in ("a", "twin")
+    filtered = await way(store, "max_marginal_relevance_search", "refund annual", filter={"n": {"$gt": 0}}, **search)
+    assert {each.id for each in filtered} <= {"b", "c", "d"}
+    assert await way(store.as_retriever(search_type="mmr", search_kwargs=search), "invoke", "refund annual")
+    for wrong in ({"k": 0}, {"fetch_k": 0}, {"lambda_mult": 1.1}, {"lambda_mult": -0.1}):
+        with pytest.raises(InvalidInputError, match=f"{next(iter(wrong))} is"):
+            await way(store, "max_marginal_relevance_search", "refund", **wrong)
+
+
+def test_what_the_store_holds_is_counted(words: WordEmbeddings, tmp_path: Path) -> None:
+    with FaissStore(words, tmp_path) as store:
+        empty = store.stats()
+        assert (empty.documents, empty.sentences, empty.generation, empty.index) == (0, 0, 0, "Flat")
+        sentences = [Document(page_content=text, id=text, metadata={"doc_id": text[0]}) for text in TEXTS]
+        store.add_documents(sentences)
+        store.add_texts(["of no document"])
+        store.save()
+        stats = store.stats()
+        assert (stats.documents, stats.sentences, stats.generation) == (3, 5, 2)
+        assert (stats.tombstones, stats.rebuild_saves, stats.embedded_ahead) == (0, 0, 0)
+        assert stats.bytes == {
+            "database": sum(path.stat().st_size for path in tmp_path.glob("sentences.*")),
+            "vectors": (tmp_path / VECTORS_FILE).stat().st_size,
+            "lexical": sum(path.stat().st_size for path in (tmp_path / "lexical").iterdir()),
+        }
+        store.delete(["trial"])
+        assert (store.stats().documents, store.stats().sentences) == (2, 4)
+    assert FaissStore(words).stats().bytes == {}
+
+
+def test_the_log_of_changes_stays_short(words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain_sentence_window.store.writing.FEWEST_LOGGED", 5)
+    with FaissStore(words, tmp_path) as store, FaissStore.open(tmp_path, words) as behind:
+        store.add_texts(TEXTS, ids=list("abcd"))
+        assert len(behind.similarity_search("refund", k=9)) == 4
+        store.save()
+        for number in range(40):
+            store.add_texts([f"page {number}"], ids=["a"])
+            with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
+                for table in ("writes", "removals"):
+                    assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] <= 13  # noqa: S608
+            connection.close()
+        # Too far behind to catch up, so built anew.
+        for each in (behind, FaissStore.open(tmp_path, words)):
+            assert [found.page_content for found in each.similarity_search("page", k=1)] == ["page 39"]
+            assert [found.page_content for found, _ in each.lexical_search("39 38")] == ["page 39"]
+            assert len(each) == len(each.similarity_search("page", k=9)) == 4

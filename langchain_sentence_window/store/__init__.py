@@ -1,1 +1,1 @@
-"""The embedded vector store: SQLite is the truth, FAISS a cache of it."""
+"""The embedded vector store: SQLite is the truth, FAISS and tantivy are caches of it."""

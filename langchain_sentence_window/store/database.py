@@ -1,261 +1,247 @@
-"""The SQLite half of the store: sentences, metadata and vectors, in one file, one transaction a call."""
+"""The SQLite file of a store: its connections, what one may read or write at a time, and whether it is sound.
 
-import json
+Each write is one transaction. Readers have connections of their own, and see one state of the database
+for as long as they read, whatever is written meanwhile. A database in memory has a single connection,
+so there a lock does the same.
+"""
+
+import secrets
 import sqlite3
+import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE, Connections
+from langchain_sentence_window.store.locks import ReadersWriterLock
+from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.seals import read_number
+from langchain_sentence_window.store.tables import SCHEMA
+from langchain_sentence_window.store.writing import Transaction
 
-FORMAT_VERSION = 1
-"""Goes up when an older version of this package couldn't read the database any more."""
+FORMAT_VERSION = 2
+"""Goes up when another version of this package couldn't read the database any more."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION_ID};
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE sentences (
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    doc_id TEXT,
-    text BLOB NOT NULL,
-    metadata TEXT NOT NULL,
-    vector BLOB NOT NULL
-);
-CREATE INDEX sentences_of_a_document ON sentences (doc_id) WHERE doc_id IS NOT NULL;
-"""
-# One parameter for any number of values.
-_IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"
-
-Vectors = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A row of the table ``sentences``.
-
-    Attributes:
-        id: The Document's id.
-        doc_id: The source document it is a sentence of, if it says so.
-        text: The Document's text; any string, lone surrogates too.
-        metadata: The Document's metadata as JSON.
-    """
-
-    id: str
-    doc_id: str | None
-    text: str
-    metadata: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a write did: the rows that went, and the rows that came in the order of their records."""
-
-    removed: list[int]
-    added: list[int]
+# Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
+_PAGE_SIZE = 16_384
 
 
 class Database:
-    """One connection to the database of a store; callers see to it that one thread uses it at a time.
+    """A store's database, for any number of threads."""
 
-    Every write raises the generation, by which caches know whether they are behind.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        """Open the database, or make it.
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        """Open the database, or make it, and see that it is sound.
 
         Args:
             path: The file; ``None`` for a database in memory.
+            read_only: Whether nothing may be written, not even a new database.
 
         Raises:
-            StoreError: The file isn't a database of this package, or can't be opened.
-            IndexMismatchError: Its format is newer than this version knows.
+            StoreError: The file isn't a database of this package, is damaged, or can't be opened.
+            IndexMismatchError: Its format isn't the one this version knows.
         """
-        self._name = str(path) if path else "the store in memory"
+        self.name = str(path) if path else "the store in memory"
+        self.read_only = read_only
+        self._connections = Connections(path, read_only=read_only)
+        self._write_lock = threading.Lock()
+        # Only a database in memory needs it: one in a file keeps its readers and its writer apart.
+        self._memory_lock = None if path else ReadersWriterLock()
+        # A store is often dropped without being closed, which sqlite3 warns of.
+        self._close = weakref.finalize(self, self._connections.close)
         try:
-            self._connection = sqlite3.connect(
-                path or ":memory:", isolation_level=None, check_same_thread=False, timeout=30
-            )
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
-            # A store in memory is dropped without being closed, which sqlite3 warns of.
-            weakref.finalize(self, self._connection.close)
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"{self._name} can't be opened as an index: {error}; restore it from a backup, or choose another path"
-            ) from error
+            with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
+                self._prepare(path)
+        except BaseException:
+            self._connections.is_dirty = False
+            self._close()
+            raise
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close all connections, and seal the file."""
+        with self._write_lock:
+            self._close()
+
+    def seal(self) -> None:
+        """Bring the whole database into its file, and note the checksum of that file."""
+        with self._write_lock:
+            self._connections.seal()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Do all or nothing: commit at the end, roll back on any exception.
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Read one state of the database, whatever is written meanwhile.
 
         Raises:
-            StoreError: SQLite can't do it: the disk is full, the file locked or damaged.
+            StoreError: SQLite can't read: the store is closed, or its file damaged.
         """
-        with self._all_or_nothing("BEGIN IMMEDIATE"):
-            yield
+        if self._memory_lock:
+            with self._memory_lock.reading(), self._reading_errors():
+                yield Snapshot(self._connections.writer)
+            return
+        with self._reading_errors():
+            connection = self._connections.take_reader()
+            try:
+                connection.execute("BEGIN")
+                yield Snapshot(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._connections.give_back(connection)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Read one state of the database, whatever other processes write meanwhile."""
-        with self._all_or_nothing("BEGIN"):
-            yield
+    def transaction(self) -> Iterator[Transaction]:
+        """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
 
-    def fact(self, name: str) -> Any:
-        """Read a fact about the store, ``None`` if it isn't known."""
-        found = self._connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        return json.loads(found[0]) if found else None
-
-    def set_fact(self, name: str, value: object) -> None:
-        """Write a fact about the store; the value goes through JSON."""
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, json.dumps(value)])
-
-    @property
-    def generation(self) -> int:
-        """The number of writes so far."""
-        return int(self.fact("generation") or 0)
-
-    def count(self) -> int:
-        """The number of sentences."""
-        return int(self._connection.execute("SELECT count(*) FROM sentences").fetchone()[0])
-
-    def write(self, remove: Sequence[int], records: Sequence[Record], vectors: Vectors) -> Change:
-        """Remove rows and add others, replacing rows with the same id; inside a transaction.
-
-        Args:
-            remove: Rows to remove first.
-            records: What to add; each has another id.
-            vectors: Unit vectors of shape ``(len(records), dimension)``; kept in half precision.
+        Raises:
+            StoreError: SQLite can't do it: the disk is full, the file locked, damaged or read-only.
         """
-        self._delete(remove)
-        replaced = self.rows(with_ids([record.id for record in records]))
-        self._delete(replaced)
-        last = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'sentences'").fetchone()
-        first = last[0] + 1 if last else 1
-        halves = vectors.astype("<f2")
-        self._connection.executemany(
-            "INSERT INTO sentences (row, id, doc_id, text, metadata, vector) VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (row, record.id, record.doc_id, _bytes(record.text), record.metadata, half.tobytes())
-                for row, record, half in zip(count(first), records, halves, strict=False)
-            ),
-        )
-        self.set_fact("generation", self.generation + 1)
-        return Change([*remove, *replaced], list(range(first, first + len(records))))
-
-    def rows(self, condition: Condition) -> list[int]:
-        """The rows for which a condition holds."""
-        sql, parameters = condition
-        found = self._connection.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
-        return [row for (row,) in found]
-
-    def by_rows(self, rows: Sequence[int]) -> dict[int, Record]:
-        """Fetch records by row; rows that don't exist are left out."""
-        sql = "SELECT row, id, doc_id, text, metadata FROM sentences WHERE row IN (SELECT value FROM json_each(?))"
-        return {row: _record(*fields) for row, *fields in self._connection.execute(sql, [json.dumps(list(rows))])}
-
-    def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist are left out."""
-        sql, parameters = with_ids(ids)
-        found = self._connection.execute(f"SELECT id, doc_id, text, metadata FROM sentences WHERE {sql}", parameters)  # noqa: S608
-        return {fields[0]: _record(*fields) for fields in found}
-
-    def vectors(self, at_once: int = 10_000) -> Iterator[tuple[npt.NDArray[np.int64], Vectors]]:
-        """Yield all ``(rows, vectors)`` in slices, shapes ``(n,)`` and ``(n, dimension)``."""
-        cursor = self._connection.execute("SELECT row, vector FROM sentences ORDER BY row")
-        while part := cursor.fetchmany(at_once):
-            rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
-            halves = np.frombuffer(b"".join(vector for _, vector in part), dtype="<f2")
-            yield rows, halves.reshape(len(part), -1).astype(np.float32)
-
-    def first(self) -> tuple[str, Vectors] | None:
-        """The text and vector of the first sentence, if there is one."""
-        found = self._connection.execute("SELECT text, vector FROM sentences ORDER BY row LIMIT 1").fetchone()
-        if found is None:
-            return None
-        return _text(found[0]), np.frombuffer(found[1], dtype="<f2").astype(np.float32)
+        if self.read_only:
+            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
+        if self._memory_lock:
+            with self._memory_lock.writing(), self._transaction() as transaction:
+                yield transaction
+        else:
+            with self._write_lock, self._transaction() as transaction:
+                yield transaction
 
     def copy_to(self, path: Path) -> None:
-        """Copy the whole database into a new file."""
-        with closing(sqlite3.connect(path)) as target:
-            self._connection.backup(target)
+        """Copy the whole database into a new file.
+
+        Raises:
+            StoreError: It can't be read, or the file not be written.
+        """
+        with (
+            self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"),
+            self.snapshot() as snapshot,
+            closing(sqlite3.connect(path)) as target,
+        ):
+            snapshot.copy_to(target)
 
     @contextmanager
-    def _all_or_nothing(self, begin: str) -> Iterator[None]:
-        try:
-            self._connection.execute(begin)
+    def _transaction(self) -> Iterator[Transaction]:
+        with self._errors("can't be read or written", "it is as it was before the call"):
+            connection = self._connections.writer
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                yield
-                self._connection.execute("COMMIT")
+                transaction = Transaction(connection, secrets.randbits(62))
+                yield transaction
+                transaction.finish()
+                connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"{self._name} can't be read or written: {error}; it is as it was before the call"
-            ) from error
+            self._connections.wrote(transaction.generation)
 
-    def _prepare(self) -> None:
-        execute = self._connection.execute
+    @contextmanager
+    def _errors(self, what: str, cure: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
+            raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+
+    def _reading_errors(self) -> AbstractContextManager[None]:
+        return self._errors("can't be read", "if it isn't closed, it may be damaged: open it again")
+
+    # Opening
+
+    def _prepare(self, path: Path | None) -> None:
+        is_sealed = path is not None and self._connections.is_sealed()
+        execute = self._connections.writer.execute
         (application,) = execute("PRAGMA application_id").fetchone()
         (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables and application != APPLICATION_ID:
             raise StoreError(
-                f"{self._name} is a database, but not one of langchain-sentence-window; choose another path"
+                f"{self.name} is a database, but not one of langchain-sentence-window; choose another path"
             )
-        execute("PRAGMA trusted_schema = OFF")
-        execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = FULL")
         if not tables:
-            self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-            self.set_fact("format", FORMAT_VERSION)
-        version = self.fact("format")
+            self._make(path)
+        else:
+            self._check_format()
+        if path is not None:
+            self._check_head(path)
+            if not is_sealed:
+                with self._snapshot_of_writer() as snapshot:
+                    self._check_rows(snapshot)
+                self._connections.is_dirty = not self.read_only
+            if not self.read_only:
+                self._connections.use_log()
+
+    def _make(self, path: Path | None) -> None:
+        if self.read_only or (
+            path is not None and any((path.parent / name).exists() for name in (SEAL_FILE, HEAD_FILE))
+        ):
+            raise StoreError(
+                f"{self.name} is empty, though there was an index; restore it from a backup, or choose another path"
+            )
+        execute = self._connections.writer.execute
+        execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have made it since.
+            if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+                execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                for statement in SCHEMA:
+                    execute(statement)
+                execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+                Transaction(self._connections.writer, secrets.randbits(62)).begin()
+            execute("COMMIT")
+        except BaseException:
+            execute("ROLLBACK")
+            raise
+        self._connections.is_dirty = True
+
+    def _check_format(self) -> None:
+        (version,) = self._connections.writer.execute("PRAGMA user_version").fetchone()
         if version != FORMAT_VERSION:
             raise IndexMismatchError(
-                f"{self._name} has format {version!r}, and this version of langchain-sentence-window reads format "
+                f"{self.name} has format {version or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
             )
+        with self._snapshot_of_writer() as snapshot:
+            if snapshot.schema() != _expected_schema():
+                raise StoreError(
+                    f"{self.name} doesn't have the tables of an index, so it may be damaged; restore it from a backup"
+                )
 
-    def _delete(self, rows: Sequence[int]) -> None:
-        self._connection.executemany("DELETE FROM sentences WHERE row = ?", ((row,) for row in rows))
+    def _check_head(self, path: Path) -> None:
+        head = read_number(path.parent / HEAD_FILE)
+        with self._snapshot_of_writer() as snapshot:
+            generation = snapshot.state.generation
+        if head is not None and head > generation:
+            raise StoreError(
+                f"{self.name} holds {generation} writes, and {head} were made: its file or its write-ahead log was "
+                f"lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+                f"{str(path.parent / HEAD_FILE)!r}"
+            )
+
+    def _check_rows(self, snapshot: Snapshot) -> None:
+        damage = snapshot.find_damage()
+        if damage:
+            raise StoreError(f"{self.name} is damaged: {damage}; restore it from a backup, or index again elsewhere")
+
+    @contextmanager
+    def _snapshot_of_writer(self) -> Iterator[Snapshot]:
+        self._connections.writer.execute("BEGIN")
+        try:
+            yield Snapshot(self._connections.writer)
+        finally:
+            self._connections.writer.execute("ROLLBACK")
 
 
-def with_ids(ids: Sequence[str]) -> Condition:
-    """The condition that a record has one of the ids."""
-    return _IS_ONE_OF.format("id"), [json.dumps([id_ for id_ in ids if is_storable_id(id_)])]
-
-
-def of_documents(doc_ids: Sequence[str]) -> Condition:
-    """The condition that a record is a sentence of one of the source documents."""
-    return _IS_ONE_OF.format("doc_id"), [json.dumps([id_ for id_ in doc_ids if is_storable_id(id_)])]
-
-
-def _record(id_: str, doc_id: str | None, text: bytes, metadata: str) -> Record:
-    return Record(id_, doc_id, _text(text), metadata)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogatepass")
+@lru_cache(maxsize=1)
+def _expected_schema() -> list[str]:
+    connection = sqlite3.connect(":memory:")
+    for statement in SCHEMA:
+        connection.execute(statement)
+    schema = Snapshot(connection).schema()
+    connection.close()
+    return schema

@@ -1,7 +1,7 @@
 """`FaissStore`: the embedded vector store."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -10,55 +10,76 @@ from typing import Any, Self
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
-from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
-from langchain_sentence_window.embedder import (
-    Vectors,
-    aembed_texts,
-    describe_embedder,
-    embed_texts,
-    unit_vectors,
-)
-from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError, checked_count
+from langchain_sentence_window.embedder import describe_embedder, embed_in_slices, takes_several_calls, unit_vectors
+from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError
+from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
-from langchain_sentence_window.store.database import Record, of_documents, with_ids
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
-from langchain_sentence_window.store.index import DATABASE_FILE, NO_VECTORS, SentenceIndex
-from langchain_sentence_window.store.records import to_document, to_records
+from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
+from langchain_sentence_window.store.records import to_documents, to_records
+from langchain_sentence_window.store.searching import SearchMethods
+from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
+from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
 
 SAME_EMBEDDER = 0.98
 """Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for
 one. all-MiniLM-L6-v2 in bfloat16 stays above .996 of itself in float32; other models are near 0."""
 
 
-class FaissStore(VectorStore):
+class FaissStore(SearchMethods):
     """A LangChain vector store in one folder, or in memory: SQLite holds it, FAISS searches it.
 
-    Every call is one SQLite transaction: it is done, or nothing of it is. The FAISS index is a cache
-    that is rebuilt from the database when it is missing, damaged or behind. Nothing is pickled.
+    Every call is one SQLite transaction: it is done, or nothing of it is. The FAISS index, and the
+    lexical index beside it, are caches, brought up to date before each search and rebuilt from the
+    database when they are missing or damaged. Nothing is pickled. Any number of threads may search
+    while one writes, and each search is of one state of the store. Other processes may open the same
+    path: writers queue, and each sees at once what another has written.
 
     Scores are cosines: 1 for the same direction, 0 for unrelated, higher is better. Vectors are kept
-    in half precision, which moves a score by less than 0.001.
+    in half precision, which moves a score by less than 0.001; an index of ``SQ8`` moves it by up to
+    about 0.01. Relevance scores are the same, with 0 for all that is below.
 
     Metadata can be whatever JSON can hold. It is filtered before the search, so that ``k`` documents
     come back if ``k`` match; the syntax stands in `langchain_sentence_window.store.filters`.
     """
 
-    def __init__(self, embedding: Embeddings, path: str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        embedding: Embeddings,
+        path: str | PathLike[str] | None = None,
+        index: str | None = None,
+        *,
+        neighbor_weights: Sequence[float] | None = None,
+        read_only: bool = False,
+    ) -> None:
         """Open the store at a path, or make it there.
 
         Args:
             embedding: What texts and queries are embedded with.
             path: A folder; ``None`` for a store in memory.
+            index: What FAISS's index factory calls the index: ``Flat`` is exact; ``SQ8`` and ``SQfp16``
+                are smaller; ``HNSW32``, ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some. ``None``
+                for what the store has, and ``Flat`` for a new one. Another than the store has is built
+                from the database, without embedding.
+            neighbor_weights: How much of its neighbours in its section each sentence's vector is given
+                when it is searched: the weight of itself, of those next to it, of those two away, and
+                so on. ``None`` for what the store has, and ``(1,)``, nothing, for a new one. Other
+                weights than the store has are applied without embedding.
+            read_only: Whether to leave the files as they are. The saved FAISS index is mapped into memory
+                then, not read, if it is current.
 
         Raises:
-            StoreError: The path is a file, or what it holds isn't a store.
-            IndexMismatchError: The store was made with another embedder or a newer format.
+            InvalidInputError: FAISS can't make the index, or it can't be kept up to date; or weights that
+                aren't numbers of 0 or more, the first above 0.
+            StoreError: The path is a file, or what it holds isn't a store or is damaged.
+            IndexMismatchError: The store was made with another embedder or format.
         """
+        _check_weights(neighbor_weights)
         self._embedding = embedding
         self._description = describe_embedder(embedding)
-        self._index = SentenceIndex(None if path is None else Path(path))
+        self._index = SentenceIndex(None if path is None else Path(path), index, neighbor_weights, read_only=read_only)
         try:
             self._check_embedder()
         except BaseException:
@@ -66,8 +87,13 @@ class FaissStore(VectorStore):
             raise
 
     @classmethod
-    def open(cls, path: str | PathLike[str], embedding: Embeddings) -> Self:
+    def open(cls, path: str | PathLike[str], embedding: Embeddings, **settings: Any) -> Self:
         """Open a store that exists.
+
+        Args:
+            path: Its folder.
+            embedding: What its texts were embedded with.
+            **settings: ``index``, ``neighbor_weights`` or ``read_only``; else all is as it was.
 
         Raises:
             IndexNotFoundError: There is no store at the path.
@@ -79,7 +105,7 @@ class FaissStore(VectorStore):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
-        return cls(embedding, path)
+        return cls(embedding, path, **settings)
 
     @classmethod
     def from_texts(
@@ -109,6 +135,10 @@ class FaissStore(VectorStore):
     ) -> list[str]:
         """Embed documents and add them; a document whose id is known replaces the old one.
 
+        Texts that the store has a vector of aren't embedded again. A long call keeps the vectors of each
+        slice as it goes: if it is interrupted, e.g. by Ctrl-C, no document is added, and the same call
+        made again embeds only the rest.
+
         Args:
             documents: Those without an id get a new one; of several with one id the last counts.
             ids: Ids to use instead of the documents' own.
@@ -125,10 +155,10 @@ class FaissStore(VectorStore):
         return run(self._add(documents, ids, show_progress=show_progress))
 
     async def aadd_documents(
-        self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any
+        self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
-        """Do what `add_documents` does, with the embedder's own async method and without progress."""
-        return await arun(self._add(documents, ids))
+        """Do what `add_documents` does, with the embedder's own async method."""
+        return await arun(self._add(documents, ids, show_progress=show_progress))
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -145,7 +175,19 @@ class FaissStore(VectorStore):
             EmbeddingError: Not one vector for each document, or of another size than the store's.
         """
         records = to_records(documents, None)
-        return self._write(records, unit_vectors(vectors, len(records)) if records else NO_VECTORS)
+        if records:
+            unit = unit_vectors(vectors, len(records))
+            latest = sorted({record.id: i for i, record in enumerate(records)}.values())
+            if len(latest) < len(records):
+                unit = unit[latest]
+            self._index.write([records[i] for i in latest], unit, embedder=self._description)
+        return [record.id for record in records]
+
+    async def aadd_embeddings(
+        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
+    ) -> list[str]:
+        """Do what `add_embeddings` does without blocking the event loop."""
+        return await run_in_executor(None, self.add_embeddings, documents, vectors)
 
     def replace_documents(
         self, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool = False
@@ -159,9 +201,11 @@ class FaissStore(VectorStore):
         """
         run(self._add(sentences, None, remove=of_documents(doc_ids), show_progress=show_progress))
 
-    async def areplace_documents(self, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:
-        """Do what `replace_documents` does, with the embedder's own async method and without progress."""
-        await arun(self._add(sentences, None, remove=of_documents(doc_ids)))
+    async def areplace_documents(
+        self, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool = False
+    ) -> None:
+        """Do what `replace_documents` does, with the embedder's own async method."""
+        await arun(self._add(sentences, None, remove=of_documents(doc_ids), show_progress=show_progress))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -179,69 +223,18 @@ class FaissStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Fetch documents, in the order of the ids; ids that don't exist are left out."""
         found = self._index.fetch(ids)
-        return [to_document(found[id_]) for id_ in dict.fromkeys(ids) if id_ in found]
-
-    def similarity_search(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Find the ``k`` documents nearest to a text; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score(query, k, filter=filter))
-
-    async def asimilarity_search(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Do what `similarity_search` does, with the embedder's own async method."""
-        return _without_scores(await self.asimilarity_search_with_score(query, k, filter=filter))
-
-    def similarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Find the ``k`` documents nearest to a text, with their cosines, best first.
-
-        Args:
-            query: Any text.
-            k: How many documents to find at most.
-            filter: What their metadata must be.
-            **kwargs: Not used; LangChain's signature.
-
-        Raises:
-            InvalidInputError: ``k`` isn't a number above 0.
-            FilterError: The filter can't be read.
-            EmbeddingError: The query's vector is of another size than the store's.
-        """
-        return self.similarity_search_with_score_by_vector(
-            self._embedding.embed_query(encodable(query)), k, filter=filter
-        )
-
-    async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Do what `similarity_search_with_score` does, with the embedder's own async method."""
-        vector = await self._embedding.aembed_query(encodable(query))
-        return await run_in_executor(None, self.similarity_search_with_score_by_vector, vector, k, filter=filter)
-
-    def similarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Find the ``k`` documents nearest to a vector; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score_by_vector(embedding, k, filter=filter))
-
-    def similarity_search_with_score_by_vector(
-        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
-        checked_count("k", k)
-        found = self._index.search(unit_vectors([embedding], 1)[0], k, compile_filter(filter) if filter else None)
-        return [(to_document(record), cosine) for record, cosine in found]
+        return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
 
     def __len__(self) -> int:
         """The number of documents in the store; a retriever puts one there for each sentence."""
         return len(self._index)
 
-    # The files
+    def stats(self) -> StoreStats:
+        """Count what the store holds and what it takes; see `StoreStats`."""
+        return self._index.stats()
 
     def save(self, path: str | PathLike[str] | None = None) -> None:
-        """Write the FAISS index beside the database, so that the next opening needn't rebuild it.
+        """Write the FAISS index and the lexical index beside the database, so that the next opening needn't.
 
         Documents need no saving: they are in the database when the call that adds them returns.
 
@@ -273,39 +266,35 @@ class FaissStore(VectorStore):
 
     # Machinery
 
-    def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return lambda cosine: min(max(cosine, 0.0), 1.0)
-
     def _add(
         self,
         documents: Sequence[Document],
         ids: Sequence[str] | None,
         *,
         remove: Condition | None = None,
-        show_progress: bool = False,
+        show_progress: bool,
     ) -> Steps[list[str]]:
-        """Embed documents, then write them."""
+        """Embed what is new, then write everything at once."""
         records = to_records(documents, ids)
-        vectors: Vectors = yield Call(
-            partial(embed_texts, show_progress=show_progress),
-            aembed_texts,
-            (self._embedding, [record.text for record in records]),
-        )
-        written: list[str] = yield Call(
-            self._write, lambda *given: run_in_executor(None, self._write, *given), (records, vectors, remove)
-        )
-        return written
-
-    def _write(self, records: Sequence[Record], vectors: Vectors, remove: Condition | None = None) -> list[str]:
-        latest = sorted({record.id: i for i, record in enumerate(records)}.values())
-        if latest or remove:
-            self._index.write(
-                [records[i] for i in latest],
-                vectors[latest] if latest else NO_VECTORS,
-                remove=remove,
-                embedder=self._description,
-            )
+        latest = list({record.id: record for record in records}.values())
+        texts = [record.text for record in latest]
+        while latest or remove:
+            new_texts: list[str] = yield _call(self._index.unknown_texts, texts)
+            vectors: dict[str, bytes] = {}
+            keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
+            yield from embed_in_slices(self._embedding, new_texts, keep, show_progress=show_progress)
+            try:
+                yield _call(self._write, latest, vectors, remove)
+            except VanishedTextError:
+                continue
+            break
         return [record.id for record in records]
+
+    def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
+        yield _call(self._index.keep_ahead, texts, vectors, self._description)
+
+    def _write(self, records: Sequence[Record], vectors: Mapping[str, bytes], remove: Condition | None) -> None:
+        self._index.write(records, vectors, remove=remove, embedder=self._description if records else None)
 
     def _check_embedder(self) -> None:
         """See that the embedder is the one that made the index; embeds nothing if its description is."""
@@ -321,5 +310,23 @@ class FaissStore(VectorStore):
             )
 
 
-def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
-    return [document for document, _ in found]
+def _call(method: Callable[..., Any], *arguments: Any) -> Call:
+    """A call that would block an event loop."""
+    return Call(method, lambda *given: run_in_executor(None, method, *given), arguments)
+
+
+def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:
+    def keep(texts: Sequence[str], unit: Vectors) -> Steps[None]:
+        vectors.update(zip(texts, to_halves(unit), strict=True))
+        yield from ()
+
+    return keep
+
+
+def _check_weights(weights: Sequence[float] | None) -> None:
+    if weights is None:
+        return
+    if not weights or weights[0] <= 0 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+        raise InvalidInputError(
+            f"neighbor_weights is {weights!r}; it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
+        )

@@ -1,69 +1,126 @@
-"""The store without LangChain: a database and its FAISS cache, kept in step, behind one lock."""
+"""The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from langchain_sentence_window.errors import EmbeddingError, StoreError
-from langchain_sentence_window.store.database import Database, Record, Vectors
+from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
+from langchain_sentence_window.store.database import Database
+from langchain_sentence_window.store.faiss_kinds import make_faiss_index
 from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.lexical import LexicalSearcher
+from langchain_sentence_window.store.lexical_cache import LexicalCache
+from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.selections import Selections
+from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
+from langchain_sentence_window.store.tables import Record, Rows, to_halves
+from langchain_sentence_window.store.vector_cache import VectorCache
 from langchain_sentence_window.store.vectors import VectorIndex
+from langchain_sentence_window.store.writing import Transaction
 
-DATABASE_FILE = "sentences.sqlite3"
-VECTORS_FILE = "vectors.faiss"
-NO_VECTORS: Vectors = np.empty((0, 0), dtype=np.float32)
+_RECORDS_AT_ONCE = 5_000
+
+
+class VanishedTextError(LookupError):
+    """The vector of a text was known when a call began, and was deleted by another before it ended."""
 
 
 class SentenceIndex:
-    """Records and their unit vectors, on disk or in memory.
+    """Records and their unit vectors, on disk or in memory, for any number of threads.
 
-    The generation of the database says whether the vectors in memory, or those in the file, are the
-    current ones. If they aren't, because another process wrote or a call was interrupted, they are
-    read or built anew before the next search.
+    Each write is one transaction. Each read is of one state: a search ranks, filters and fetches from
+    what was there when it began.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(
+        self, folder: Path | None, factory: str | None, weights: Sequence[float] | None, *, read_only: bool
+    ) -> None:
         """Open the index in a folder, or make it there; ``None`` for one in memory.
+
+        Args:
+            folder: Where everything is kept.
+            factory: What FAISS calls the index; ``None`` for what it was, ``Flat`` at first.
+            weights: How much of its neighbours each vector is given; ``None`` for what it was, at first
+                nothing.
+            read_only: Whether nothing may be written.
 
         Raises:
             StoreError: The folder can't be made, or what it holds isn't an index.
             IndexMismatchError: The index has a format this version can't read.
         """
         self._folder = folder
-        self._lock = threading.RLock()
-        if folder:
-            _make_folder(folder)
-        self._database = Database(folder / DATABASE_FILE if folder else None)
-        self._vectors: VectorIndex | None = None
-        self._generation = -1
+        if factory is not None:
+            make_faiss_index(factory, 64)
+        if folder and not read_only:
+            make_folder(folder)
+        self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
+        try:
+            with self._database.snapshot() as snapshot:
+                kept = snapshot.fact("settings") or {}
+            self.factory: str = factory or kept.get("index", "Flat")
+            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", (1.0,)))
+            settings = {"index": self.factory, "weights": list(self.weights)}
+            if settings != kept and not read_only:
+                with self._database.transaction() as transaction:
+                    transaction.set_fact("settings", settings)
+        except BaseException:
+            self._database.close()
+            raise
+        file = folder / VECTORS_FILE if folder else None
+        self._vectors = VectorCache(self._database, file, self.factory, self.weights)
+        self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
+        self._selections = Selections()
 
     def close(self) -> None:
-        """Close the database."""
-        with self._lock:
-            self._database.close()
+        """Close all files."""
+        self._database.close()
+        self._vectors.close()
+        self._lexical.close()
 
     def __len__(self) -> int:
         """The number of records."""
-        with self._lock, self._database.snapshot():
-            return self._database.count()
+        with self._database.snapshot() as snapshot:
+            return snapshot.state.sentences
 
     def embedder(self) -> str | None:
         """What describes the embedder the vectors came from; ``None`` before the first write."""
-        with self._lock, self._database.snapshot():
-            found: str | None = self._database.fact("embedder")
+        with self._database.snapshot() as snapshot:
+            found: str | None = snapshot.fact("embedder")
             return found
 
     def first(self) -> tuple[str, Vectors] | None:
         """The text and vector of the first record, if there is one."""
-        with self._lock, self._database.snapshot():
-            return self._database.first()
+        with self._database.snapshot() as snapshot:
+            return snapshot.first()
+
+    # Writing
+
+    def unknown_texts(self, texts: Iterable[str]) -> list[str]:
+        """Those texts that have no vector in the index yet, each once."""
+        with self._database.snapshot() as snapshot:
+            distinct = list(dict.fromkeys(texts))
+            return [
+                text
+                for start in range(0, len(distinct), _RECORDS_AT_ONCE)
+                for part in [distinct[start : start + _RECORDS_AT_ONCE]]
+                for known in [snapshot.known_vectors(part)]
+                for text in part
+                if text not in known
+            ]
+
+    def keep_ahead(self, texts: Sequence[str], vectors: Vectors, embedder: str) -> None:
+        """Keep vectors of texts that will be written later, for when the call is interrupted."""
+        with self._database.transaction() as transaction:
+            _note(transaction, vectors.shape[1], embedder)
+            transaction.keep_ahead(zip(texts, to_halves(vectors), strict=True))
 
     def write(
         self,
         records: Sequence[Record] = (),
-        vectors: Vectors = NO_VECTORS,
+        vectors: Vectors | Mapping[str, bytes] | None = None,
         *,
         remove: Condition | None = None,
         embedder: str | None = None,
@@ -72,35 +129,37 @@ class SentenceIndex:
 
         Args:
             records: What to add; each has another id.
-            vectors: Unit vectors of shape ``(len(records), dimension)``.
+            vectors: Unit vectors of shape ``(len(records), dimension)``, or half-precision ones by text;
+                those of texts it lacks are in the index.
             remove: What to remove first.
             embedder: What describes the embedder of the vectors.
 
         Raises:
             EmbeddingError: The vectors are of another size than those of the index.
             StoreError: SQLite can't write; nothing was changed.
+            VanishedTextError: The vector of a text isn't in the index any more; nothing was changed.
         """
-        with self._lock:
-            with self._database.transaction():
-                if records:
-                    self._check_size(vectors.shape[1])
-                    self._database.set_fact("dimension", vectors.shape[1])
-                if embedder:
-                    self._database.set_fact("embedder", embedder)
-                before = self._database.generation
-                change = self._database.write(self._database.rows(remove) if remove else [], records, vectors)
-            if self._vectors is not None and self._generation == before:
-                if records and self._vectors.dimension != vectors.shape[1]:
-                    self._vectors = None  # it was empty, and made for a query of another size
-                    return
-                self._vectors.remove(change.removed)
-                self._vectors.add(change.added, vectors)
-                self._generation = before + 1
+        with self._database.transaction() as transaction:
+            if remove:
+                transaction.remove(remove)
+            for start in range(0, len(records), _RECORDS_AT_ONCE):
+                part = records[start : start + _RECORDS_AT_ONCE]
+                if isinstance(vectors, np.ndarray):
+                    halves = to_halves(vectors[start : start + len(part)])
+                else:
+                    halves = _halves_of([record.text for record in part], vectors or {}, transaction)
+                _note(transaction, len(halves[0]) // 2, embedder)
+                transaction.add(part, halves)
+                transaction.forget_ahead({record.text for record in part})
+        self._vectors.follow()
+        self._lexical.follow(len(records))
+
+    # Reading
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist are left out."""
-        with self._lock, self._database.snapshot():
-            return self._database.by_ids(ids)
+        with self._database.snapshot() as snapshot:
+            return snapshot.by_ids(ids)
 
     def search(self, vector: Vectors, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records nearest to a unit vector among those for which a condition holds.
@@ -111,30 +170,68 @@ class SentenceIndex:
         Raises:
             EmbeddingError: The vector is of another size than those of the index.
         """
-        with self._lock, self._database.snapshot():
-            self._check_size(len(vector))
-            nearest = self._current_vectors(len(vector)).search(
-                vector, k, self._database.rows(where) if where else None
-            )
-            records = self._database.by_rows([row for row, _ in nearest])
-        return [(records[row], cosine) for row, cosine in nearest]
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            return _with_records(snapshot, nearest)
+
+        return self._vectors.read(work)
+
+    def search_with_vectors(
+        self, vector: Vectors, k: int, where: Condition | None = None
+    ) -> list[tuple[Record, Vectors]]:
+        """Find what `search` finds, with the vectors as they were embedded instead of the cosines."""
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, Vectors]]:
+            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            vectors = snapshot.vectors_of([row for row, _ in nearest])
+            return [
+                (record, vectors[row])
+                for (row, _), (record, _) in zip(nearest, _with_records(snapshot, nearest), strict=True)
+            ]
+
+        return self._vectors.read(work)
+
+    def lexical_search(self, query: str, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
+        """Find the ``k`` records that match a query's words best, with their BM25 scores, best first."""
+
+        def work(snapshot: Snapshot, searcher: LexicalSearcher) -> list[tuple[Record, float]]:
+            return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
+
+        return self._lexical.read(work)
+
+    def stats(self) -> StoreStats:
+        """Count what the index holds."""
+        with self._database.snapshot() as snapshot:
+            state, documents, ahead = snapshot.state, snapshot.count_documents(), snapshot.count_ahead()
+        return StoreStats(
+            documents=documents,
+            sentences=state.sentences,
+            bytes=bytes_by_part(self._folder),
+            index=self.factory,
+            neighbor_weights=self.weights,
+            tombstones=self._vectors.tombstones,
+            rebuild_saves=self._vectors.wasted_bytes,
+            generation=state.generation,
+            embedded_ahead=ahead,
+        )
+
+    def _allowed(self, snapshot: Snapshot, where: Condition | None) -> Rows | None:
+        return None if where is None else self._selections.of(snapshot, where)
+
+    # The files
 
     def save(self) -> None:
-        """Write the vectors into their file, so that the next opening needn't rebuild them.
+        """Bring the caches up to date and into their files, so that the next opening needn't.
 
         Raises:
-            StoreError: The index is in memory.
+            StoreError: The index is in memory or read-only, or a file can't be written.
         """
         if self._folder is None:
             raise StoreError("the store is in memory only; give save() a path to write it to")
-        with self._lock:
-            with self._database.snapshot():
-                dimension = self._database.fact("dimension")
-                vectors = self._current_vectors(dimension) if dimension else None
-            if vectors is not None:
-                seal = vectors.save(self._folder / VECTORS_FILE)
-                with self._database.transaction():
-                    self._database.set_fact("vectors", {"generation": self._generation, "seal": seal})
+        self._vectors.save()
+        self._lexical.catch_up()
+        self._database.seal()
 
     def copy_to(self, folder: Path) -> None:
         """Copy the records into a folder that holds no index yet.
@@ -142,37 +239,48 @@ class SentenceIndex:
         Raises:
             StoreError: The folder can't be made, or holds an index.
         """
-        _make_folder(folder)
-        if (folder / DATABASE_FILE).exists():
+        make_folder(folder)
+        if any((folder / name).exists() for name in (DATABASE_FILE, SEAL_FILE, HEAD_FILE)):
             raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
-        with self._lock:
-            self._database.copy_to(folder / DATABASE_FILE)
-
-    def _check_size(self, size: int) -> None:
-        dimension = self._database.fact("dimension")
-        if dimension not in (None, size):
-            raise EmbeddingError(
-                f"vectors of {size} numbers don't fit an index of vectors of {dimension}; use the embedder the index "
-                "was made with, or index the documents again at another path"
-            )
-
-    def _current_vectors(self, dimension: int) -> VectorIndex:
-        generation = self._database.generation
-        if self._vectors is None or self._generation != generation:
-            saved = self._saved_vectors(dimension, generation)
-            self._vectors = VectorIndex.of(dimension, self._database.vectors()) if saved is None else saved
-            self._generation = generation
-        return self._vectors
-
-    def _saved_vectors(self, dimension: int, generation: int) -> VectorIndex | None:
-        saved = self._database.fact("vectors")
-        if self._folder is None or saved is None or saved["generation"] != generation:
-            return None
-        return VectorIndex.load(self._folder / VECTORS_FILE, dimension, saved["seal"])
+        self._database.copy_to(folder / DATABASE_FILE)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder if it isn't there.
+
+    Raises:
+        StoreError: It can't be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{str(folder)!r} can't be used as an index's folder: {error}; choose another path") from error
+
+
+def _halves_of(texts: Sequence[str], given: Mapping[str, bytes], transaction: Transaction) -> list[bytes]:
+    lacking = [text for text in texts if text not in given]
+    known = transaction.known_vectors(lacking) if lacking else {}
+    try:
+        return [given[text] if text in given else known[text] for text in texts]
+    except KeyError as error:
+        raise VanishedTextError(*error.args) from None
+
+
+def _note(transaction: Transaction, dimension: int, embedder: str | None) -> None:
+    _check_size(transaction, dimension)
+    for name, value in (("dimension", dimension), ("embedder", embedder)):
+        if value is not None and transaction.fact(name) != value:
+            transaction.set_fact(name, value)
+
+
+def _check_size(snapshot: Snapshot, size: int) -> None:
+    dimension = snapshot.fact("dimension")
+    if dimension not in (None, size):
+        raise wrong_size(size, dimension)
+
+
+def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:
+    records = snapshot.by_rows([row for row, _ in found])
+    if len(records) < len(found):
+        raise StoreError("the database lacks sentences that its index has, so it is damaged; restore it from a backup")
+    return [(records[row], score) for row, score in found]

@@ -9,8 +9,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.metadata import DOC_ID
-from langchain_sentence_window.store.database import Record
+from langchain_sentence_window.metadata import neighbourhood
+from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
+from langchain_sentence_window.store.tables import Record
+
+_ENCODER = json.JSONEncoder(allow_nan=False)
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
@@ -25,13 +29,21 @@ def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list
     return [_record(document, id_) for id_, document in zip(given, documents, strict=True)]
 
 
-def to_document(record: Record) -> Document:
-    """Make the Document that a record was made of."""
-    return Document(id=record.id, page_content=record.text, metadata=_from_json(record.metadata))
+def to_documents(records: Sequence[Record]) -> list[Document]:
+    """Make the Documents that records were made of."""
+    # All at once, as reading single ones takes twice as long.
+    joined = f"[{','.join([record.metadata for record in records])}]"
+    metadatas: list[dict[str, Any]] = json.loads(joined)
+    if needs_stand_in(joined):
+        metadatas = with_nul(metadatas)
+    return [
+        Document(id=record.id, page_content=record.text, metadata=metadata)
+        for record, metadata in zip(records, metadatas, strict=True)
+    ]
 
 
 def _record(document: Document, id_: str | None) -> Record:
-    doc_id = document.metadata.get(DOC_ID)
+    doc_id, place, section = neighbourhood(document.metadata)
     for given in (id_, doc_id):
         if isinstance(given, str) and not is_storable_id(given):
             raise InvalidInputError(
@@ -39,28 +51,30 @@ def _record(document: Document, id_: str | None) -> Record:
             )
     return Record(
         id=str(uuid.uuid4()) if id_ is None else id_,
-        doc_id=doc_id if isinstance(doc_id, str) else None,
         text=document.page_content,
         metadata=_to_json(document.metadata),
+        doc_id=doc_id,
+        place=place,
+        section=section,
     )
 
 
 def _to_json(metadata: Mapping[str, Any]) -> str:
     """Write metadata as JSON, unless it would come back changed or not at all."""
     try:
-        text = json.dumps(metadata, allow_nan=False)
+        text = _ENCODER.encode(metadata)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} can't be stored as JSON: {error}; convert the value, e.g. to a string"
         ) from error
-    if json.loads(text) != metadata:
+    if not _is_flat(metadata) and json.loads(text) != metadata:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
             "instead of tuples"
         )
-    return text
+    return _ENCODER.encode(without_nul(dict(metadata))) if needs_stand_in(text) else text
 
 
-def _from_json(metadata: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(metadata)
-    return read
+def _is_flat(metadata: Mapping[str, Any]) -> bool:
+    """Whether it is of the kinds that JSON surely gives back; most is, and the check is quick."""
+    return all(type(key) is str for key in metadata) and all(type(value) in _SCALARS for value in metadata.values())

@@ -1,112 +1,256 @@
-"""The FAISS half of the store: which sentences are nearest. A cache; the database can rebuild it."""
+"""A FAISS index over the rows of the database: which are nearest. A cache; the database can rebuild it.
+
+FAISS numbers vectors by position. Indexes that are an array of codes (Flat, SQ8, SQfp16) take removals
+in place, by moving the last vectors into the gaps. The others (HNSW, IVF) keep what was removed as
+tombstones, which no search returns, until they are rebuilt.
+"""
 
 import os
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from langchain_sentence_window.store.database import Vectors
+from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.faiss_kinds import (
+    clusters_of,
+    fewest_to_train,
+    has_codes,
+    load_faiss,
+    make_faiss_index,
+    one_thread,
+)
+from langchain_sentence_window.store.seals import Seal, seal_of
+from langchain_sentence_window.store.tables import Rows
 
-Rows: TypeAlias = npt.NDArray[np.int64]
-_READ_AT_ONCE = 1 << 24
+WIDE = 0.5
+"""Share of the vectors from which on a filter leaves the search to HNSW or IVF; below it, all those
+that are left are compared, as a graph of which most is barred loses its way."""
+
+LEAST_EFFORT = 64
+"""Candidates an HNSW search keeps (its efSearch) at least; twice ``k``, if that is more."""
+
+_DEAD = -1
+_ENOUGH_TO_TRAIN = 50_000
+_FEWEST_TOMBSTONES = 1_000
 
 
 class VectorIndex:
-    """Unit vectors by row number, searched exactly by inner product, which is their cosine."""
+    """Unit vectors by row number, searched by inner product, which is their cosine."""
 
-    def __init__(self, dimension: int, index: Any = None) -> None:
-        """Begin with no vectors, or with those of a FAISS index."""
-        self.dimension = dimension
-        self._index = index or _faiss().IndexIDMap2(_faiss().IndexFlatIP(dimension))
+    def __init__(self, index: Any, rows: Rows, trained_on: int) -> None:
+        """Search a FAISS index.
+
+        Args:
+            index: As FAISS made or read it.
+            rows: The row of each position; below 0 for a tombstone.
+            trained_on: How many vectors there were when it was trained.
+        """
+        self._faiss = index
+        self._owner: Any = None  # what frees the index when it goes, if that isn't the index itself
+        self._rows = rows.copy()
+        self._count = len(rows)
+        self.trained_on = trained_on
+        self.is_mapped = False
+        self.tombstones = int(np.count_nonzero(rows == _DEAD))
 
     def __len__(self) -> int:
-        """The number of vectors."""
-        return int(self._index.ntotal)
+        """The number of vectors, without tombstones."""
+        return self._count - self.tombstones
 
-    def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
-        """Add vectors of shape ``(len(rows), dimension)``; none of the rows is in the index yet."""
-        if len(rows):
-            # The database keeps half precision; rounded here, vectors rank the same after a rebuild.
-            rounded = vectors.astype(np.float16).astype(np.float32)
-            rounded /= np.maximum(np.linalg.norm(rounded, axis=1, keepdims=True), np.float32(1e-12))
-            self._index.add_with_ids(rounded, np.asarray(rows, dtype=np.int64))
+    @property
+    def wasted_bytes(self) -> int:
+        """Bytes of memory that the vectors of tombstones take."""
+        clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
+        return self.tombstones * int(clustered_or_flat.code_size)
 
-    def remove(self, rows: Sequence[int]) -> None:
+    @classmethod
+    def build(
+        cls,
+        factory: str,
+        dimension: int,
+        count: int,
+        sample: Callable[[int], Vectors],
+        parts: Iterable[tuple[Rows, Vectors]],
+    ) -> "VectorIndex":
+        """Train an index and fill it.
+
+        Args:
+            factory: What FAISS calls it; where there are too few vectors to train it, they are kept as
+                ``Flat`` until there are enough.
+            dimension: The vectors' length.
+            count: How many will come.
+            sample: Gives about as many of them as it is asked for, to train with.
+            parts: All of them, as slices of ``(rows, vectors)``.
+        """
+        index = make_faiss_index(factory, dimension)
+        if not index.is_trained:
+            if count < fewest_to_train(index):
+                index = make_faiss_index("Flat", dimension)
+            else:
+                index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
+        built = cls(index, np.empty(0, dtype=np.int64), count)
+        for rows, vectors in parts:
+            built.add(rows, vectors)
+        return built
+
+    def is_due(self, factory: str) -> bool:
+        """Whether building it anew would make it better: it outgrew its training, or is half tombstones."""
+        if self.tombstones > max(len(self), _FEWEST_TOMBSTONES):
+            return True
+        fresh = make_faiss_index(factory, self._faiss.d)
+        if fresh.is_trained or len(self) < fewest_to_train(fresh):
+            return False
+        if type(fresh) is not type(self._faiss):
+            return True
+        return self.trained_on < _ENOUGH_TO_TRAIN and len(self) > 4 * self.trained_on
+
+    def add(self, rows: Rows, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(len(rows), dimension)``; none of the rows is in the index yet."""
+        end = self._count + len(rows)
+        if end > len(self._rows):
+            grown = np.empty(max(end, len(self._rows) * 5 // 4), dtype=np.int64)
+            grown[: self._count] = self._rows[: self._count]
+            self._rows = grown
+        self._faiss.add(vectors)
+        self._rows[self._count : end] = rows
+        self._count = end
+
+    def remove(self, rows: Rows) -> None:
         """Remove vectors; rows that aren't there are ignored."""
-        if rows:
-            self._index.remove_ids(_faiss().IDSelectorBatch(np.asarray(rows, dtype=np.int64)))
+        at = np.flatnonzero(np.isin(self._rows[: self._count], rows))
+        if not len(at):
+            return
+        if not has_codes(self._faiss):
+            self._rows[at] = _DEAD
+            self.tombstones += len(at)
+            return
+        kept, size = self._count - len(at), self._faiss.code_size
+        gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, self._count), at, assume_unique=True)
+        codes = load_faiss().rev_swig_ptr(self._faiss.codes.data(), self._count * size).reshape(self._count, size)
+        codes[gaps] = codes[movers]
+        self._rows[gaps] = self._rows[movers]
+        self._faiss.codes.resize(kept * size)
+        self._faiss.ntotal = self._count = kept
 
-    def search(self, vector: Vectors, k: int, allowed: Sequence[int] | None) -> list[tuple[int, float]]:
+    def search(self, vector: Vectors, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the nearest vectors.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
-            k: How many to find at most.
+            k: How many to find at most; so many are found if there are.
             allowed: Rows to search among; ``None`` for all.
 
         Returns:
             ``(row, cosine)``, best first, equal ones by row.
+
+        Raises:
+            EmbeddingError: The vector is of another size than those of the index.
         """
-        found = len(self) if allowed is None else len(allowed)
+        if len(vector) != self._faiss.d:
+            raise wrong_size(len(vector), self._faiss.d)
+        live, found, is_all = None, len(self), allowed is None
+        if allowed is not None:
+            live = np.isin(self._rows[: self._count], allowed)
+            found = int(np.count_nonzero(live))
+        elif self.tombstones:
+            live = self._rows[: self._count] != _DEAD
         if not found:
             return []
-        parameters = None
-        if allowed is not None:
-            # Kept in a variable, as FAISS keeps only a pointer to the selector.
-            selector = _faiss().IDSelectorBatch(np.asarray(allowed, dtype=np.int64))
-            parameters = _faiss().SearchParameters(sel=selector)
-        scores, rows = self._index.search(vector[None, :], min(k, found), params=parameters)
-        pairs = [(int(row), min(float(score), 1.0)) for row, score in zip(rows[0], scores[0], strict=True) if row >= 0]
+        k = min(k, found)
+        with one_thread():
+            if has_codes(self._faiss) or not (is_all or found >= WIDE * len(self)):
+                pairs = self._compare_all(vector, k, live)
+            else:
+                pairs = self._follow(vector, k, live)
+                if len(pairs) < k:
+                    pairs = self._compare_all(vector, k, live)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
-    @classmethod
-    def of(cls, dimension: int, parts: Iterable[tuple[Rows, Vectors]]) -> "VectorIndex":
-        """Build an index from slices of ``(rows, vectors)``."""
-        index = cls(dimension)
-        for rows, vectors in parts:
-            index.add(rows, vectors)
-        return index
+    def _follow(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
+        """Search as the index was made to: along the graph, or in the nearest clusters."""
+        clusters = clusters_of(self._faiss)
+        if clusters:
+            return self._search(
+                self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
+            )
+        effort = max(LEAST_EFFORT, 2 * k)
+        return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
 
-    def save(self, path: Path) -> dict[str, int]:
+    def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
+        """Compare with every vector that is live."""
+        clusters = clusters_of(self._faiss)
+        if clusters:
+            return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
+        codes = self._faiss if has_codes(self._faiss) else self._storage()
+        return self._search(codes, vector, k, live, load_faiss().SearchParameters)
+
+    def _storage(self) -> Any:
+        """The vectors of an HNSW index, without its graph."""
+        return load_faiss().downcast_index(self._faiss.storage)
+
+    def _search(
+        self, index: Any, vector: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
+    ) -> list[tuple[int, float]]:
+        if live is not None:
+            # Both are kept in variables, as FAISS keeps only pointers to them.
+            bits = np.packbits(live, bitorder="little")
+            selector = load_faiss().IDSelectorBitmap(bits)
+            settings["sel"] = selector
+        parameters = kind(**settings) if settings else None
+        scores, positions = index.search(vector[None, :], k, params=parameters)
+        pairs = zip(positions[0].tolist(), scores[0].tolist(), strict=True)
+        return [(int(self._rows[position]), min(score, 1.0)) for position, score in pairs if position >= 0]
+
+    # The file
+
+    def save(self, path: Path) -> Seal | None:
         """Write the index into a file, which is either the old one or the new one at any moment.
 
+        It is FAISS's own format: an ``IndexIDMap`` whose ids are the rows.
+
         Returns:
-            What `load` checks the file against: its size in bytes and its checksum.
+            The file's seal.
+
+        Raises:
+            StoreError: The file can't be written; the old one is as it was.
         """
+        wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
+        wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
+        load_faiss().copy_array_to_vector(self._rows[: self._count], wrapper.id_map)
         part = path.with_suffix(".part")
-        _faiss().write_index(self._index, str(part))
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        seal = _seal(part)
-        part.replace(path)
+        try:
+            load_faiss().write_index(wrapper, str(part))
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            seal = seal_of(part)
+            part.replace(path)
+        except (OSError, RuntimeError) as error:
+            with suppress(OSError):
+                part.unlink()
+            raise StoreError(
+                f"{str(path)!r} can't be written: {error}; make room, or go on without, as the database has everything"
+            ) from error
         return seal
 
     @classmethod
-    def load(cls, path: Path, dimension: int, seal: Mapping[str, int]) -> "VectorIndex | None":
-        """Read an index from a file; ``None`` if the file is missing or isn't the one that was sealed."""
-        try:
-            if _seal(path) != seal:
-                return None
-        except OSError:
-            return None
-        return cls(dimension, _faiss().read_index(str(path)))
+    def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex":
+        """Read an index from a file that is known to be sound.
 
-
-def _faiss() -> Any:
-    """FAISS, imported on use: it takes a tenth of a second, and a program may search another store."""
-    import faiss
-
-    return faiss
-
-
-def _seal(path: Path) -> dict[str, int]:
-    checksum = size = 0
-    with path.open("rb") as file:
-        while part := file.read(_READ_AT_ONCE):
-            checksum = zlib.crc32(part, checksum)
-            size += len(part)
-    return {"size": size, "crc32": checksum}
+        Args:
+            path: What `save` wrote.
+            trained_on: As it was when it was saved.
+            mapped: Whether to leave the vectors in the file, and read those that are needed. Nothing can
+                be added or removed then.
+        """
+        flags = (load_faiss().IO_FLAG_MMAP_IFC,) if mapped else ()
+        wrapper = load_faiss().read_index(str(path), *flags)
+        rows = load_faiss().vector_to_array(wrapper.id_map)
+        wrapper.id_map.resize(0)
+        loaded = cls(load_faiss().downcast_index(wrapper.index), rows, trained_on)
+        loaded._owner = wrapper
+        loaded.is_mapped = mapped
+        return loaded

@@ -1,0 +1,233 @@
+"""What is read from one state of the database."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.mixing import NOWHERE, Places, Vectors
+from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.tables import (
+    CHECKED,
+    IS_ONE_OF,
+    Changes,
+    Record,
+    Rows,
+    State,
+    Version,
+    checksum_of,
+    from_halves,
+    loaded_text,
+    stored_text,
+    with_ids,
+)
+
+_AT_ONCE = 10_000
+_RECORD = "id, text, metadata FROM sentences"
+
+
+class Snapshot:
+    """Reads one state of the database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Read through a connection that is in a transaction, so that all it gives is of one state."""
+        self._connection = connection
+        self._execute = connection.execute
+
+    # The store as a whole
+
+    def fact(self, name: str) -> Any:
+        """A fact about the store, ``None`` if it isn't known.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        found = self._execute("SELECT value, checksum FROM facts WHERE name = ?", [name]).fetchone()
+        if found is None:
+            return None
+        if checksum_of(name, found[0]) != found[1]:
+            raise StoreError(f"the database is damaged where it keeps {name!r}; restore it from a backup")
+        return json.loads(found[0])
+
+    @property
+    def state(self) -> State:
+        """How far the database is."""
+        return State(**self.fact("state"))
+
+    @property
+    def version(self) -> Version:
+        """The latest write; what `state` says too, but read faster, as every search asks."""
+        generation, token = self._execute(
+            "SELECT generation, token FROM writes ORDER BY generation DESC LIMIT 1"
+        ).fetchone()
+        return generation, token
+
+    def count_documents(self) -> int:
+        """The number of source documents."""
+        return int(self._execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    def count_ahead(self) -> int:
+        """The number of texts whose vectors are kept for sentences that aren't there yet."""
+        return int(self._execute("SELECT count(*) FROM embedded").fetchone()[0])
+
+    def schema(self) -> list[str]:
+        """The statements that made the tables."""
+        return [sql for (sql,) in self._execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
+
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the whole database into another one."""
+        self._connection.backup(target)
+
+    def find_damage(self) -> str | None:
+        """Read everything, and say what isn't as it was written, if anything isn't."""
+        (first,) = self._execute("PRAGMA integrity_check(1)").fetchone()
+        if first != "ok":
+            return str(first)
+        counts = dict.fromkeys(CHECKED, 0)
+        for table, (sql, is_sound) in CHECKED.items():
+            for row in self._execute(sql):
+                counts[table] += 1
+                if not is_sound(*row):
+                    return f"row {row[0]} of the {table} isn't as it was written"
+        state = self.state
+        if not counts["sentences"] == counts["vectors"] == state.sentences:
+            return f"it has {counts['sentences']} sentences and {counts['vectors']} vectors, not {state.sentences}"
+        for table, key, last in (
+            ("writes", "generation", state.generation),
+            ("removals", "removal", state.last_removal),
+        ):
+            first, highest = self._execute(f"SELECT min({key}), max({key}) FROM {table}").fetchone()  # noqa: S608
+            if first is not None and (highest != last or highest - first + 1 != counts[table]):
+                return f"the {table} of its log aren't all there"
+        return None
+
+    # Sentences
+
+    def rows(self, condition: Condition) -> Rows:
+        """The rows for which a condition holds, in no order."""
+        sql, parameters = condition
+        found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
+        return np.fromiter(chain.from_iterable(found), dtype=np.int64)
+
+    def by_rows(self, rows: Sequence[int]) -> dict[int, Record]:
+        """Fetch records by row; rows that don't exist are left out."""
+        sql = f"SELECT row, {_RECORD} WHERE row IN (SELECT value FROM json_each(?))"  # noqa: S608
+        found = self._execute(sql, [json.dumps(list(rows))])
+        return {row: _record(id_, text, metadata) for row, id_, text, metadata in found}
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist are left out."""
+        sql, parameters = with_ids(ids)
+        found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
+        return {id_: _record(id_, text, metadata) for id_, text, metadata in found}
+
+    def first(self) -> tuple[str, Vectors] | None:
+        """The text and vector of the first sentence, if there is one."""
+        found = self._execute("SELECT text, vector FROM sentences JOIN vectors USING (row) ORDER BY row").fetchone()
+        return None if found is None else (loaded_text(found[0]), from_halves(found[1]))
+
+    def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
+        """Yield ``(row, text)`` of all sentences with a higher number."""
+        for number, text in self._execute("SELECT row, text FROM sentences WHERE row > ? ORDER BY row", [row]):
+            yield number, loaded_text(text)
+
+    # Vectors
+
+    def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
+        """Half-precision vectors of those texts that some sentence has, or that were embedded ahead."""
+        wanted = {stored_text(text): text for text in texts}
+        known: dict[str, bytes] = {}
+        checksums = json.dumps([zlib.crc32(text) for text in wanted])
+        for sql in (
+            "SELECT text, vector FROM embedded",
+            "SELECT text, vector FROM sentences JOIN vectors USING (row)",
+        ):
+            for stored, vector in self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums]):
+                if stored in wanted:
+                    known[wanted[stored]] = vector
+        return known
+
+    def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
+        """The vectors of rows as they were embedded; rows that don't exist are left out."""
+        sql = f"SELECT row, vector FROM vectors WHERE {IS_ONE_OF.format('row')}"  # noqa: S608
+        return {row: from_halves(vector) for row, vector in self._execute(sql, [json.dumps(list(rows))])}
+
+    def sample_vectors(self, most: int) -> Vectors:
+        """Vectors spread evenly over the database, ``most`` of them or a few more or less."""
+        step = self.state.sentences // most + 1
+        found = self._execute("SELECT vector FROM vectors WHERE row % ? = 0", [step]).fetchall()
+        if not found:
+            found = self._execute("SELECT vector FROM vectors LIMIT ?", [most]).fetchall()
+        return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
+
+    def vectors_after(self, row: int) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield ``(rows, vectors)`` of all rows with a higher number, in slices."""
+        cursor = self._execute("SELECT row, vector FROM vectors WHERE row > ? ORDER BY row", [row])
+        while part := cursor.fetchmany(_AT_ONCE):
+            rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
+            yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
+
+    def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Places]]:
+        """Yield rows and vectors by document and index, in slices that cut no section."""
+        sql, parameters = condition
+        cursor = self._execute(
+            "SELECT row, document, section, place, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
+            f"WHERE {sql} ORDER BY document, place",
+            parameters,
+        )
+        part: list[tuple[int, int | None, int, int | None, bytes]] = []
+        while more := cursor.fetchmany(_AT_ONCE):
+            part += more
+            cut = _last_cut(part)
+            if cut:
+                yield _in_place(part[:cut])
+                part = part[cut:]
+        if part:
+            yield _in_place(part)
+
+    # Changes
+
+    def changes_since(self, generation: int, token: int) -> Changes | None:
+        """What happened since a write; ``None`` if that isn't known any more, or never was a write of this database."""
+        found = self._execute(
+            "SELECT last_row, last_removal FROM writes WHERE generation = ? AND token = ?", [generation, token]
+        ).fetchone()
+        if found is None:
+            return None
+        last_row, last_removal = found
+        removals = self._execute("SELECT row, document FROM removals WHERE removal > ?", [last_removal]).fetchall()
+        added = self._execute(
+            "SELECT DISTINCT document FROM sentences NOT INDEXED WHERE row > ? AND document IS NOT NULL", [last_row]
+        )
+        documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
+        return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
+
+
+def _record(id_: str, text: bytes, metadata: str) -> Record:
+    # Record(...) takes twice as long.
+    return Record._make((id_, loaded_text(text), metadata, None, None, 0))
+
+
+def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:
+    numbers = np.array(
+        [
+            (row, NOWHERE if document is None or place is None else document, section, place or 0)
+            for row, document, section, place, _ in part
+        ],
+        dtype=np.int64,
+    )
+    vectors = from_halves(b"".join(fields[-1] for fields in part)).reshape(len(part), -1)
+    return numbers[:, 0], vectors, Places(numbers[:, 1], numbers[:, 2], numbers[:, 3])
+
+
+def _last_cut(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> int:
+    """Where the last section of the part begins."""
+    last = part[-1][1], part[-1][2]
+    if last[0] is None:
+        return len(part)
+    return next((at for at in range(len(part), 0, -1) if (part[at - 1][1], part[at - 1][2]) != last), 0)

@@ -1,0 +1,204 @@
+"""The searches of `FaissStore`: by text, by vector, by words, for relevance or for variety."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from langchain_sentence_window.embedder import unit_vector
+from langchain_sentence_window.errors import InvalidInputError, checked_count
+from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.spans import encodable
+from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
+from langchain_sentence_window.store.index import SentenceIndex
+from langchain_sentence_window.store.records import to_documents
+from langchain_sentence_window.store.tables import Record
+
+
+class SearchMethods(VectorStore):
+    """What of a `VectorStore` only reads."""
+
+    _embedding: Embeddings
+    _index: SentenceIndex
+
+    def similarity_search(
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Find the ``k`` documents nearest to a text; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score(query, k, filter=filter))
+
+    async def asimilarity_search(
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Do what `similarity_search` does, with the embedder's own async method."""
+        return _without_scores(await self.asimilarity_search_with_score(query, k, filter=filter))
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents nearest to a text, with their cosines, best first.
+
+        Args:
+            query: Any text.
+            k: How many documents to find at most.
+            filter: What their metadata must be.
+            **kwargs: Not used; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a number above 0.
+            FilterError: The filter can't be read.
+            EmbeddingError: The query's vector is of another size than the store's.
+        """
+        return self.similarity_search_with_score_by_vector(
+            self._embedding.embed_query(encodable(query)), k, filter=filter
+        )
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Do what `similarity_search_with_score` does, with the embedder's own async method."""
+        vector = await self._embedding.aembed_query(encodable(query))
+        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Find the ``k`` documents nearest to a vector; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score_by_vector(embedding, k, filter=filter))
+
+    def similarity_search_with_score_by_vector(
+        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
+        checked_count("k", k)
+        found = self._index.search(unit_vector(embedding), k, _condition(filter))
+        return _scored(found)
+
+    async def asimilarity_search_with_score_by_vector(
+        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Do what `similarity_search_with_score_by_vector` does without blocking the event loop."""
+        return await run_in_executor(None, self.similarity_search_with_score_by_vector, embedding, k, filter=filter)
+
+    def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
+
+        A document needs one of the words; words are runs of letters and digits, whatever their case.
+        Documents without any are left out, so there may be fewer than ``k``.
+
+        Args:
+            query: Any text; it has no syntax.
+            k: How many documents to find at most.
+            filter: What their metadata must be.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a number above 0.
+            FilterError: The filter can't be read.
+            StoreError: The lexical index is behind and can't be written.
+        """
+        checked_count("k", k)
+        found = self._index.lexical_search(query, k, _condition(filter))
+        return _scored(found)
+
+    async def alexical_search(
+        self, query: str, k: int = 4, *, filter: Filter | None = None
+    ) -> list[tuple[Document, float]]:
+        """Do what `lexical_search` does without blocking the event loop."""
+        return await run_in_executor(None, self.lexical_search, query, k, filter=filter)
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are near to a text and unlike each other.
+
+        Args:
+            query: Any text.
+            k: How many documents to return at most.
+            fetch_k: How many of the nearest to choose them from.
+            lambda_mult: 1 for nearness alone, 0 for unlikeness alone.
+            filter: What their metadata must be.
+            **kwargs: Not used; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` or ``fetch_k`` isn't a number above 0, or ``lambda_mult`` not in [0, 1].
+            FilterError: The filter can't be read.
+        """
+        vector = self._embedding.embed_query(encodable(query))
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
+
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Do what `max_marginal_relevance_search` does, with the embedder's own async method."""
+        vector = await self._embedding.aembed_query(encodable(query))
+        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are near to a vector and unlike each other; see `max_marginal_relevance_search`."""
+        checked_count("k", k)
+        if not 0 <= lambda_mult <= 1:
+            raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
+        vector = unit_vector(embedding)
+        found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
+        candidates: list[Any] = [candidate for _, candidate in found]
+        chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
+        return to_documents([found[i][0] for i in chosen])
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Do what `max_marginal_relevance_search_by_vector` does without blocking the event loop."""
+        search = self.max_marginal_relevance_search_by_vector
+        return await run_in_executor(None, search, embedding, k, fetch_k, lambda_mult, filter=filter)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def _condition(filter: Filter | None) -> Condition | None:
+    if filter is None or (isinstance(filter, Mapping) and not filter):
+        return None
+    return compile_filter(filter)
+
+
+def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:
+    documents = to_documents([record for record, _ in found])
+    return list(zip(documents, [score for _, score in found], strict=True))
+
+
+def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
+    return [document for document, _ in found]

@@ -1,0 +1,193 @@
+"""What is in the database: its tables, what their rows hold, and how to see that they are sound.
+
+Rows are numbered in the order they come and no number is used twice, so a cache that has seen all up to
+a row is brought up to date by the rows after it and by the list of those removed since.
+"""
+
+import json
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window.ids import is_storable_id
+from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.filters import Condition
+
+SCHEMA = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE sentences (
+        row INTEGER PRIMARY KEY,
+        id TEXT UNIQUE,
+        document INTEGER,
+        place INTEGER,
+        section INTEGER NOT NULL,
+        text BLOB NOT NULL,
+        metadata TEXT NOT NULL,
+        text_checksum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    "CREATE INDEX sentences_in_order ON sentences (document, place)",
+    "CREATE INDEX sentences_by_text ON sentences (text_checksum)",
+    "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    # Vectors of a long call that isn't done yet; it can be resumed without embedding them again.
+    """CREATE TABLE embedded (
+        row INTEGER PRIMARY KEY,
+        text BLOB NOT NULL,
+        vector BLOB NOT NULL,
+        text_checksum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    "CREATE INDEX embedded_by_text ON embedded (text_checksum)",
+    # The log that caches are brought up to date with.
+    """CREATE TABLE writes (
+        generation INTEGER PRIMARY KEY,
+        token INTEGER NOT NULL,
+        last_row INTEGER NOT NULL,
+        last_removal INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    """CREATE TABLE removals (
+        removal INTEGER PRIMARY KEY,
+        row INTEGER NOT NULL,
+        document INTEGER,
+        checksum INTEGER NOT NULL
+    )""",
+)
+
+REMOVAL_CHECKSUM = "row * 31 + ifnull(document, -1)"
+"""The checksum of a removal, in SQL."""
+
+IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+class Record(NamedTuple):
+    """A row of the table ``sentences``.
+
+    Attributes:
+        id: The Document's id.
+        text: The Document's text; any string, lone surrogates too.
+        metadata: The Document's metadata as JSON.
+        doc_id: The source document it is a sentence of, if it says so; this and what follows is in the
+            metadata too, and isn't read back.
+        place: Its index among the document's sentences, if it says so.
+        section: A number for its section of the document.
+    """
+
+    id: str
+    text: str
+    metadata: str
+    doc_id: str | None = None
+    place: int | None = None
+    section: int = 0
+
+
+Version: TypeAlias = tuple[int, int]
+"""The number of a write, and the token drawn for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far the database is.
+
+    Attributes:
+        generation: The number of writes so far.
+        token: Drawn at random with each write, so that databases of different pasts are told apart.
+        sentences: The number of rows.
+        last_row: The highest number a row ever had.
+        last_removal: The highest number a removal ever had.
+    """
+
+    generation: int
+    token: int
+    sentences: int
+    last_row: int
+    last_removal: int
+
+    @property
+    def version(self) -> Version:
+        """The write that led here."""
+        return self.generation, self.token
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened since a write: rows removed, with their documents; rows after ``last_row`` were added."""
+
+    removed: Rows
+    documents: set[int]
+    last_row: int
+
+
+CHECKED: dict[str, tuple[str, Callable[..., bool]]] = {
+    "sentences": (
+        "SELECT row, id, document, place, section, metadata, checksum, text, text_checksum FROM sentences",
+        lambda *row: checksum_of(*row[:6]) == row[6] and zlib.crc32(row[7]) == row[8],
+    ),
+    "vectors": (
+        "SELECT row, vector, checksum FROM vectors",
+        lambda row, vector, checksum: zlib.crc32(vector, row & 0xFFFFFFFF) == checksum,
+    ),
+    "embedded": (
+        "SELECT row, vector, checksum, text, text_checksum FROM embedded",
+        lambda row, vector, checksum, text, text_checksum: (
+            (zlib.crc32(vector, row), zlib.crc32(text)) == (checksum, text_checksum)
+        ),
+    ),
+    "writes": (
+        "SELECT generation, token, last_row, last_removal, checksum FROM writes",
+        lambda *row: checksum_of(*row[:4]) == row[4],
+    ),
+    "removals": (
+        f"SELECT removal, checksum = {REMOVAL_CHECKSUM} FROM removals",  # noqa: S608
+        lambda _, is_sound: bool(is_sound),
+    ),
+}
+"""How to see that the rows of each table are as they were written."""
+
+
+def with_ids(ids: Iterable[str]) -> Condition:
+    """The condition that a record has one of the ids."""
+    return IS_ONE_OF.format("id"), [json.dumps([id_ for id_ in ids if is_storable_id(id_)])]
+
+
+def of_documents(doc_ids: Iterable[str]) -> Condition:
+    """The condition that a record is a sentence of one of the source documents."""
+    inner = IS_ONE_OF.format("doc_id")
+    return (
+        f"document IN (SELECT document FROM documents WHERE {inner})",  # noqa: S608
+        [json.dumps([id_ for id_ in doc_ids if is_storable_id(id_)])],
+    )
+
+
+def to_halves(vectors: Vectors) -> list[bytes]:
+    """Make of vectors of shape ``(n, dimension)`` what the database keeps: half precision, little endian."""
+    halves = vectors.astype("<f2")
+    size, buffer = halves.shape[1] * 2, halves.tobytes()
+    return [buffer[start : start + size] for start in range(0, len(buffer), size)]
+
+
+def from_halves(stored: bytes) -> Vectors:
+    """Make single precision of half precision, shape ``(n * dimension,)``."""
+    return np.frombuffer(stored, dtype="<f2").astype(np.float32)
+
+
+def checksum_of(*fields: object) -> int:
+    """The CRC-32 of some fields of a row."""
+    return zlib.crc32("\0".join(map(str, fields)).encode())
+
+
+def stored_text(text: str) -> bytes:
+    """Make of a text what the database keeps."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def loaded_text(stored: bytes) -> str:
+    """Undo `stored_text`."""
+    return stored.decode("utf-8", "surrogatepass")

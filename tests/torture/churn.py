@@ -1,0 +1,173 @@
+"""One writer replaces documents while eight readers search.
+
+    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index Flat] [--processes]
+
+Each result's text must belong to its vector, and no reader may see a part of a document: a search
+filtered by document finds all of its sentences, of one version. With ``--processes`` the readers and
+two writers are processes of their own on one path, and what was acknowledged must be seen at once.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from langchain_sentence_window import FaissStore
+from tests.torture.corpus import (
+    SENTENCES,
+    TextEmbeddings,
+    check_against_brute_force,
+    contents,
+    document,
+)
+
+READERS = 8
+
+
+def fill(store: FaissStore, sentences: int) -> int:
+    """Add documents until there are so many sentences; return the number of documents."""
+    documents = sentences // SENTENCES
+    for start in range(0, documents, 2_000):
+        made = [each for number in range(start, min(start + 2_000, documents)) for each in document(number, 0)]
+        store.add_embeddings(made, np.array([TextEmbeddings().vector(each.page_content) for each in made]))
+    return documents
+
+
+def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random) -> None:
+    """Search in one of several ways, and see that what is found is right."""
+    query = f"query {chance.random()}"
+    way = chance.choice(["plain", "plain", "filtered", "lexical", "ids"])
+    if way == "plain":
+        found = store.similarity_search_with_score(query, k=10)
+        assert len(found) == 10
+        for each, score in found:
+            assert abs(float(embedding.vector(each.page_content) @ embedding.vector(query)) - score) < 3e-3, each
+        return
+    if way == "filtered":
+        documents = store.similarity_search(query, k=99, filter={"doc_id": f"document {number}"})
+    elif way == "lexical":
+        documents = [each for each, _ in store.lexical_search(f"document d{number}", k=99, filter={"number": number})]
+    else:
+        documents = store.get_by_ids([each.id for each in document(number, 0) if each.id])
+    assert len(documents) == SENTENCES, f"{way}: {len(documents)} sentences of a document"
+    assert len({each.metadata["version"] for each in documents}) == 1, f"{way}: sentences of several versions"
+
+
+def churn(store: FaissStore, documents: int, seconds: float) -> dict[str, int]:
+    """Write in this thread and read in others; return counts."""
+    embedding, stop = TextEmbeddings(), threading.Event()
+    searches, failures = [0] * READERS, list[BaseException]()
+
+    def read(reader: int) -> None:
+        chance = random.Random(reader)
+        try:
+            while not stop.is_set():
+                check_search(store, embedding, chance.randrange(documents), chance)
+                searches[reader] += 1
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=read, args=(reader,)) for reader in range(READERS)]
+    for thread in threads:
+        thread.start()
+    writes, chance, end = 0, random.Random(99), time.monotonic() + seconds
+    try:
+        while time.monotonic() < end and not stop.is_set():
+            writes += 1
+            number = chance.randrange(documents)
+            store.replace_documents(document(number, writes), [f"document {number}"])
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+    check_against_brute_force(store, embedding)
+    assert len(contents(store)) == documents
+    return {"documents replaced": writes, "searches": sum(searches), "fewest of a reader": min(searches), "failures": 0}
+
+
+def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:
+    """Read and write in processes; return counts."""
+    roles = ["write", "write", "read", "read"]
+    command = [sys.executable, "-m", "tests.torture.churn", "--path", str(folder), "--seconds", str(seconds)]
+    command += ["--sentences", str(documents * SENTENCES)]
+    started = [
+        subprocess.Popen([*command, "--role", role, "--seed", str(number)], stdout=subprocess.PIPE, text=True)
+        for number, role in enumerate(roles)
+    ]
+    written: dict[int, set[str]] = {}
+    counts = {"documents replaced": 0, "searches": 0, "reads of what was just written": 0}
+    store = FaissStore.open(folder, TextEmbeddings())
+    for role, process in zip(roles, started, strict=True):
+        assert process.stdout is not None
+        for line in process.stdout:
+            name, number, version = line.split()
+            if name == "wrote":
+                counts["documents replaced"] += 1
+                written.setdefault(int(number), set()).add(version)
+            else:
+                counts["searches"] += int(number)
+        process.stdout.close()
+        assert process.wait() == 0, f"the process to {role} failed"
+    found = contents(store)
+    for replaced, versions in written.items():
+        # Both writers may have replaced it; the last one of either is there.
+        assert {str(version) for version in found[replaced]} <= versions
+        counts["reads of what was just written"] += 1
+    check_against_brute_force(store, TextEmbeddings())
+    store.close()
+    return counts
+
+
+def play(folder: Path, role: str, documents: int, seconds: float, seed: int) -> None:
+    """Be one of several processes."""
+    chance, embedding, end, done = random.Random(seed), TextEmbeddings(), time.monotonic() + seconds, 0
+    with FaissStore.open(folder, embedding) as store, FaissStore.open(folder, embedding) as other:
+        while time.monotonic() < end:
+            done += 1
+            number = chance.randrange(documents)
+            if role == "read":
+                check_search(store, embedding, number, chance)
+                continue
+            version = seed * 1_000_000 + done
+            store.replace_documents(document(number, version), [f"document {number}"])
+            print("wrote", number, version, flush=True)
+            # Another connection sees it, unless the other writer has replaced it again.
+            (seen,) = {
+                each.metadata["version"] for each in other.similarity_search("x", k=99, filter={"number": number})
+            }
+            assert seen == version or seen // 1_000_000 != seed, "what was acknowledged wasn't seen"
+    if role == "read":
+        print("read", done, 0, flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--sentences", type=int, default=10_000)
+    parser.add_argument("--index", default="Flat")
+    parser.add_argument("--processes", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="a store in memory")
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--role", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.role:
+        play(arguments.path, arguments.role, arguments.sentences // SENTENCES, arguments.seconds, arguments.seed)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = None if arguments.memory else Path(folder)
+            with FaissStore(TextEmbeddings(), path, index=arguments.index) as store:
+                documents = fill(store, arguments.sentences)
+                if arguments.processes:
+                    print(processes(Path(folder), documents, arguments.seconds))
+                else:
+                    print(churn(store, documents, arguments.seconds))

@@ -1,0 +1,114 @@
+"""Documents for torture: each sentence says what it is, and its vector can be told from its text."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.ids import sentence_id
+
+Vectors = npt.NDArray[np.float32]
+
+DIMENSION = 32
+SENTENCES = 8
+"""Sentences in each document."""
+
+
+class TextEmbeddings(Embeddings):
+    """A random direction for each text, always the same."""
+
+    def __init__(self, size: int = DIMENSION) -> None:
+        self.size = size
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.vector(text).tolist() for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return list(map(float, self.vector(text)))
+
+    def vector(self, text: str) -> Vectors:
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+        vector = np.random.default_rng(seed).standard_normal(self.size, dtype=np.float32)
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def text_of(number: int, index: int, version: int) -> str:
+    """A sentence; each of its words says what it is the number of."""
+    return f"Sentence s{index} of document d{number} in version v{version}."
+
+
+def document(number: int, version: int, sentences: int = SENTENCES) -> list[Document]:
+    """One version of a source document, as its sentences."""
+    doc_id = f"document {number}"
+    return [
+        Document(
+            id=sentence_id(doc_id, index),
+            page_content=text_of(number, index, version),
+            metadata={
+                "doc_id": doc_id,
+                "sentence_index": index,
+                "section_start": 0,
+                "section_end": sentences,
+                "number": number,
+                "version": version,
+            },
+        )
+        for index in range(sentences)
+    ]
+
+
+def contents(store: FaissStore) -> dict[int, set[int]]:
+    """The versions of each document that are in a store; see that each is whole."""
+    found: dict[int, dict[int, int]] = {}
+    for text, metadata in everything(store):
+        number, version = metadata["number"], metadata["version"]
+        assert text == text_of(number, metadata["sentence_index"], version), text
+        versions = found.setdefault(number, {})
+        versions[version] = versions.get(version, 0) + 1
+    for number, versions in found.items():
+        assert list(versions.values()) == [SENTENCES], f"document {number} is not whole: {versions}"
+    return {number: set(versions) for number, versions in found.items()}
+
+
+def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
+    """All texts with their metadata, read through a search that finds everything."""
+    size = len(store)
+    if not size:
+        return []
+    found = store.similarity_search("anything", k=size)
+    assert len(found) == size
+    return [(each.page_content, each.metadata) for each in found]
+
+
+def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, queries: int = 3) -> None:
+    """See that searches, with and without a filter, find what comparing with every text finds."""
+    texts = sorted(text for text, _ in everything(store))
+    if not texts:
+        return
+    vectors = np.array([embedding.vector(text) for text in texts])
+    for number in range(queries):
+        query = f"query {number}"
+        scores = vectors @ embedding.vector(query)
+        best = np.sort(scores)[::-1][:5]
+        found = store.similarity_search_with_score(query, k=5)
+        assert len(found) == min(5, len(texts))
+        assert np.allclose([score for _, score in found], best, atol=3e-3), (found, best)
+        for each, score in found:
+            assert abs(float(embedding.vector(each.page_content) @ embedding.vector(query)) - score) < 3e-3, each
+    text = texts[len(texts) // 2]
+    words = store.lexical_search(text, k=len(texts))
+    assert len(words) == len(texts)
+    assert words[0][0].page_content == text, (text, words[:2])
+    number = int(text.split()[4][1:])
+    filtered = store.lexical_search(text, k=99, filter={"number": number})
+    assert {each.metadata["number"] for each, _ in filtered} == {number}
+    assert len(filtered) == len(store.similarity_search(text, k=99, filter={"number": number})) == SENTENCES
+
+
+def size_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,149 @@
+"""Damage each file of a store, one byte or one cut at a time, and see that no answer is wrong.
+
+    python -m tests.torture.damage [--tries 500]
+
+Each damaged copy is opened in a process of its own, which must not crash: it says that the store is
+damaged (a `StoreError`), or gives the answers that the sound store gave. The store was closed, or
+killed with its write-ahead log still there.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import SentenceWindowError
+from tests.torture.corpus import TextEmbeddings, document
+
+DOCUMENTS = 25
+
+
+def make(folder: Path, *, killed: bool) -> dict[str, Any]:
+    """Make a store with some past; return its answers."""
+    store = FaissStore(TextEmbeddings(), folder)
+    for number in range(DOCUMENTS):
+        store.replace_documents(document(number, 1), [f"document {number}"])
+    store.save()
+    for number in range(0, DOCUMENTS, 7):
+        store.replace_documents(document(number, 2), [f"document {number}"])
+    store.replace_documents([], ["document 3"])
+    right = answers(store)
+    if killed:
+        print(json.dumps(right), flush=True)
+        time.sleep(60)
+    store.close()
+    return right
+
+
+def answers(store: FaissStore) -> dict[str, Any]:
+    """What a store says to questions that touch all of it."""
+    ids = [each.id for number in range(DOCUMENTS) for each in document(number, 1) if each.id]
+    return {
+        "count": len(store),
+        "texts": sorted((each.id, each.page_content, each.metadata) for each in store.get_by_ids(ids)),
+        "nearest": [
+            [(each.id, each.page_content, round(score, 3)) for each, score in store.similarity_search_with_score(query)]
+            for query in ("a", "b", "c")
+        ],
+        "filtered": sorted(str(each.id) for each in store.similarity_search("a", k=999, filter={"version": 2})),
+        # Not in order: deleted sentences count in BM25 until the index is built anew.
+        "words": [
+            sorted(str(each.id) for each, _ in store.lexical_search(query, k=999)) for query in ("s1 d5", "v2", "d24")
+        ],
+    }
+
+
+def judge(folders: list[Path], right: dict[str, Any]) -> None:
+    """Open damaged stores and say of each what came of it."""
+    for folder in folders:
+        try:
+            with FaissStore.open(folder, TextEmbeddings()) as store:
+                given = json.loads(json.dumps(answers(store)))
+            print("repaired" if given == right else "WRONG", flush=True)
+        except SentenceWindowError as error:
+            print(f"error {type(error).__name__}", flush=True)
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """Flip a byte, or cut the file."""
+    if chance.random() < 0.15 or not content:
+        return content[: chance.randrange(len(content) + 1)]
+    at = chance.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ chance.randrange(1, 256)]) + content[at + 1 :]
+
+
+def torture(tries: int, seed: int = 0) -> dict[str, Counter[str]]:
+    """Damage each kind of file so many times; return what came of it."""
+    chance, outcomes = random.Random(seed), dict[str, Counter[str]]()
+    root = Path(tempfile.mkdtemp(prefix="damage"))
+    try:
+        for killed in (False, True):
+            sound = root / f"sound {killed}"
+            command = [sys.executable, "-m", "tests.torture.damage", "--make", str(sound)]
+            with subprocess.Popen([*command, *(["--killed"] * killed)], stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout is not None
+                right = process.stdout.readline()
+                if killed:
+                    process.send_signal(signal.SIGKILL)
+            for kind, files in kinds(sound).items():
+                name = f"{kind}{' after kill -9' if killed else ''}"
+                outcomes[name] = Counter()
+                for start in range(0, tries, 50):
+                    copies = []
+                    for number in range(start, min(start + 50, tries)):
+                        copy = root / f"copy {number}"
+                        shutil.copytree(sound, copy)
+                        file = copy / chance.choice(files)
+                        file.write_bytes(damaged(file.read_bytes(), chance))
+                        copies.append(copy)
+                    outcomes[name] += judged(copies, right)
+                    for copy in copies:
+                        shutil.rmtree(copy)
+    finally:
+        shutil.rmtree(root)
+    return outcomes
+
+
+def kinds(sound: Path) -> dict[str, list[str]]:
+    """The files of a store; those of the lexical index count as one."""
+    names = [str(path.relative_to(sound)) for path in sorted(sound.rglob("*")) if path.is_file()]
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.split("/")[0], []).append(name)
+    return found
+
+
+def judged(copies: list[Path], right: str) -> Counter[str]:
+    """Judge copies in a process of its own; a crash would end it early."""
+    command = [sys.executable, "-m", "tests.torture.damage", "--judge", *map(str, copies)]
+    done = subprocess.run(command, input=right, capture_output=True, text=True, check=False)
+    lines = done.stdout.split("\n")[:-1]
+    assert len(lines) == len(copies), f"it crashed ({done.returncode}) at {lines[-1:]}: {done.stderr[-2000:]}"
+    assert "WRONG" not in lines, f"a wrong answer from {copies[lines.index('WRONG')]}"
+    return Counter(lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=500, help="for each file")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--killed", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--judge", type=Path, nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.make:
+        print(json.dumps(make(arguments.make, killed=arguments.killed)), flush=True)
+    elif arguments.judge:
+        judge(arguments.judge, json.loads(sys.stdin.read()))
+    else:
+        for name, counts in torture(arguments.tries, arguments.seed).items():
+            print(f"{name}: {counts.total()} damaged, {dict(counts)}")
