@@ -115,3 +115,14 @@ def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
     shown = ", ".join(map(repr, list(names)[:LISTED]))
     return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def checked_weight(name: str, value: object) -> float:
+    """Return a setting that weighs something.
+
+    Raises:
+        InvalidInputError: It isn't a number, or is below 0.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        raise InvalidInputError(f"{name} is {value!r}; it must be a number, 0 or more")
+    return float(value)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -23,7 +23,18 @@ from langchain_sentence_window.metadata import (
     window_document,
     window_text,
 )
-from langchain_sentence_window.windows import Hit, Order, Window, arrange, best_windows, shrink, strong_score
+from langchain_sentence_window.windows import (
+    MOST_FORWARD,
+    Hit,
+    Order,
+    Window,
+    arrange,
+    best_windows,
+    expand,
+    open_forward,
+    shrink,
+    strong_score,
+)
 
 LONGEST_QUERY = 32_000
 """Characters, about 8,000 tokens: more than common embedders read."""
@@ -35,6 +46,17 @@ TRIES = 3
 """How often a query is made when documents change between its search and the reading of its windows."""
 
 
+@runtime_checkable
+class HybridStore(Protocol):
+    """A store that can search by meaning and words together, as `FaissStore` can."""
+
+    def hybrid_search(self, query: str, k: int, *, lexical_weight: float, **kwargs: Any) -> Any:
+        """Return ``(Document, score)`` pairs, best first."""
+
+    def ahybrid_search(self, query: str, k: int, *, lexical_weight: float, **kwargs: Any) -> Any:
+        """Do the same, async."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A query with all its settings.
@@ -43,22 +65,22 @@ class Request:
         query: What is asked.
         k: How many windows to return.
         fetch_k: How many sentences to search at first.
-        before: Sentences before each hit.
-        after: Sentences after each hit.
+        window: Sentences before and after each hit; ``None`` to open it forward as far as it needs.
         max_tokens: The most tokens all windows may have together.
         count_tokens: How many tokens a text has.
         order: In what order windows are returned.
+        lexical_weight: How much words count beside meaning, where the store can search by words.
         search: What else the store's search is given.
     """
 
     query: str
     k: int
     fetch_k: int
-    before: int
-    after: int
+    window: tuple[int, int] | None
     max_tokens: int | None
     count_tokens: Callable[[str], int]
     order: Order
+    lexical_weight: float
     search: Mapping[str, Any]
 
 
@@ -134,23 +156,59 @@ def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tup
     """
     fetch_k = max(request.fetch_k, request.k)
     while True:
-        scored: list[tuple[Document, float]] = yield Call(
-            store.similarity_search_with_score,
-            store.asimilarity_search_with_score,
-            (request.query,),
-            {"k": fetch_k, **request.search},
-        )
+        scored = yield from _scored(store, request, fetch_k)
         found = [read_sentence(document) for document, _ in scored]
         hits = _hits(found, [score for _, score in scored])
         exhausted = len(scored) < fetch_k
         # A few hits that were asked for as such are all meant.
         strong = strong_score(hits) if exhausted or len(hits) >= FEWEST_TO_COMPARE else -math.inf
-        windows = best_windows(hits, request.k, request.before, request.after, strong)
+        opened = yield from _opening(store, request, found, hits)
+        windows = best_windows(hits, request.k, opened, strong)
         if len(windows) >= request.k or exhausted:
             if most != request.k:
-                windows = best_windows(hits, most, request.before, request.after, strong)
+                windows = best_windows(hits, most, opened, strong)
             return windows, by_place(found)
         fetch_k *= 4
+
+
+def _opening(
+    store: VectorStore, request: Request, found: Sequence[StoredSentence], hits: Sequence[Hit]
+) -> Steps[Callable[[Hit], Window]]:
+    """What makes the window of a hit, with the sentences read that it goes by."""
+    if request.window is not None:
+        before, after = request.window
+        return lambda hit: expand(hit, before, after)
+    known = by_place(found)
+    ahead = {
+        (hit.doc_id, index)
+        for hit in hits
+        for index in range(hit.index + 1, min(hit.index + MOST_FORWARD + 1, hit.section_end))
+    }
+    known |= yield from _fetch(store, sorted(ahead - known.keys()))
+
+    def opened(hit: Hit) -> Window:
+        return open_forward(hit, lambda index: _text_at(known, hit.doc_id, index))
+
+    return opened
+
+
+def _text_at(sentences: SentencesByPlace, doc_id: str, index: int) -> str:
+    # One that is missing is told when the window is read.
+    sentence = sentences.get((doc_id, index))
+    return sentence.text if sentence else ""
+
+
+def _scored(store: VectorStore, request: Request, fetch_k: int) -> Steps[list[tuple[Document, float]]]:
+    """Search sentences: by meaning and words where the store can, else by meaning."""
+    settings: dict[str, Any] = {"k": fetch_k, **request.search}
+    scored: list[tuple[Document, float]]
+    if request.lexical_weight and isinstance(store, HybridStore):
+        settings["lexical_weight"] = request.lexical_weight
+        scored = yield Call(store.hybrid_search, store.ahybrid_search, (request.query,), settings)
+    else:
+        search, asearch = store.similarity_search_with_score, store.asimilarity_search_with_score
+        scored = yield Call(search, asearch, (request.query,), settings)
+    return scored
 
 
 def _hits(found: Sequence[StoredSentence], scores: Sequence[float]) -> list[Hit]:
@@ -164,9 +222,14 @@ def _hits(found: Sequence[StoredSentence], scores: Sequence[float]) -> list[Hit]
 
 def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPlace]:
     """Fetch the sentences of windows in one call."""
-    ids = [sentence_id(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
-    if not ids:
+    places = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
+    return (yield from _fetch(store, places))
+
+
+def _fetch(store: VectorStore, places: Sequence[tuple[str, int]]) -> Steps[dict[tuple[str, int], StoredSentence]]:
+    if not places:
         return {}
+    ids = [sentence_id(doc_id, index) for doc_id, index in places]
     try:
         documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
     except NotImplementedError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -14,8 +14,10 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, invalid_settings
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
+from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
+from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.query import Request, checked_query, estimate_tokens, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
@@ -25,8 +27,9 @@ from langchain_sentence_window.windows import Order, WindowSize, window_size
 class SentenceWindowRetriever(BaseRetriever):
     """Search single sentences; return the windows around them, merged and cited.
 
-    A window is an unbroken run of sentences of one section. Windows that overlap or touch become
-    one, so no text is returned twice. ``page_content`` of what is returned is
+    A window is an unbroken run of sentences of one section. Windows of good hits that overlap
+    or touch become one, and weaker hits open what no better window holds, so no text is returned
+    twice. ``page_content`` of what is returned is
     ``source[start_index:end_index]``, character for character; the metadata says which sentences in
     it were hit, with what score (see `langchain_sentence_window.metadata`).
 
@@ -41,8 +44,12 @@ class SentenceWindowRetriever(BaseRetriever):
     """How many windows to return; exactly so many come back while there are so many apart."""
     fetch_k: int = 50
     """How many sentences to search at first; more are searched while they make less than ``k`` windows."""
-    window: WindowSize = 2
-    """How many sentences a hit is opened by on each side, or ``(before, after)``; 0 returns hits alone."""
+    window: WindowSize | Literal["auto"] = 2
+    """How many sentences a hit is opened by on each side, or ``(before, after)``; 0 returns hits alone.
+    ``auto`` opens each forward as far as it needs, see `open_forward`: the most evidence for a budget."""
+    lexical_weight: float = LEXICAL_WEIGHT
+    """How much words count beside meaning, where the store can search by words, as `FaissStore` can; 0 for
+    not at all. See `langchain_sentence_window.fusion`."""
     max_tokens: int | None = None
     """The most tokens all windows may have together; ``None`` for no limit. A window that doesn't fit
     loses neighbours first, then its weaker hits; one whose best hit doesn't fit is left out."""
@@ -71,7 +78,8 @@ class SentenceWindowRetriever(BaseRetriever):
         checked_count("fetch_k", self.fetch_k)
         if self.max_tokens is not None:
             checked_count("max_tokens", self.max_tokens)
-        window_size(self.window)
+        checked_weight("lexical_weight", self.lexical_weight)
+        _size_or_auto(self.window)
 
     @classmethod
     def from_documents(
@@ -80,6 +88,7 @@ class SentenceWindowRetriever(BaseRetriever):
         embedding: Embeddings,
         *,
         path: str | PathLike[str] | None = None,
+        neighbor_weights: Sequence[float] | None = None,
         show_progress: bool = False,
         **settings: Any,
     ) -> Self:
@@ -90,6 +99,9 @@ class SentenceWindowRetriever(BaseRetriever):
             embedding: What sentences and queries are embedded with.
             path: A folder to keep the index in; ``None`` keeps it in memory. Documents that an index at
                 the path holds already stay, or are replaced by those of the same ``doc_id``.
+            neighbor_weights: How much of its neighbours in its section each sentence's vector is given when
+                it is searched, see `FaissStore`; ``(1,)`` for nothing. ``None`` for what the index at
+                the path has, and `NEIGHBOR_WEIGHTS` for a new one.
             show_progress: Whether to show a progress bar while embedding.
             **settings: The retriever's fields, such as ``k`` and ``window``.
 
@@ -99,7 +111,7 @@ class SentenceWindowRetriever(BaseRetriever):
         """
         documents = list(documents)
         _check_text(documents)
-        retriever = cls(vectorstore=FaissStore(embedding, path), **settings)
+        retriever = cls(vectorstore=_make_store(embedding, path, neighbor_weights), **settings)
         retriever.add_documents(documents, show_progress=show_progress)
         retriever._save(path)
         return retriever
@@ -111,12 +123,13 @@ class SentenceWindowRetriever(BaseRetriever):
         embedding: Embeddings,
         *,
         path: str | PathLike[str] | None = None,
+        neighbor_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> Self:
         """Do what `from_documents` does, with the embedder's own async method and without progress."""
         documents = list(documents)
         _check_text(documents)
-        store = await run_in_executor(None, FaissStore, embedding, path)
+        store = await run_in_executor(None, _make_store, embedding, path, neighbor_weights)
         retriever = cls(vectorstore=store, **settings)
         await retriever.aadd_documents(documents)
         await run_in_executor(None, retriever._save, path)
@@ -168,7 +181,7 @@ class SentenceWindowRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
-        window: WindowSize | None = None,
+        window: WindowSize | Literal["auto"] | None = None,
     ) -> list[Document]:
         request = self._request(query, k, filter, window)
         return run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
@@ -180,22 +193,21 @@ class SentenceWindowRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
-        window: WindowSize | None = None,
+        window: WindowSize | Literal["auto"] | None = None,
     ) -> list[Document]:
         request = self._request(query, k, filter, window)
         return await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
 
-    def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | None) -> Request:
-        before, after = window_size(self.window if window is None else window)
+    def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | Literal["auto"] | None) -> Request:
         return Request(
             query=checked_query(query),
             k=self.k if k is None else checked_count("k", k),
             fetch_k=self.fetch_k,
-            before=before,
-            after=after,
+            window=_size_or_auto(self.window if window is None else window),
             max_tokens=self.max_tokens,
             count_tokens=self.count_tokens,
             order=self.order,
+            lexical_weight=self.lexical_weight,
             search={} if filter is None else {"filter": filter},
         )
 
@@ -209,6 +221,18 @@ class SentenceWindowRetriever(BaseRetriever):
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
+
+
+def _size_or_auto(window: object) -> tuple[int, int] | None:
+    return None if window == "auto" else window_size(window)
+
+
+def _make_store(
+    embedding: Embeddings, path: str | PathLike[str] | None, neighbor_weights: Sequence[float] | None
+) -> FaissStore:
+    if neighbor_weights is None and (path is None or not FaissStore.exists(path)):
+        neighbor_weights = NEIGHBOR_WEIGHTS
+    return FaissStore(embedding, path, neighbor_weights=neighbor_weights)
 
 
 def _check_text(documents: Sequence[Document]) -> None:

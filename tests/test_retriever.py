@@ -17,7 +17,7 @@ from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWind
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.sentences import Sentence
 from tests.conftest import Invoke
-from tests.toys import VOCABULARY, WordEmbeddings, document
+from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
 
 PARTS = ["# A\n\n", "Refund. ", "Card! ", "a ", "- x\n", "\n\n", "é\u0301 ", "😀? "]
 
@@ -30,7 +30,7 @@ def story(at: dict[int, str], length: int, doc_id: str = "a") -> Document:
 async def retrieved(way: Invoke, documents: list[Document], query: str, **settings: Any) -> list[Document]:
     """Index documents and ask, checking what must hold for any answer."""
     before = copy.deepcopy(documents)
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings())
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **PLAIN)
     stored = retriever.vectorstore.similarity_search(query, k=1000)
     found: list[Document] = await way(retriever, "invoke", query, **settings)
     assert documents == before
@@ -156,7 +156,7 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
             asked.append(k)
             return await super().asimilarity_search_with_score(query, k, **kwargs)
 
-    retriever = SentenceWindowRetriever(vectorstore=Counting(words), fetch_k=5, k=1)
+    retriever = SentenceWindowRetriever(vectorstore=Counting(words), fetch_k=5, k=1, lexical_weight=0)
     retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
     assert len(await way(retriever, "invoke", "refund")) == 1
     assert len(await way(retriever, "invoke", "refund", k=2)) == 2

@@ -1,6 +1,7 @@
 """Windows as theorems: whatever the hits, what holds for the windows they make."""
 
 import random
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from langchain_sentence_window.windows import (
     best_windows,
     expand,
     merge,
+    open_forward,
     shrink,
     strong_score,
     window_size,
@@ -36,8 +38,17 @@ def hit(index: int, doc_id: str = "a", score: float = 1.0) -> Hit:
     return Hit(doc_id, index, start, end, score)
 
 
+def opening(before: int, after: int) -> Callable[[Hit], Window]:
+    return lambda hit: expand(hit, before, after)
+
+
 def run_of(window: Window) -> tuple[str, int, int]:
     return window.doc_id, window.first, window.last
+
+
+def assert_disjoint(windows: list[Window]) -> None:
+    for one, other in pairwise(sorted(windows, key=run_of)):
+        assert one.doc_id != other.doc_id or one.last < other.first
 
 
 @given(hits(), sides, sides)
@@ -71,7 +82,7 @@ def test_the_order_of_hits_makes_no_difference(
     assert merge(expand(each, before, after) for each in shuffled) == merge(
         expand(each, before, after) for each in found
     )
-    assert best_windows(shuffled, k, before, after) == best_windows(found, k, before, after)
+    assert best_windows(shuffled, k, opening(before, after)) == best_windows(found, k, opening(before, after))
 
 
 @given(hits(), sides, sides)
@@ -82,22 +93,29 @@ def test_merging_again_changes_nothing(found: list[Hit], before: int, after: int
 
 @given(hits(), sides, sides)
 def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit], before: int, after: int) -> None:
-    best = best_windows(found, None, before, after)
+    best = best_windows(found, None, opening(before, after))
     assert sorted(best, key=run_of) == merge(expand(each, before, after) for each in found)
 
 
 @given(hits(), sides, sides)
-def test_strong_hits_are_all_covered_and_weak_ones_unless_they_touch_a_window(
-    found: list[Hit], before: int, after: int
-) -> None:
+def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit], before: int, after: int) -> None:
     strong = strong_score(found)
-    best = best_windows(found, None, before, after, strong)
+    best = best_windows(found, None, opening(before, after), strong)
     assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
+    assert_disjoint(best)
     taken = {each for window in best for each in window.hits}
-    assert merge(expand(each, before, after) for each in taken) == sorted(best, key=run_of)
     for each in set(found) - taken:
         assert each.score < strong
-        assert len(merge([*best, expand(each, before, after)])) <= len(best)
+        assert any(window.doc_id == each.doc_id and window.first <= each.index <= window.last for window in best)
+    strong_ones = [each for each in found if each.score >= strong]
+    assert merge(expand(each, before, after) for each in strong_ones) == sorted(
+        (window for window in best if window.score >= strong), key=run_of
+    )
+    for window in best:
+        if window.score < strong:
+            (only,) = window.hits
+            whole = expand(only, before, after)
+            assert whole.first <= window.first <= only.index <= window.last <= whole.last
 
 
 @given(hits(), sides, sides, st.integers(1, 6))
@@ -105,18 +123,18 @@ def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
     found: list[Hit], before: int, after: int, k: int
 ) -> None:
     strong = strong_score(found)
-    best = best_windows(found, k, before, after, strong)
+    best = best_windows(found, k, opening(before, after), strong)
     assert len(best) <= k
-    if len(best_windows(found, None, before, after, strong)) >= k:
+    if len(best_windows(found, None, opening(before, after), strong)) >= k:
         assert len(best) == k
-    assert merge(best) == sorted(best, key=run_of)
+    assert_disjoint(best)
 
 
 @given(hits(), sides, sides, st.integers(1, 20))
 def test_a_shrunk_window_fits_and_keeps_the_best_hit_and_loses_neighbours_first(
     found: list[Hit], before: int, after: int, most: int
 ) -> None:
-    for window in best_windows(found, None, before, after):
+    for window in best_windows(found, None, opening(before, after)):
         small = shrink(window, lambda part: part.last - part.first < most)
         assert small is not None
         assert window.first <= small.first <= small.last <= window.last
@@ -132,7 +150,7 @@ def test_a_window_whose_best_hit_does_not_fit_is_dropped() -> None:
 
 
 def test_three_neighbouring_hits_make_one_window() -> None:
-    windows = best_windows([hit(11), hit(10), hit(12)], 4, 1, 2)
+    windows = best_windows([hit(11), hit(10), hit(12)], 4, opening(1, 2))
     assert [run_of(window) for window in windows] == [("a", 9, 14)]
     assert [each.index for each in windows[0].hits] == [10, 11, 12]
 
@@ -156,18 +174,19 @@ def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
     found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
     assert strong_score(found) == pytest.approx(0.7)
-    assert [run_of(window) for window in best_windows(found, 1, 1, 1, 0.7)] == [("a", 9, 13)]
-    assert [run_of(window) for window in best_windows(found, 4, 1, 1, 0.7)] == [
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), 0.7)] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), 0.7)] == [
         ("a", 9, 13),
+        ("a", 14, 15),
         ("a", 19, 21),
-        ("a", 15, 17),
+        ("a", 16, 17),
     ]
 
 
 def test_later_hits_do_not_widen_windows_once_another_one_would_begin() -> None:
     found = [hit(10, score=0.9), hit(20, score=0.8), hit(12, score=0.7), hit(29, score=0.1)]
-    assert [run_of(window) for window in best_windows(found, 1, 1, 1)] == [("a", 9, 11)]
-    assert [run_of(window) for window in best_windows(found, 2, 1, 1)] == [("a", 9, 13), ("a", 19, 21)]
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1))] == [("a", 9, 11)]
+    assert [run_of(window) for window in best_windows(found, 2, opening(1, 1))] == [("a", 9, 13), ("a", 19, 21)]
 
 
 @pytest.mark.parametrize(
@@ -200,3 +219,32 @@ def test_window_sizes(given_size: object, expected: tuple[int, int]) -> None:
 def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
     with pytest.raises(InvalidInputError, match="window is "):
         window_size(bad)
+
+
+def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
+    found = [hit(10, score=1.0), hit(13, score=0.1), hit(11, score=0.2), hit(24, score=0.0)]
+    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), 0.9)] == [
+        ("a", 9, 11),
+        ("a", 12, 14),
+        ("a", 23, 25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "last"),
+    [
+        (["x" * 99 + "."], 5),  # long enough alone
+        (["x" * 98 + ".", "y"], 6),  # one short of it
+        (["No.", "x" * 96], 6),  # 3 + 1 + 96 characters
+        (["No.", "x" * 95, "Yes."], 7),
+        (["No.", "Yes.", "No.", "Yes."], 7),  # never more than two
+        (["Fees", "x" * 200 + "."], 7),  # a label
+    ],
+)
+def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> None:
+    assert run_of(open_forward(hit(5), dict(enumerate([*texts, "", "", ""], 5)).__getitem__)) == ("a", 5, last)
+
+
+def test_a_hit_opens_forward_within_its_section_alone() -> None:
+    assert run_of(open_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
+    assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)

@@ -1,6 +1,7 @@
 """Embeddings whose geometry can be checked by hand, and other small things tests are made with."""
 
 import re
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -34,3 +35,7 @@ class WordEmbeddings(Embeddings):
 
 def document(text: str, doc_id: str = "a", **metadata: object) -> Document:
     return Document(page_content=text, metadata={"doc_id": doc_id, **metadata})
+
+
+PLAIN: dict[str, Any] = {"lexical_weight": 0, "neighbor_weights": (1,)}
+"""Settings of a retriever that ranks by the cosines of single sentences, whose scores can be worked out by hand."""

@@ -100,12 +100,16 @@ class FaissStore(SearchMethods):
             StoreError: The path is a file, or what it holds isn't a store.
             IndexMismatchError: The store was made with another embedder or a newer format.
         """
-        folder = Path(path)
-        if not folder.is_file() and not (folder / DATABASE_FILE).exists():
+        if not Path(path).is_file() and not cls.exists(path):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
         return cls(embedding, path, **settings)
+
+    @staticmethod
+    def exists(path: str | PathLike[str]) -> bool:
+        """Whether there is a store at a path."""
+        return (Path(path) / DATABASE_FILE).exists()
 
     @classmethod
     def from_texts(

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
@@ -199,6 +200,33 @@ class SentenceIndex:
             return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
 
         return self._lexical.read(work)
+
+    def hybrid_search(
+        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None = None
+    ) -> list[tuple[Record, float]]:
+        """Find the ``k`` records that are best by meaning and words together; see `fuse`."""
+        found = max(k, CANDIDATES)
+
+        def words(snapshot: Snapshot, searcher: LexicalSearcher) -> dict[int, float]:
+            return dict(searcher.search(query, found, self._allowed(snapshot, where)))
+
+        scores = self._lexical.read(words)
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+            if index is None:
+                return []
+            allowed = self._allowed(snapshot, where)
+            cosines = dict(index.search(vector, found, allowed))
+            lexical = spread(scores, snapshot.neighbours(list(scores), len(SPREAD) - 1))
+            others = np.array(sorted(lexical.keys() - cosines.keys()), dtype=np.int64)
+            if allowed is not None:
+                others = others[np.isin(others, allowed)]
+            if len(others):
+                # Rows that were removed since the lexical search are not found, and so left out.
+                cosines |= dict(index.search(vector, len(others), others))
+            return _with_records(snapshot, fuse(cosines, lexical, weight)[:k])
+
+        return self._vectors.read(work)
 
     def stats(self) -> StoreStats:
         """Count what the index holds."""

@@ -126,6 +126,22 @@ class Snapshot:
         found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
         return {id_: _record(id_, text, metadata) for id_, text, metadata in found}
 
+    def neighbours(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+        """Find the sentences of the same section around some.
+
+        Returns:
+            ``(row, other row, how many sentences apart)``, 1 to ``reach`` apart, for each of the rows.
+        """
+        sql = """
+            SELECT hit.row, other.row, abs(other.place - hit.place)
+            FROM json_each(?) AS given
+            CROSS JOIN sentences AS hit ON hit.row = given.value
+            CROSS JOIN sentences AS other ON other.document = hit.document
+                AND other.place BETWEEN hit.place - ? AND hit.place + ? AND other.place <> hit.place
+            WHERE other.section = hit.section
+        """
+        return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
+
     def first(self) -> tuple[str, Vectors] | None:
         """The text and vector of the first sentence, if there is one."""
         found = self._execute("SELECT text, vector FROM sentences JOIN vectors USING (row) ORDER BY row").fetchone()

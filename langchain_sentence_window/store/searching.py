@@ -10,7 +10,8 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window.embedder import unit_vector
-from langchain_sentence_window.errors import InvalidInputError, checked_count
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight
+from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
@@ -109,6 +110,46 @@ class SearchMethods(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Do what `lexical_search` does without blocking the event loop."""
         return await run_in_executor(None, self.lexical_search, query, k, filter=filter)
+
+    def hybrid_search(
+        self, query: str, k: int = 4, *, lexical_weight: float = LEXICAL_WEIGHT, filter: Filter | None = None
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text best by meaning and words together.
+
+        Args:
+            query: Any text.
+            k: How many documents to find at most.
+            lexical_weight: How much words count, see `langchain_sentence_window.fusion`; 0 for not at all.
+            filter: What their metadata must be.
+
+        Returns:
+            Documents with their cosines, raised or lowered by how well their words match, best first.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a number above 0, or ``lexical_weight`` is below 0.
+            FilterError: The filter can't be read.
+            EmbeddingError: The query's vector is of another size than the store's.
+            StoreError: The lexical index is behind and can't be written.
+        """
+        checked_weight("lexical_weight", lexical_weight)
+        vector = self._embedding.embed_query(encodable(query))
+        return self._hybrid_search(query, vector, k, lexical_weight, filter)
+
+    async def ahybrid_search(
+        self, query: str, k: int = 4, *, lexical_weight: float = LEXICAL_WEIGHT, filter: Filter | None = None
+    ) -> list[tuple[Document, float]]:
+        """Do what `hybrid_search` does, with the embedder's own async method."""
+        checked_weight("lexical_weight", lexical_weight)
+        vector = await self._embedding.aembed_query(encodable(query))
+        return await run_in_executor(None, self._hybrid_search, query, vector, k, lexical_weight, filter)
+
+    def _hybrid_search(
+        self, query: str, vector: list[float], k: int, lexical_weight: float, filter: Filter | None
+    ) -> list[tuple[Document, float]]:
+        if not lexical_weight:
+            return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
+        checked_count("k", k)
+        return _scored(self._index.hybrid_search(unit_vector(vector), query, k, lexical_weight, _condition(filter)))
 
     def max_marginal_relevance_search(
         self,

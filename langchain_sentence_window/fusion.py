@@ -1,0 +1,74 @@
+"""Meaning and words together: cosines and BM25 scores of sentences as one score.
+
+Both are spread over neighbours, as a sentence often answers with words of the one before: the vectors
+when they are stored (see `langchain_sentence_window.mixing`), the BM25 scores here, at query time.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+LEXICAL_WEIGHT = 0.25
+"""What a standard deviation of BM25 counts, in standard deviations of the cosines. With the sentence that
+was hit opened forward to 100 characters, recall within 800 / 1,600 characters, all-MiniLM-L6-v2, was, on
+questions of Chroma's benchmark, Doc2Dial and SQuAD: 67.4 / 78.0, 75.9 / 81.0, 88.7 / 93.0 with .2;
+67.3 / 78.2, 75.9 / 80.9, 89.0 / 93.0 with .25; 68.1 / 77.9, 75.4 / 80.2, 87.8 / 93.0 with .4. It was chosen
+on these questions."""
+
+SPREAD = (1.0, 0.3, 0.15)
+"""What share of its BM25 score a sentence gives itself, the ones next to it, those two away."""
+
+CANDIDATES = 200
+"""How many sentences each of the two searches finds at least before they are put together."""
+
+
+def spread(scores: Mapping[int, float], neighbours: Iterable[tuple[int, int, int]]) -> dict[int, float]:
+    """Give each row the weighted sum of its own score and its neighbours'.
+
+    Args:
+        scores: BM25 scores by row.
+        neighbours: ``(row, other row of the same section, how many sentences apart)``, for each row that has
+            a score and each other one at most two away.
+    """
+    summed = dict(scores)
+    for row, other, apart in neighbours:
+        summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
+    return summed
+
+
+def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: float) -> list[tuple[int, float]]:
+    """Rank rows by cosine and BM25 score together.
+
+    Both are compared by how far they stand from their mean over the rows, in standard deviations, as
+    embedders differ in the range of their cosines and questions in that of their BM25 scores. What comes
+    out is put back on the scale of the cosines.
+
+    Args:
+        cosines: By row.
+        lexical: BM25 scores by row; 0 for rows that it lacks, and rows without a cosine are left out.
+        weight: What a standard deviation of ``lexical`` counts, in standard deviations of ``cosines``.
+
+    Returns:
+        ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for rows with a
+        score below the mean.
+    """
+    rows = list(cosines)
+    bonus = _deviations([lexical.get(row, 0.0) for row in rows])
+    scale = weight * _deviation(list(cosines.values()))
+    fused = [(row, cosines[row] + scale * extra) for row, extra in zip(rows, bonus, strict=True)]
+    return sorted(fused, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _deviations(values: Sequence[float]) -> list[float]:
+    """How far each value stands from the mean, in standard deviations; 0 where all are equal."""
+    deviation = _deviation(values)
+    if not deviation:
+        return [0.0] * len(values)
+    mean = math.fsum(values) / len(values)
+    return [(value - mean) / deviation for value in values]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    if not values:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
