@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_sentence_window.chain import create_rag_chain
     from langchain_sentence_window.context import Citation, find_citations, format_context
+    from langchain_sentence_window.late_interaction import LateInteractionReranker
     from langchain_sentence_window.rerank import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.retriever import SentenceWindowRetriever
     from langchain_sentence_window.splitter import SentenceSplitter
@@ -17,6 +18,7 @@ __all__ = [
     "Citation",
     "CrossEncoderReranker",
     "FaissStore",
+    "LateInteractionReranker",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
@@ -30,6 +32,7 @@ _HOMES = {
     "Citation": "context",
     "CrossEncoderReranker": "rerank",
     "FaissStore": "store.faiss_store",
+    "LateInteractionReranker": "late_interaction",
     "SentenceSplitter": "splitter",
     "SentenceTransformerCrossEncoder": "rerank",
     "SentenceWindowRetriever": "retriever",

@@ -58,7 +58,7 @@ def test_the_demo_shows_six_cited_answers_and_embeds_nothing_the_second_time(tmp
         "a backup of an encrypted cluster is readable until `backup_encrypt = on` has been set",
     ):
         assert clause in shown.replace("\n    ", " ")
-    assert "No reranking: the cross-encoder 'nobody/none' can't be loaded" in first.stdout
+    assert "Reranking by late interaction: the cross-encoder 'nobody/none' can't be loaded" in first.stdout
     sentences = int(first.stdout.split(" sentences.")[0].split()[-1])
     assert sentences >= 400
 
