@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.retriever import SentenceWindowRetriever
     from langchain_sentence_window.splitter import SentenceSplitter
     from langchain_sentence_window.store.faiss_store import FaissStore
+    from langchain_sentence_window.tools import create_tools
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ __all__ = [
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
     "create_rag_chain",
+    "create_tools",
     "find_citations",
     "format_context",
 ]
@@ -37,6 +39,7 @@ _HOMES = {
     "SentenceTransformerCrossEncoder": "rerank",
     "SentenceWindowRetriever": "retriever",
     "create_rag_chain": "chain",
+    "create_tools": "tools",
     "find_citations": "context",
     "format_context": "context",
 }
