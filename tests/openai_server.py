@@ -15,7 +15,8 @@ from tests.toys import WordEmbeddings
 
 Message = dict[str, Any]
 Fault = int | Literal["hang", "die"]
-Reply = Callable[[list[Message]], str]
+Reply = Callable[[list[Message]], str | Message]
+"""What the model says to some messages: a text, or a message of the assistant, e.g. with tool calls."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ def openai_server(reply: Reply) -> Iterator[OpenAIServer]:  # noqa: C901 - the h
             elif self.path == "/v1/embeddings":
                 self._send("application/json", json.dumps(_embeddings(body)))
             elif self.path == "/v1/chat/completions" and body.get("stream"):
-                self._send("text/event-stream", *_events(body["model"], server.reply(body["messages"])))
+                self._send("text/event-stream", *_events(body["model"], str(server.reply(body["messages"]))))
             elif self.path == "/v1/chat/completions":
                 self._send("application/json", json.dumps(_completion(body["model"], server.reply(body["messages"]))))
             else:
@@ -72,7 +73,7 @@ def openai_server(reply: Reply) -> Iterator[OpenAIServer]:  # noqa: C901 - the h
                 server.closing.wait(60)
             elif fault == "die":
                 # More was announced than comes.
-                parts = list(_events(body["model"], server.reply(body["messages"])))
+                parts = list(_events(body["model"], str(server.reply(body["messages"]))))
                 self._send("text/event-stream", *parts[:4], announced=10_000)
             else:
                 self.send_response(fault)
@@ -119,8 +120,9 @@ def _embeddings(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _completion(model: str, text: str) -> dict[str, Any]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+def _completion(model: str, reply: str | Message) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     return {"id": "1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
 
