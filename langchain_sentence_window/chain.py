@@ -8,10 +8,18 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import (
+    ConfigurableField,
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnablePassthrough,
+    RunnableSerializable,
+)
 
 from langchain_sentence_window.context import Citation, find_citations, format_context
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.windows import WindowSize
 
 INSTRUCTIONS = """\
 Answer the question from the sources alone, which stand between <source> tags, each with its number.
@@ -46,13 +54,20 @@ def create_rag_chain(
         ``stream`` yields parts of that dict: the context first, the answer as it is written, the
         citations at the end.
 
+        ``k``, ``filter`` and ``window`` can be given at run time, as far as the retriever takes them with
+        a call: ``chain.invoke(question, {"configurable": {"k": 2, "filter": {"source": "a.md"}}})``.
+
     Raises:
         InvalidInputError: The prompt has no place for the context or the question.
     """
     prompt = prompt or PROMPT
     if missing := {"context", "question"} - set(prompt.input_variables):
         raise InvalidInputError(f"the prompt has no place for {sorted(missing)}; it needs {{context}} and {{question}}")
-    retrieve = RunnableLambda(_question) | retriever
+    retrieve = RunnableLambda(_question) | _Retrieval(retriever=retriever).configurable_fields(
+        k=ConfigurableField(id="k", name="k", description="How many windows to return."),
+        filter=ConfigurableField(id="filter", name="filter", description="Which documents to search, as metadata."),
+        window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
+    )
     answer = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
     return (
         RunnableLambda(_with_question)
@@ -60,6 +75,25 @@ def create_rag_chain(
         | RunnablePassthrough.assign(answer=answer)
         | RunnablePassthrough.assign(citations=RunnableLambda(_citations))
     ).with_config(run_name="sentence_window_rag")
+
+
+class _Retrieval(RunnableSerializable[str, list[Document]]):
+    """A retriever, called with the settings that a run is given. It makes no run of its own."""
+
+    retriever: BaseRetriever
+    k: int | None = None
+    filter: Any = None
+    window: WindowSize | None = None
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        return self.retriever.invoke(input, config, **self._given(), **kwargs)
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        return await self.retriever.ainvoke(input, config, **self._given(), **kwargs)
+
+    def _given(self) -> dict[str, Any]:
+        settings = {"k": self.k, "filter": self.filter, "window": self.window}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 def _with_question(given: str | Mapping[str, Any]) -> dict[str, Any]:

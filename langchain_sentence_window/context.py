@@ -57,7 +57,7 @@ def format_context(documents: Sequence[Document]) -> str:
             text = "" if document.page_content in texts else document.page_content
             texts.add(document.page_content)
         if text.strip():
-            blocks.append(f"<source>\n[{number}] {_escape(describe_place(document))}\n{_escape(text)}\n</source>")
+            blocks.append(f"<source>\n[{number}] {escape(describe_place(document))}\n{escape(text)}\n</source>")
     return "\n\n".join(blocks)
 
 
@@ -84,6 +84,11 @@ def find_citations(answer: str, documents: Sequence[Document]) -> list[Citation]
     ]
 
 
+def escape(text: str) -> str:
+    """Make text unable to open or close a source's tag."""
+    return _TAG.sub("&lt;", text)
+
+
 def _name(document: Document) -> str:
     return str(document.metadata.get(SOURCE) or document.metadata.get(DOC_ID) or document.id or "source")
 
@@ -107,7 +112,3 @@ def _outside(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> list[t
     if at < span[1]:
         parts.append((at, span[1]))
     return parts
-
-
-def _escape(text: str) -> str:
-    return _TAG.sub("&lt;", text)

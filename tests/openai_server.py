@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
+from threading import Event, Thread
+from typing import Any, Literal
 
 from tests.toys import WordEmbeddings
 
 Message = dict[str, Any]
-Reply = Callable[[list[Message]], str]
+Fault = int | Literal["hang", "die"]
+Reply = Callable[[list[Message]], str | Message]
+"""What the model says to some messages: a text, or a message of the assistant, e.g. with tool calls."""
 
 
 @dataclass
@@ -25,11 +27,15 @@ class OpenAIServer:
         base_url: What clients are given.
         reply: Makes the answer of the chat from the messages that were sent.
         requests: Path and body of every request, in order.
+        faults: What goes wrong with the next chats, one after the other: a status to answer with, ``hang``,
+            or ``die`` for a stream that breaks off after some words.
     """
 
     base_url: str
     reply: Reply
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    closing: Event = field(default_factory=Event)
 
     def bodies(self, path: str) -> list[dict[str, Any]]:
         """The bodies sent to a path, such as ``/v1/embeddings``."""
@@ -41,7 +47,7 @@ class OpenAIServer:
 
 
 @contextmanager
-def openai_server(reply: Reply) -> Iterator[OpenAIServer]:
+def openai_server(reply: Reply) -> Iterator[OpenAIServer]:  # noqa: C901 - the handler lies in it
     """Serve on a free port until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,17 +56,34 @@ def openai_server(reply: Reply) -> Iterator[OpenAIServer]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append((self.path, body))
-            if self.path == "/v1/embeddings":
+            fault = server.faults.pop(0) if server.faults and self.path == "/v1/chat/completions" else None
+            if fault is not None:
+                self._fail(fault, body)
+            elif self.path == "/v1/embeddings":
                 self._send("application/json", json.dumps(_embeddings(body)))
             elif self.path == "/v1/chat/completions" and body.get("stream"):
-                self._send("text/event-stream", *_events(body["model"], server.reply(body["messages"])))
+                self._send("text/event-stream", *_events(body["model"], str(server.reply(body["messages"]))))
             elif self.path == "/v1/chat/completions":
                 self._send("application/json", json.dumps(_completion(body["model"], server.reply(body["messages"]))))
             else:
                 self.send_error(404)
 
-        def _send(self, content_type: str, *parts: str) -> None:
+        def _fail(self, fault: Fault, body: dict[str, Any]) -> None:
+            if fault == "hang":
+                server.closing.wait(60)
+            elif fault == "die":
+                # More was announced than comes.
+                parts = list(_events(body["model"], str(server.reply(body["messages"]))))
+                self._send("text/event-stream", *parts[:4], announced=10_000)
+            else:
+                self.send_response(fault)
+                self.send_header("Retry-After-Ms", "1")
+                self.end_headers()
+
+        def _send(self, content_type: str, *parts: str, announced: int | None = None) -> None:
             self.send_response(200)
+            if announced is not None:
+                self.send_header("Content-Length", str(announced))
             self.send_header("Content-Type", content_type)
             self.end_headers()
             for part in parts:
@@ -79,6 +102,7 @@ def openai_server(reply: Reply) -> Iterator[OpenAIServer]:
         try:
             yield server
         finally:
+            server.closing.set()
             http.shutdown()
             thread.join()
 
@@ -96,8 +120,9 @@ def _embeddings(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _completion(model: str, text: str) -> dict[str, Any]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+def _completion(model: str, reply: str | Message) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     return {"id": "1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
 

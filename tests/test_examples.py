@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_the_demo_shows_six_cited_answers_and_embeds_nothing_the_second_time(tmp
         "a backup of an encrypted cluster is readable until `backup_encrypt = on` has been set",
     ):
         assert clause in shown.replace("\n    ", " ")
-    assert "No reranking: the cross-encoder 'nobody/none' can't be loaded" in first.stdout
+    assert "Reranking by late interaction: the cross-encoder 'nobody/none' can't be loaded" in first.stdout
     sentences = int(first.stdout.split(" sentences.")[0].split()[-1])
     assert sentences >= 400
 
@@ -195,3 +196,47 @@ def test_mistakes_are_answered_in_a_line(folder: Path, tmp_path: Path) -> None:
         assert done.returncode == 1
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+CLAUSE = "Transfers are accepted for amounts of €600 or more only"
+
+
+def test_the_chain_streams_a_cited_answer() -> None:
+    with openai_server(lambda messages: "No, from 600 euros on [1].") as server:
+        done = run("rag_chain.py", OPENAI_API_KEY="test", OPENAI_BASE_URL=server.base_url)
+        (shown,) = server.prompts()
+    assert done.returncode == 0, done.stderr
+    assert CLAUSE in shown[-1]["content"]
+    assert "No, from 600 euros on [1].\n  [1] billing-policy.md:" in done.stdout
+
+
+def test_the_agent_searches_then_reads_around_then_answers() -> None:
+    def reply(messages: list[Message]) -> str | Message:
+        results = [message["content"] for message in messages if message["role"] == "tool"]
+        if not results:
+            return tool_call("search", query="wire transfer for a yearly bill", k=1)
+        if len(results) == 1:
+            doc_id, first, last = re.findall(r"doc_id: (\S+) · first: (\d+) · last: (\d+)", results[0])[0]
+            return tool_call("read_around", doc_id=doc_id, first=int(first), last=int(last), before=8, after=8)
+        return "No, from 600 euros on."
+
+    with openai_server(reply) as server:
+        done = run("agent.py", OPENAI_API_KEY="test", OPENAI_BASE_URL=server.base_url)
+        shown = server.prompts()[-1]
+    assert done.returncode == 0, done.stderr
+    found, read = (message["content"] for message in shown if message["role"] == "tool")
+    assert CLAUSE not in " ".join(found.split())
+    assert CLAUSE in " ".join(read.split())
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["→", "←", "→", "←", "No,"]
+
+
+def tool_call(name: str, **arguments: object) -> Message:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+@pytest.mark.parametrize("program", ["rag_chain.py", "agent.py"])
+def test_without_a_model_the_examples_say_what_is_missing(program: str) -> None:
+    done = run(program)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "OPENAI_API_KEY" in done.stderr

@@ -1,11 +1,15 @@
 """Rerankers, with real forward passes of a real, if tiny, cross-encoder."""
 
+import asyncio
 import copy
+import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.documents import Document
 
@@ -54,7 +58,18 @@ async def test_the_best_are_kept_and_nothing_is_asked_about_nothing(way: Invoke)
     assert len(model.batches) == 1
 
 
-@pytest.mark.parametrize("settings", [{"top_n": 0}, {"top_n": "many"}, {"model": "name"}, {"topn": 3}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"top_n": 0},
+        {"top_n": "many"},
+        {"min_score": float("nan")},
+        {"model": "name"},
+        {"reads": "all"},
+        {"max_length": 0},
+        {"topn": 3},
+    ],
+)
 def test_a_bad_setting_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(settings))):
         CrossEncoderReranker(**{"model": Lengths(), **settings})
@@ -65,7 +80,7 @@ def test_a_model_that_loses_scores_is_refused() -> None:
         def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
             return [1.0]
 
-    with pytest.raises(InvalidInputError, match="1 scores for 3 documents"):
+    with pytest.raises(InvalidInputError, match="1 scores for 3 texts"):
         CrossEncoderReranker(model=Losing()).compress_documents(DOCUMENTS, "refund")
 
 
@@ -90,3 +105,133 @@ def documents_of(retriever: SentenceWindowRetriever) -> list[Document]:
 def test_a_model_that_cannot_be_found_is_an_error(tmp_path: Path) -> None:
     with pytest.raises((OSError, ValueError)):
         SentenceTransformerCrossEncoder(str(tmp_path / "none"))
+
+
+MODEL = Path(os.environ.get("SENTENCE_WINDOW_MODELS", Path(__file__).parents[2] / "shared" / "models")) / "reranker"
+LONG = "The harbour office keeps a list of boats. " * 100 + "An annual plan is refunded in full within thirty days."
+QUESTION = "When is an annual plan refunded?"
+
+
+class FirstWords(BaseCrossEncoder):
+    """Scores by words that query and text share, and reads the first 40 words alone."""
+
+    max_length = 40
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+        self.batches.append([text for _, text in text_pairs])
+        read = [(query.split(), f"{query} {text}".split()[: self.max_length]) for query, text in text_pairs]
+        return [float(len(set(query) & set(words[len(query) :]))) for query, words in read]
+
+
+def window(text: str, *hits: str) -> Document:
+    """A window Document whose text stands at 1,000 in its source."""
+    found = [{"start_index": 1000 + text.index(hit), "end_index": 1000 + text.index(hit) + len(hit)} for hit in hits]
+    return Document(text, metadata={"start_index": 1000, "end_index": 1000 + len(text), "hits": found, "score": 0.5})
+
+
+@pytest.mark.parametrize("hits", [(), ("An annual plan is refunded in full within thirty days.",), ("The harbour",)])
+@pytest.mark.parametrize("reads", ["window", "both"])
+async def test_the_end_of_a_long_window_is_read(way: Invoke, hits: tuple[str, ...], reads: str) -> None:
+    assert len(LONG.split()) > 800
+    model = FirstWords()
+    given = [window(LONG.replace("annual plan", "old boat"), *hits[:0]), window(LONG, *hits)]
+    found = await way(CrossEncoderReranker(model=model, reads=reads), "compress_documents", given, "an annual plan")
+    assert found[0].page_content == LONG
+    assert len(model.batches) == 1
+    assert all(len(text.split()) + 3 <= model.max_length for text in model.batches[0])
+    # Without passages, the two can't be told apart.
+    assert len(set(model.score([("an annual plan", each.page_content) for each in given]))) == 1
+
+
+@pytest.mark.parametrize(("reads", "score"), [("window", 4.0), ("hit", 2.0), ("both", 3.0)])
+async def test_the_window_its_best_hit_or_the_mean_of_both_is_scored(way: Invoke, reads: str, score: float) -> None:
+    class Words(Lengths):
+        def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+            return [float(len(text.split())) for _, text in text_pairs]
+
+    given = [window("One. Two words. Three.", "One.", "Two words.")]
+    (found,) = await way(CrossEncoderReranker(model=Words(), reads=reads), "compress_documents", given, "refund")
+    assert found.metadata["relevance_score"] == score
+    assert found.metadata["score"] == 0.5
+
+
+async def test_what_is_below_the_lowest_score_is_left_out(way: Invoke) -> None:
+    reranker = CrossEncoderReranker(model=Lengths(), min_score=5)
+    assert [found.id for found in await way(reranker, "compress_documents", DOCUMENTS, "refund")] == ["2"]
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    class Broken(BaseCrossEncoder):
+        def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+            return [float("nan")] * len(text_pairs)
+
+    with pytest.raises(InvalidInputError, match="no number"):
+        CrossEncoderReranker(model=Broken()).compress_documents(DOCUMENTS, "refund")
+
+
+async def test_the_loop_runs_on_while_the_model_works() -> None:
+    released = threading.Event()
+
+    class Waiting(Lengths):
+        def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+            assert released.wait(30)
+            return super().score(text_pairs)
+
+    ranking = asyncio.ensure_future(CrossEncoderReranker(model=Waiting()).acompress_documents(DOCUMENTS, "refund"))
+    await asyncio.sleep(0)
+    released.set()
+    assert len(await ranking) == 3
+
+
+async def test_callbacks_see_the_reranker_as_a_run_below_the_retrievers(words: WordEmbeddings, way: Invoke) -> None:
+    class Runs(BaseCallbackHandler):
+        def __init__(self) -> None:
+            self.retriever: Any = None
+            self.chains: list[tuple[str, Any, Any]] = []
+            self.outputs: list[Any] = []
+
+        def on_retriever_start(self, serialized: Any, query: str, *, run_id: Any, **kwargs: Any) -> None:
+            self.retriever = run_id
+
+        def on_chain_start(self, serialized: Any, inputs: Any, *, parent_run_id: Any = None, **kwargs: Any) -> None:
+            self.chains.append((kwargs["name"], parent_run_id, inputs))
+
+        def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+            self.outputs.append(outputs)
+
+    runs = Runs()
+    settings: dict[str, Any] = {"k": 1, "reranker": CrossEncoderReranker(model=Lengths())}
+    retriever = SentenceWindowRetriever.from_documents([document("A refund. A seat.")], words, **settings)
+    found = await way(retriever, "invoke", "refund", config={"callbacks": [runs]})
+    ((name, parent, inputs),) = runs.chains
+    assert (name, parent, inputs["query"]) == ("CrossEncoderReranker", runs.retriever, "refund")
+    assert runs.outputs == [found]
+
+
+def test_scales_are_never_mixed(tiny_model: Path) -> None:
+    pairs = [("refund seat", f"refund {word}") for word in VOCABULARY]
+    logits = SentenceTransformerCrossEncoder(str(tiny_model)).score(pairs)
+    shares = SentenceTransformerCrossEncoder(str(tiny_model), scale="probability").score(pairs)
+    assert shares == pytest.approx([1 / (1 + 2.718281828**-logit) for logit in logits])
+    with pytest.raises(InvalidInputError, match="scale is 'percent'"):
+        SentenceTransformerCrossEncoder(str(tiny_model), scale="percent")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not MODEL.is_dir(), reason=f"there is no trained cross-encoder in {MODEL}")
+async def test_a_trained_cross_encoder_reads_long_windows_and_tells_obvious_pairs_apart(way: Invoke) -> None:
+    model = SentenceTransformerCrossEncoder(str(MODEL), device="cpu", model_kwargs={"dtype": "float32"})
+    reranker = CrossEncoderReranker(model=model)
+    other = LONG.replace("An annual plan is refunded in full within thirty days.", "The mole was built of granite.")
+    assert model.count_tokens([LONG])[0] > 900
+    ranked = await way(reranker, "compress_documents", [window(other), window(LONG)], QUESTION)
+    assert ranked[0].page_content == LONG
+    best, worst = (each.metadata["relevance_score"] for each in ranked)
+    assert best > worst + 1
+    cut_off = model.score([(QUESTION, other), (QUESTION, LONG)])
+    assert cut_off[0] == pytest.approx(cut_off[1], abs=0.001)

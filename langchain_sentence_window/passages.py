@@ -1,0 +1,93 @@
+"""Passages of a text that a model can read whole, cut at sentences and laid around its hits.
+
+Taking the best passage of a text that is longer than a model reads is MaxP: Dai & Callan, "Deeper Text
+Understanding for IR with Contextual Neural Language Modeling", arXiv:1905.09217.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from langchain_sentence_window.spans import Span, pieces
+
+Count = Callable[[Sequence[str]], list[int]]
+"""How many tokens each of some texts has."""
+
+_WORD = re.compile(r"\S+")
+
+
+def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int) -> list[Span]:
+    """Cover a text with passages that a model reads whole.
+
+    Neighbouring hits share a passage where they fit into one together. What room is left is given to
+    the sentences on either side. What lies in no hit's passage is put into others, so that nothing of
+    the text stays unread.
+
+    Args:
+        text: What the spans are places in.
+        sentences: Spans, in order.
+        hits: Spans that no passage cuts if they fit; in any order.
+        count: Counts tokens.
+        most: The tokens of the longest passage, 1 or more; a single word may have more.
+
+    Returns:
+        Spans in the order of the text; no character but white space is outside them all.
+    """
+    units, sizes = _units(text, sentences, hits, count, most)
+    # One more for each unit: joined to others, its first word may take another token.
+    ends = [0, *accumulate(size + 1 for size in sizes)]
+
+    def fits(first: int, last: int) -> bool:
+        return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= most + 1
+
+    found = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
+    runs = [_grown(run, fits) for run in _joined(found, fits)]
+    covered = {i for first, last in runs for i in range(first, last + 1)}
+    runs += _joined([i for i in range(len(units)) if i not in covered], fits)
+    return [(units[first][0], units[last][1]) for first, last in sorted(set(runs))]
+
+
+def _units(
+    text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int
+) -> tuple[list[Span], list[int]]:
+    """What no passage cuts, with its tokens: hits, the sentences between them, and parts of what is too long."""
+    cuts = [start for start, _ in sentences if not any(left < start < right for left, right in hits)]
+    whole = list(pieces(text, 0, len(text), [*cuts, *(end for hit in hits for end in hit)]))
+    units: list[Span] = []
+    for span, size in zip(whole, count([text[start:end] for start, end in whole]), strict=True):
+        units += [span] if size <= most else _parts(text, span, count, most)
+    return units, count([text[start:end] for start, end in units])
+
+
+def _parts(text: str, span: Span, count: Count, most: int) -> list[Span]:
+    """The span in halves, cut between words, until each fits or is a word."""
+    words = [match.span() for match in _WORD.finditer(text, *span)]
+    middle = len(words) // 2
+    if middle == 0 or count([text[slice(*span)]])[0] <= most:
+        return [span]
+    left, right = (span[0], words[middle - 1][1]), (words[middle][0], span[1])
+    return [*_parts(text, left, count, most), *_parts(text, right, count, most)]
+
+
+def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tuple[int, int]]:
+    """Runs of units, as few as fit, that hold all that were chosen."""
+    runs: list[tuple[int, int]] = []
+    for i in chosen:
+        if runs and fits(runs[-1][0], i):
+            runs[-1] = runs[-1][0], i
+        else:
+            runs.append((i, i))
+    return runs
+
+
+def _grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
+    """The run with neighbours on both sides, in turn, while they fit."""
+    first, last = run
+    grows = True
+    while grows:
+        grows = False
+        if fits(first, last + 1):
+            last, grows = last + 1, True
+        if fits(first - 1, last):
+            first, grows = first - 1, True
+    return first, last

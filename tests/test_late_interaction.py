@@ -1,0 +1,79 @@
+"""Late interaction: its arithmetic by hand, and its order with a real model."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.late_interaction import blend, max_sim
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings, document
+
+QUESTION = "When is a refund refused?"
+REFUSED = "A refund is refused once 100 bookings have been taken."
+
+
+def test_each_token_of_the_query_finds_the_likest_of_the_text() -> None:
+    query = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    text = np.array([[0.6, 0.8], [1, 0], [-1, 0]], dtype=np.float32)
+    # 1 for the first token, .8 for the second.
+    assert max_sim(query, text) == pytest.approx(0.9)
+    assert max_sim(query, text[2:]) == pytest.approx(-0.5)
+    assert max_sim(query[:0], text) == max_sim(query, text[:0]) == 0
+
+
+def test_scores_are_blended_in_standard_deviations() -> None:
+    # (1, 2, 3) has a deviation of .816 around 2; (10, 10, 40) one of 14.14 around 20.
+    assert blend([10, 10, 40], [3, 2, 1], 0.5) == pytest.approx([1.2247 - 0.3536, -0.3536, -1.2247 + 0.7071], abs=1e-4)
+    assert blend([10, 10, 40], None, 0.5) == pytest.approx([-0.7071, -0.7071, 1.4142], abs=1e-4)
+    assert blend([0.1, 0.1, 0.1], [0.7, 0.7, 0.7], 1) == [0, 0, 0]
+    assert blend([5], [5], 1) == [0]
+
+
+async def test_a_real_model_ranks_by_its_tokens_and_leaves_what_it_was_given(minilm: Embeddings, way: Invoke) -> None:
+    given = [Document("The mole was built of granite.", id="1"), Document(REFUSED, id="2")]
+    before = copy.deepcopy(given)
+    ranked = await way(LateInteractionReranker(model=minilm), "compress_documents", given, QUESTION)
+    assert [(found.id, found.metadata["relevance_score"]) for found in ranked] == [
+        ("2", pytest.approx(1)),
+        ("1", pytest.approx(-1)),
+    ]
+    assert given == before
+
+
+def test_the_search_counts_too(minilm: Embeddings) -> None:
+    given = [Document("Granite.", metadata={"score": 0.9}), Document(REFUSED, metadata={"score": 0.1})]
+    for weight, first in ((0.5, "Granite."), (1.5, REFUSED)):
+        reranker = LateInteractionReranker(model=minilm, weight=weight, top_n=1)
+        assert [found.page_content for found in reranker.compress_documents(given, QUESTION)] == [first]
+
+
+def test_the_end_of_a_text_longer_than_the_model_is_read(minilm: Embeddings) -> None:
+    filler = "The harbour office keeps a list of boats. " * 60
+    given = [Document(filler + "It is closed."), Document(filler + REFUSED)]
+    ranked = LateInteractionReranker(model=minilm).compress_documents(given, QUESTION)
+    assert ranked[0].page_content.endswith(REFUSED)
+    assert ranked[0].metadata["relevance_score"] == pytest.approx(1)
+
+
+async def test_it_ranks_the_windows_of_a_retriever(minilm: Embeddings, way: Invoke) -> None:
+    documents = [document(f"We have a rule. {REFUSED}", "a"), document("A refund takes days. Be patient.", "b")]
+    retriever = SentenceWindowRetriever.from_documents(documents, minilm, k=1)
+    retriever.reranker = LateInteractionReranker(model=minilm, weight=2)
+    (found,) = await way(retriever, "invoke", QUESTION)
+    assert found.metadata["doc_id"] == "a"
+    assert "relevance_score" in found.metadata
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"model": WordEmbeddings()}, "WordEmbeddings gives no token vectors"), ({"model": 1, "weight": -1}, "weight")],
+)
+def test_what_cannot_work_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        LateInteractionReranker(**settings)
