@@ -131,6 +131,16 @@ def test_the_same_text_gives_the_same_spans_whatever_was_split_before_and_in_eve
     assert all(result == before for result in results)
 
 
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"])
+def test_sentences_are_the_same_whatever_ends_a_line(line_end: str) -> None:
+    text = "# Fees\n\nA line that is too long for the column it stands in, so that\nit goes on. Two.\n\n- One\n- Two\n"
+    expected = [text[start:end] for start, end in SentenceSplitter().spans(text)]
+    other = text.replace("\n", line_end)
+    found = [other[start:end].replace(line_end, "\n") for start, end in SentenceSplitter().spans(other)]
+    assert found == expected
+    assert len(expected) == 5
+
+
 def test_sections_nest_and_a_heading_begins_its_own() -> None:
     text = "Preface.\n\n# A\n\nOne. Two.\n\n## B\n\nThree.\n\n# C\n\nFour."
     found = [
