@@ -160,8 +160,12 @@ def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tup
         found = [read_sentence(document) for document, _ in scored]
         hits = _hits(found, [score for _, score in scored])
         exhausted = len(scored) < fetch_k
-        # A few hits that were asked for as such are all meant.
-        strong = strong_score(hits) if exhausted or len(hits) >= FEWEST_TO_COMPARE else -math.inf
+        if request.window is None:
+            strong = math.inf  # each hit was opened as far as it needs
+        elif exhausted or len(hits) >= FEWEST_TO_COMPARE:
+            strong = strong_score(hits)
+        else:
+            strong = -math.inf  # a few hits that were asked for as such are all meant
         opened = yield from _opening(store, request, found, hits)
         windows = best_windows(hits, request.k, opened, strong)
         if len(windows) >= request.k or exhausted:

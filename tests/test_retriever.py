@@ -127,6 +127,18 @@ async def test_two_identical_sentences_in_two_documents_both_come_back(way: Invo
     assert {window.metadata["doc_id"] for window in found} == {"a", "b"}
 
 
+async def test_auto_opens_each_hit_as_far_as_it_needs_and_merges_none(way: Invoke) -> None:
+    long = f"A refund that {'certainly ' * 9}takes a while."
+    text = f"Refund. It is short. So is this. Not read.\n\n# Rest\n\n{long} Unread, too."
+    found = await retrieved(way, [document(text)], "refund", window="auto", k=2)
+    assert {window.page_content for window in found} == {"Refund. It is short. So is this.", long}
+    beside = await retrieved(
+        way, [document("Refund card. Refund seat. Refund page. Trial.")], "refund", window="auto", k=9
+    )
+    places = sorted(tuple(window.metadata["sentences"]) for window in beside)
+    assert [index for first, last in places for index in range(first, last + 1)] == [0, 1, 2, 3]
+
+
 async def test_two_identical_documents_without_ids_both_come_back(way: Invoke) -> None:
     retriever = SentenceWindowRetriever.from_documents([Document(page_content="A refund.")] * 2, WordEmbeddings())
     found = await way(retriever, "invoke", "refund")
