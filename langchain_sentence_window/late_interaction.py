@@ -14,13 +14,10 @@ from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata import SCORE
-from langchain_sentence_window.reranking import Reranker, readable
+from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 Floats = npt.NDArray[np.float32]
-
-USUAL_LENGTH = 512
-"""Tokens that a model is taken to read if it doesn't say."""
 
 
 def max_sim(query: Floats, text: Floats) -> float:
@@ -104,10 +101,7 @@ class LateInteractionReranker(Reranker):
         return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
 
     def _count(self, texts: Sequence[str]) -> list[int]:
-        if not texts:
-            return []
-        encoded = self.model.tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
-        return [len(tokens) for tokens in encoded["input_ids"]]
+        return token_counts(self.model.tokenizer, texts)
 
     def _marks(self) -> int:
         marks: int = self.model.tokenizer.num_special_tokens_to_add()

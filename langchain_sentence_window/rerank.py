@@ -12,11 +12,8 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
-from langchain_sentence_window.reranking import Reranker, hit_spans, readable
+from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, hit_spans, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
-
-USUAL_LENGTH = 512
-"""Tokens that a model is taken to read if it doesn't say."""
 
 SHORTEST_PASSAGE = 32
 """Tokens left for a passage, however long the query is."""
@@ -174,10 +171,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens of each text, without the marks around it."""
-        if not texts:
-            return []
-        encoded = self._model.tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
-        return [len(tokens) for tokens in encoded["input_ids"]]
+        return token_counts(self._model.tokenizer, texts)
 
 
 def _sigmoid(logit: float) -> float:

@@ -16,6 +16,9 @@ from langchain_sentence_window.passages import Count, passages
 from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitter import SentenceSplitter
 
+USUAL_LENGTH = 512
+"""Tokens that a model is taken to read if it doesn't say."""
+
 
 class Reranker(BaseDocumentCompressor):
     """Order documents by a score of its own.
@@ -95,6 +98,14 @@ def hit_spans(document: Document) -> list[Span]:
         return []
     hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
     return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
+
+
+def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:
+    """Count the tokens of each text with a tokenizer of transformers, without the model's own marks."""
+    if not texts:
+        return []
+    encoded = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
+    return [len(tokens) for tokens in encoded["input_ids"]]
 
 
 def readable(document: Document, count: Count, most: int, passage: int, splitter: SentenceSplitter) -> list[str]:

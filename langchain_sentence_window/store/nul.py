@@ -3,6 +3,7 @@
 Metadata is stored, and filters ask, with another character in its place.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 _STAND_IN = "\ue000"  # of Unicode's private use area; where it stands itself, it is followed by a 1
@@ -10,26 +11,24 @@ _STAND_IN = "\ue000"  # of Unicode's private use area; where it stands itself, i
 
 def without_nul(value: Any) -> Any:
     """Put something else for NULs, in a string or in all strings of lists and dictionaries."""
-    if isinstance(value, str):
-        return value.replace(_STAND_IN, f"{_STAND_IN}1").replace("\0", f"{_STAND_IN}0")
-    if isinstance(value, list):
-        return [without_nul(each) for each in value]
-    if isinstance(value, dict):
-        return {without_nul(key): without_nul(each) for key, each in value.items()}
-    return value
+    return _changed(value, lambda text: text.replace(_STAND_IN, f"{_STAND_IN}1").replace("\0", f"{_STAND_IN}0"))
 
 
 def with_nul(value: Any) -> Any:
     """Undo `without_nul`."""
-    if isinstance(value, str):
-        return value.replace(f"{_STAND_IN}0", "\0").replace(f"{_STAND_IN}1", _STAND_IN)
-    if isinstance(value, list):
-        return [with_nul(each) for each in value]
-    if isinstance(value, dict):
-        return {with_nul(key): with_nul(each) for key, each in value.items()}
-    return value
+    return _changed(value, lambda text: text.replace(f"{_STAND_IN}0", "\0").replace(f"{_STAND_IN}1", _STAND_IN))
 
 
 def needs_stand_in(json: str) -> bool:
     """Whether a JSON text in ASCII may hold a NUL or what stands for it."""
     return "\\u0000" in json or "\\ue000" in json
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_changed(each, change) for each in value]
+    if isinstance(value, dict):
+        return {_changed(key, change): _changed(each, change) for key, each in value.items()}
+    return value
