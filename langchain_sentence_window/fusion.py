@@ -4,8 +4,9 @@ Both are spread over neighbours, as a sentence often answers with words of the o
 when they are stored (see `langchain_sentence_window.mixing`), the BM25 scores here, at query time.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 LEXICAL_WEIGHT = 0.25
 """What a standard deviation of BM25 counts, in standard deviations of the cosines. With the sentence that
@@ -52,23 +53,17 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
         score below the mean.
     """
     rows = list(cosines)
-    bonus = _deviations([lexical.get(row, 0.0) for row in rows])
-    scale = weight * _deviation(list(cosines.values()))
+    bonus = standardized([lexical.get(row, 0.0) for row in rows])
+    scale = weight * float(np.std(list(cosines.values()))) if rows else 0.0
     fused = [(row, cosines[row] + scale * extra) for row, extra in zip(rows, bonus, strict=True)]
     return sorted(fused, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _deviations(values: Sequence[float]) -> list[float]:
-    """How far each value stands from the mean, in standard deviations; 0 where all are equal."""
-    deviation = _deviation(values)
-    if not deviation:
-        return [0.0] * len(values)
-    mean = math.fsum(values) / len(values)
-    return [(value - mean) / deviation for value in values]
-
-
-def _deviation(values: Sequence[float]) -> float:
-    if not values:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+def standardized(values: Sequence[float]) -> list[float]:
+    """How far each value stands from their mean, in standard deviations; 0 where all are equal."""
+    array = np.asarray(values, dtype=np.float64)
+    deviation = array.std() if len(array) else 0.0
+    # Equal values say nothing; what their rounding left is no difference.
+    if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
+        return [0.0] * len(array)
+    return [float(value) for value in (array - array.mean()) / deviation]

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.fusion import standardized
 from langchain_sentence_window.metadata import SCORE
 from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
@@ -44,10 +45,10 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
         scores: Of each candidate in the search that found them; ``None`` if there was none.
         weight: Of the similarities; the scores have 1.
     """
-    similar = _standardized(similarities)
+    similar = standardized(similarities)
     if scores is None:
         return similar
-    return [score + weight * other for score, other in zip(_standardized(scores), similar, strict=True)]
+    return [score + weight * other for score, other in zip(standardized(scores), similar, strict=True)]
 
 
 class LateInteractionReranker(Reranker):
@@ -126,12 +127,3 @@ class LateInteractionReranker(Reranker):
             norms = np.linalg.norm(inner, axis=1, keepdims=True)
             found.append(inner / np.maximum(norms, 1e-9))
         return found
-
-
-def _standardized(values: Sequence[float]) -> list[float]:
-    array = np.asarray(values, dtype=np.float64)
-    deviation = array.std()
-    # Equal values say nothing; what their rounding left is no difference.
-    if deviation <= 1e-9 * max(1.0, float(np.abs(array).max())):
-        return [0.0] * len(array)
-    return [float(value) for value in (array - array.mean()) / deviation]
