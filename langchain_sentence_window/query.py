@@ -3,26 +3,25 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.budget import within_budget
 from langchain_sentence_window.calls import Call, Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ids import sentence_id, window_id
+from langchain_sentence_window.ids import window_id
 from langchain_sentence_window.metadata import (
-    WINDOW_ID,
     SentencesByPlace,
     StoredSentence,
-    as_hit,
     by_place,
     document_place,
-    read_sentence,
     window_document,
-    window_text,
 )
+from langchain_sentence_window.neighbours import fetch_sentences
+from langchain_sentence_window.search import find_sentences
 from langchain_sentence_window.windows import (
     MOST_FORWARD,
     Hit,
@@ -32,7 +31,6 @@ from langchain_sentence_window.windows import (
     best_windows,
     expand,
     open_forward,
-    shrink,
     strong_score,
 )
 
@@ -44,17 +42,6 @@ FEWEST_TO_COMPARE = 10
 
 TRIES = 3
 """How often a query is made when documents change between its search and the reading of its windows."""
-
-
-@runtime_checkable
-class HybridStore(Protocol):
-    """A store that can search by meaning and words together, as `FaissStore` can."""
-
-    def hybrid_search(self, query: str, k: int, *, lexical_weight: float, **kwargs: Any) -> Any:
-        """Return ``(Document, score)`` pairs, best first."""
-
-    def ahybrid_search(self, query: str, k: int, *, lexical_weight: float, **kwargs: Any) -> Any:
-        """Do the same, async."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +89,14 @@ def retrieve(
             (documents, request.query),
             {"callbacks": callbacks},
         )
-    return arrange(_within_budget(documents, request, windows, sentences), request.order, document_place)
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text has: one for every four characters, rounded up.
-
-    A rule of thumb for English prose; where it matters, pass your model's own counter as
-    ``count_tokens``.
-    """
-    return math.ceil(len(text) / 4)
+    if request.max_tokens is None:
+        taken = documents[: request.k]
+    else:
+        by_id = {window_id(window.doc_id, window.first, window.last): window for window in windows}
+        taken = within_budget(
+            documents, request.k, request.max_tokens, request.count_tokens, windows=by_id, sentences=sentences
+        )
+    return arrange(taken, request.order, document_place)
 
 
 def checked_query(query: object) -> str:
@@ -156,10 +141,10 @@ def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tup
     """
     fetch_k = max(request.fetch_k, request.k)
     while True:
-        scored = yield from _scored(store, request, fetch_k)
-        found = [read_sentence(document) for document, _ in scored]
-        hits = _hits(found, [score for _, score in scored])
-        exhausted = len(scored) < fetch_k
+        found, hits = yield from find_sentences(
+            store, request.query, fetch_k, lexical_weight=request.lexical_weight, search_kwargs=request.search
+        )
+        exhausted = len(hits) < fetch_k
         if request.window is None:
             strong = math.inf  # each hit was opened as far as it needs
         elif exhausted or len(hits) >= FEWEST_TO_COMPARE:
@@ -188,7 +173,7 @@ def _opening(
         for hit in hits
         for index in range(hit.index + 1, min(hit.index + MOST_FORWARD + 1, hit.section_end))
     }
-    known |= yield from _fetch(store, sorted(ahead - known.keys()))
+    known |= yield from fetch_sentences(store, sorted(ahead - known.keys()))
 
     def opened(hit: Hit) -> Window:
         return open_forward(hit, lambda index: _text_at(known, hit.doc_id, index))
@@ -202,45 +187,10 @@ def _text_at(sentences: SentencesByPlace, doc_id: str, index: int) -> str:
     return sentence.text if sentence else ""
 
 
-def _scored(store: VectorStore, request: Request, fetch_k: int) -> Steps[list[tuple[Document, float]]]:
-    """Search sentences: by meaning and words where the store can, else by meaning."""
-    settings: dict[str, Any] = {"k": fetch_k, **request.search}
-    scored: list[tuple[Document, float]]
-    if request.lexical_weight and isinstance(store, HybridStore):
-        settings["lexical_weight"] = request.lexical_weight
-        scored = yield Call(store.hybrid_search, store.ahybrid_search, (request.query,), settings)
-    else:
-        search, asearch = store.similarity_search_with_score, store.asimilarity_search_with_score
-        scored = yield Call(search, asearch, (request.query,), settings)
-    return scored
-
-
-def _hits(found: Sequence[StoredSentence], scores: Sequence[float]) -> list[Hit]:
-    """Pair sentences and scores, both best first, as hits whose higher score is better.
-
-    Some stores score by distance; they are told by scores that rise.
-    """
-    sign = -1.0 if scores and scores[0] < scores[-1] else 1.0
-    return [as_hit(sentence, sign * float(score)) for sentence, score in zip(found, scores, strict=True)]
-
-
 def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPlace]:
     """Fetch the sentences of windows in one call."""
     places = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
-    return (yield from _fetch(store, places))
-
-
-def _fetch(store: VectorStore, places: Sequence[tuple[str, int]]) -> Steps[dict[tuple[str, int], StoredSentence]]:
-    if not places:
-        return {}
-    ids = [sentence_id(doc_id, index) for doc_id, index in places]
-    try:
-        documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
-    except NotImplementedError as error:
-        raise IncompleteWindowError(
-            f"{type(store).__name__} can't fetch documents by id, and windows are read so; use a store with get_by_ids"
-        ) from error
-    return by_place(map(read_sentence, documents))
+    return (yield from fetch_sentences(store, places))
 
 
 def _check_unchanged(windows: Sequence[Window], found: SentencesByPlace, read: SentencesByPlace) -> None:
@@ -252,42 +202,3 @@ def _check_unchanged(windows: Sequence[Window], found: SentencesByPlace, read: S
                 raise IncompleteWindowError(
                     f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
                 )
-
-
-def _within_budget(
-    ranked: Sequence[Document], request: Request, windows: Sequence[Window], sentences: SentencesByPlace
-) -> list[Document]:
-    """Take the best ``k`` that fit into ``max_tokens``, trimmed where they must be."""
-    if request.max_tokens is None:
-        return list(ranked[: request.k])
-    by_id = {window_id(window.doc_id, window.first, window.last): window for window in windows}
-    left, taken = request.max_tokens, list[Document]()
-    for document in ranked:
-        if len(taken) == request.k:
-            break
-        window = by_id.get(document.metadata.get(WINDOW_ID, ""))
-        fitting = _fitted(document, left, request.count_tokens, window, sentences)
-        if fitting is not None:
-            taken.append(fitting)
-            left -= request.count_tokens(fitting.page_content)
-    return taken
-
-
-def _fitted(
-    document: Document,
-    budget: int,
-    count_tokens: Callable[[str], int],
-    window: Window | None,
-    sentences: SentencesByPlace,
-) -> Document | None:
-    """The document, or what of its window fits, or ``None`` if not even the best hit does."""
-    if count_tokens(document.page_content) <= budget:
-        return document
-    # What a reranker rewrote has no sentences to trim.
-    if window is None or document.page_content != window_text(window, sentences):
-        return None
-    smaller = shrink(window, lambda part: count_tokens(window_text(part, sentences)) <= budget)
-    if smaller is None:
-        return None
-    trimmed = window_document(smaller, sentences)
-    return trimmed.model_copy(update={"metadata": document.metadata | trimmed.metadata})

@@ -12,13 +12,14 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationError
 
+from langchain_sentence_window.budget import estimate_tokens
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.query import Request, checked_query, estimate_tokens, retrieve
+from langchain_sentence_window.query import Request, checked_query, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.windows import Order, WindowSize, window_size
