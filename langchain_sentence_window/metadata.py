@@ -20,6 +20,7 @@ key                     meaning                                                c
 ``window_last``         index of its last sentence, which is in it             sentence
 ``window_start``        the window's first code point in the source            sentence
 ``window_end``          one past its last code point                           sentence
+``window_spans``        where its sentences stand in it: ``0:12 13:40``        sentence
 ``sentences``           ``[first, last]`` sentence index, both included        window
 ``hits``                the sentences found: index, place and score            window
 ``score``               the best hit's score                                   window
@@ -29,11 +30,13 @@ key                     meaning                                                c
 
 ``heading`` is left out where there is none. What else a source document's metadata holds is carried along;
 a key of its own that stands in this table gives way.
+
+Stores add keys of their own to what they give back, such as its id; those don't come out.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
@@ -58,6 +61,7 @@ WINDOW_FIRST = "window_first"
 WINDOW_LAST = "window_last"
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+WINDOW_SPANS = "window_spans"
 SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
@@ -67,7 +71,9 @@ SOURCE = "source"
 
 _LARGEST_INDEX = 2**62
 
-_INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END})
+_COLLECTION = "_collection_name"  # Qdrant's, beside the id
+
+_INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS})
 _SENTENCE_KEYS = _INLINE_KEYS | frozenset(
     {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
 )
@@ -88,6 +94,7 @@ class StoredSentence:
         heading: The heading path, empty where there is none.
         text: The sentence.
         source: What the source document's own metadata was, scalars only.
+        window: The sentences of its inline window, in order; none where it has no such window.
     """
 
     doc_id: str
@@ -100,6 +107,7 @@ class StoredSentence:
     heading: str
     text: str
     source: Mapping[str, Any]
+    window: tuple["StoredSentence", ...] = ()
 
 
 SentencesByPlace: TypeAlias = Mapping[tuple[str, int], StoredSentence]
@@ -187,6 +195,10 @@ def _inline(text: str, sentences: Sequence[Sentence], window: Window) -> dict[st
         WINDOW_LAST: window.last,
         WINDOW_START: start,
         WINDOW_END: end,
+        WINDOW_SPANS: " ".join(
+            f"{sentence.start - start}:{sentence.end - start}"
+            for sentence in sentences[window.first : window.last + 1]
+        ),
     }
 
 
@@ -198,7 +210,7 @@ def read_sentence(document: Document) -> StoredSentence:
     """
     metadata = document.metadata
     try:
-        return StoredSentence(
+        sentence = StoredSentence(
             doc_id=metadata[DOC_ID],
             # Some stores give numbers back as floats.
             index=int(metadata[SENTENCE_INDEX]),
@@ -209,7 +221,7 @@ def read_sentence(document: Document) -> StoredSentence:
             separator=metadata.get(SEPARATOR, " "),
             heading=metadata.get(HEADING, ""),
             text=document.page_content,
-            source={key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS},
+            source=_own_metadata(metadata),
         )
     except KeyError as error:
         raise IncompleteWindowError(
@@ -217,6 +229,36 @@ def read_sentence(document: Document) -> StoredSentence:
             "its window can't be read; add documents through the retriever, or split them with "
             "SentenceSplitter before they go into the store"
         ) from None
+    return replace(sentence, window=_inline_sentences(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
+
+
+def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What the source document had; not our keys, nor what a store adds: the id, its collection, empty columns."""
+    own = sentence_id(metadata[DOC_ID], int(metadata[SENTENCE_INDEX]))
+    added = {key for key, value in metadata.items() if value is None or value == own}
+    if added:
+        added.add(_COLLECTION)
+    return {key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS and key not in added}
+
+
+def _inline_sentences(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
+    """Make the sentences of an inline window; of the same section, so of the same heading path."""
+    text, at = metadata[WINDOW_TEXT], int(metadata[WINDOW_START])
+    spans = [tuple(map(int, span.split(":"))) for span in metadata[WINDOW_SPANS].split()]
+    ends = [start for start, _ in spans[1:]] + [len(text)]
+    return tuple(
+        replace(
+            sentence,
+            index=index,
+            start=at + start,
+            end=at + end,
+            separator=text[end:next_start],
+            text=text[start:end],
+        )
+        for index, ((start, end), next_start) in enumerate(
+            zip(spans, ends, strict=True), start=int(metadata[WINDOW_FIRST])
+        )
+    )
 
 
 def neighbourhood(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:

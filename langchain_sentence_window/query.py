@@ -20,7 +20,7 @@ from langchain_sentence_window.metadata import (
     document_place,
     window_document,
 )
-from langchain_sentence_window.neighbours import fetch_sentences
+from langchain_sentence_window.neighbours import Neighbours
 from langchain_sentence_window.search import find_sentences
 from langchain_sentence_window.windows import (
     MOST_FORWARD,
@@ -120,9 +120,10 @@ def _find(
 ) -> Steps[tuple[list[Window], SentencesByPlace, list[Document]]]:
     """Search, read the windows and make their Documents; once more if a document was replaced in between."""
     for tries_left in reversed(range(TRIES)):
-        windows, found = yield from _search(store, request, most)
-        read = yield from _read(store, windows)
+        neighbours = Neighbours(store)
         try:
+            windows, found = yield from _search(store, neighbours, request, most)
+            read = yield from _read(neighbours, windows, found)
             documents = [window_document(window, read) for window in windows]
             _check_unchanged(windows, found, read)
         except IncompleteWindowError:
@@ -133,7 +134,9 @@ def _find(
     return windows, read, documents
 
 
-def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tuple[list[Window], SentencesByPlace]]:
+def _search(
+    store: VectorStore, neighbours: Neighbours, request: Request, most: int | None
+) -> Steps[tuple[list[Window], SentencesByPlace]]:
     """Search until the hits make ``k`` windows or the store has no more of them.
 
     Returns:
@@ -151,7 +154,7 @@ def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tup
             strong = strong_score(hits)
         else:
             strong = -math.inf  # a few hits that were asked for as such are all meant
-        opened = yield from _opening(store, request, found, hits)
+        opened = yield from _opening(neighbours, request, found, hits)
         windows = best_windows(hits, request.k, opened, strong)
         if len(windows) >= request.k or exhausted:
             if most != request.k:
@@ -161,19 +164,19 @@ def _search(store: VectorStore, request: Request, most: int | None) -> Steps[tup
 
 
 def _opening(
-    store: VectorStore, request: Request, found: Sequence[StoredSentence], hits: Sequence[Hit]
+    neighbours: Neighbours, request: Request, found: Sequence[StoredSentence], hits: Sequence[Hit]
 ) -> Steps[Callable[[Hit], Window]]:
     """What makes the window of a hit, with the sentences read that it goes by."""
     if request.window is not None:
         before, after = request.window
         return lambda hit: expand(hit, before, after)
-    known = by_place(found)
-    ahead = {
+    # With the hits themselves, so that their windows need no second round trip.
+    forward = {
         (hit.doc_id, index)
         for hit in hits
-        for index in range(hit.index + 1, min(hit.index + MOST_FORWARD + 1, hit.section_end))
+        for index in range(hit.index, min(hit.index + MOST_FORWARD + 1, hit.section_end))
     }
-    known |= yield from fetch_sentences(store, sorted(ahead - known.keys()))
+    known = yield from neighbours.read(sorted(forward), by_place(found))
 
     def opened(hit: Hit) -> Window:
         return open_forward(hit, lambda index: _text_at(known, hit.doc_id, index))
@@ -187,10 +190,10 @@ def _text_at(sentences: SentencesByPlace, doc_id: str, index: int) -> str:
     return sentence.text if sentence else ""
 
 
-def _read(store: VectorStore, windows: Sequence[Window]) -> Steps[SentencesByPlace]:
-    """Fetch the sentences of windows in one call."""
+def _read(neighbours: Neighbours, windows: Sequence[Window], found: SentencesByPlace) -> Steps[SentencesByPlace]:
+    """Read the sentences of windows, in one call."""
     places = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
-    return (yield from fetch_sentences(store, places))
+    return (yield from neighbours.read(places, found))
 
 
 def _check_unchanged(windows: Sequence[Window], found: SentencesByPlace, read: SentencesByPlace) -> None:

@@ -1,6 +1,6 @@
 """`SentenceWindowRetriever`: search sentences, return the windows around them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -40,7 +40,7 @@ class SentenceWindowRetriever(BaseRetriever):
     """
 
     vectorstore: VectorStore
-    """Where the sentences are; any LangChain vector store that can fetch by id."""
+    """Where the sentences are; any LangChain vector store."""
     k: int = 4
     """How many windows to return; exactly so many come back while there are so many apart."""
     fetch_k: int = 50
@@ -63,6 +63,9 @@ class SentenceWindowRetriever(BaseRetriever):
     """``relevance``: best first. ``document``: as they stand in the source. ``edges``: best first and last."""
     reranker: BaseDocumentCompressor | None = None
     """Ranks the windows of all ``fetch_k`` sentences before the best are taken."""
+    search_kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    """What the store's search is given with each query beside ``k`` and ``filter``, such as the settings of its
+    own hybrid search."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Cuts the documents that are added."""
 
@@ -212,7 +215,7 @@ class SentenceWindowRetriever(BaseRetriever):
             count_tokens=self.count_tokens,
             order=self.order,
             lexical_weight=self.lexical_weight,
-            search={} if filter is None else {"filter": filter},
+            search={**self.search_kwargs, **({} if filter is None else {"filter": filter})},
         )
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:

@@ -1,6 +1,6 @@
 """Searching sentences in any vector store: by meaning and words where the store can, else by meaning."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.documents import Document
@@ -8,6 +8,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
 from langchain_sentence_window.metadata import StoredSentence, as_hit, read_sentence
+from langchain_sentence_window.stores import search
 from langchain_sentence_window.windows import Hit
 
 
@@ -43,16 +44,6 @@ def find_sentences(
         settings["lexical_weight"] = lexical_weight
         scored = yield Call(store.hybrid_search, store.ahybrid_search, (query,), settings)
     else:
-        search, asearch = store.similarity_search_with_score, store.asimilarity_search_with_score
-        scored = yield Call(search, asearch, (query,), settings)
+        scored = yield from search(store, query, settings)
     found = [read_sentence(document) for document, _ in scored]
-    return found, _hits(found, [score for _, score in scored])
-
-
-def _hits(found: Sequence[StoredSentence], scores: Sequence[float]) -> list[Hit]:
-    """Pair sentences and scores, both best first, as hits whose higher score is better.
-
-    Some stores score by distance; they are told by scores that rise.
-    """
-    sign = -1.0 if scores and scores[0] < scores[-1] else 1.0
-    return [as_hit(sentence, sign * float(score)) for sentence, score in zip(found, scores, strict=True)]
+    return found, [as_hit(sentence, float(score)) for sentence, (_, score) in zip(found, scored, strict=True)]
