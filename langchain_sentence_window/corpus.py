@@ -1,7 +1,9 @@
-"""Source documents in a vector store that knows only sentences: fetch, replace, delete.
+"""Source documents in a vector store that knows only sentences: replace and delete.
 
-Works with any LangChain vector store that has ``get_by_ids``. A store that can do a step in one
-transaction says so with a method of its own, as `FaissStore.replace_documents` does.
+Works with any LangChain vector store. A store that can do it in one transaction says so with a method of its
+own, as `FaissStore.replace_documents` does. In the others a document's sentences are written from the first to
+the last and deleted from the last to the first, so that whatever is cut short leaves no gap, and doing it again
+puts it right.
 """
 
 from collections.abc import Sequence
@@ -11,11 +13,18 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.metadata import DOC_ID
+from langchain_sentence_window.in_context import EmbeddingsInContext, prepare
+from langchain_sentence_window.metadata import DOC_ID, StoredSentence, read_sentence, source_document
+from langchain_sentence_window.stores import embedder_of, fetch, put, remove
 
-IDS_AT_ONCE = 256
-"""Sentence ids asked for in one call when looking for all that a document has in a store."""
+ASKED_AT_ONCE = 256
+"""Sentences of a document asked for in one call when looking for all that it has in a store."""
+
+MOST_UNSEEN = 4_096
+"""Sentences that a document may have in a store that can't fetch by id. What such a store has of a document
+can't be known, so all that it may have is deleted."""
 
 
 def replace_documents(
@@ -23,7 +32,16 @@ def replace_documents(
 ) -> Steps[None]:
     """Put sentences in the place of all that the source documents had in the store.
 
-    New sentences go in first, so that a failing embedder leaves what was there.
+    A failing embedder leaves what was there.
+
+    Args:
+        store: Where they go.
+        sentences: Sentence Documents, document by document, in order.
+        doc_ids: The source documents they replace; those without a sentence now are removed.
+        show_progress: Whether to show a progress bar while embedding, where the store lets us embed.
+
+    Raises:
+        InvalidInputError: A document is too long for a store that can't fetch by id.
     """
     replace: Any = getattr(store, "replace_documents", None)
     if replace is not None:
@@ -31,14 +49,16 @@ def replace_documents(
         progress = {"show_progress": show_progress}
         yield Call(replace, lambda *given, **_: areplace(*given), (sentences, doc_ids), progress)
         return
-    if sentences:
-        ids = {"ids": [sentence.id for sentence in sentences]}
-        yield Call(store.add_documents, store.aadd_documents, (list(sentences),), ids)
-    counts = dict.fromkeys(doc_ids, 0)
-    for sentence in sentences:
-        counts[sentence.metadata[DOC_ID]] += 1
-    for doc_id, count in counts.items():
-        yield from _delete_from(store, doc_id, count)
+    stored = yield from _stored(store, doc_ids)
+    if stored is None:
+        _check_lengths(store, sentences)
+        existing = None
+        stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MOST_UNSEEN)]
+    else:
+        existing = stale = [sentence_id(each.doc_id, each.index) for all_of in stored.values() for each in all_of]
+    yield from _write(store, sentences, existing, show_progress=show_progress)
+    new = {sentence.id for sentence in sentences}
+    yield from remove(store, [id_ for id_ in reversed(stale) if id_ not in new])
 
 
 def delete_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[None]:
@@ -46,13 +66,58 @@ def delete_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[None]:
     yield from replace_documents(store, [], doc_ids, show_progress=False)
 
 
-def _delete_from(store: VectorStore, doc_id: str, first: int) -> Steps[None]:
-    """Delete the sentences of a document from an index on; a document's indexes have no gap."""
-    while True:
-        ids = [sentence_id(doc_id, index) for index in range(first, first + IDS_AT_ONCE)]
-        found: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
-        if found:
-            yield Call(store.delete, store.adelete, (ids[: len(found)],))
-        if len(found) < len(ids):
-            return
-        first += len(ids)
+def read_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[list[Document]]:
+    """Put source documents together again of their sentences; those that don't exist are left out.
+
+    Raises:
+        IncompleteWindowError: The store can't fetch by id, or lacks sentences.
+    """
+    found = yield from _stored(store, doc_ids)
+    if found is None:
+        raise IncompleteWindowError(
+            f"{type(store).__name__} can't fetch documents by id, so what it has of a source document can't be read"
+        )
+    return [source_document(sentences) for sentences in found.values() if sentences]
+
+
+def _write(
+    store: VectorStore, sentences: Sequence[Document], existing: Sequence[str] | None, *, show_progress: bool
+) -> Steps[None]:
+    if not sentences:
+        return
+    embedding = embedder_of(store)
+    if isinstance(embedding, EmbeddingsInContext):
+        prepared = yield from prepare(embedding, sentences, show_progress=show_progress)
+        yield from put(store, prepared.documents, existing)
+        prepared.finish(store)
+    else:
+        yield from put(store, sentences, existing)
+
+
+def _stored(store: VectorStore, doc_ids: Sequence[str]) -> Steps[dict[str, list[StoredSentence]] | None]:
+    """All sentences that the store has of documents, by document, in order; ``None`` if it can't fetch by id."""
+    has: dict[str, list[StoredSentence]] = {doc_id: [] for doc_id in doc_ids}
+    first, asked, open_ones = 0, 1, list(has)  # a document without a first sentence has none
+    while open_ones:
+        ids = [sentence_id(doc_id, index) for doc_id in open_ones for index in range(first, first + asked)]
+        found = yield from fetch(store, ids)
+        if found is None:
+            return None
+        for sentence in sorted(map(read_sentence, found), key=lambda sentence: sentence.index):
+            has[sentence.doc_id].append(sentence)
+        first, asked = first + asked, ASKED_AT_ONCE
+        open_ones = [doc_id for doc_id in open_ones if has[doc_id] and has[doc_id][-1].index + 1 == first]
+    return has
+
+
+def _check_lengths(store: VectorStore, sentences: Sequence[Document]) -> None:
+    counts: dict[str, int] = {}
+    for sentence in sentences:
+        name = sentence.metadata[DOC_ID]
+        counts[name] = counts.get(name, 0) + 1
+    for name, count in counts.items():
+        if count > MOST_UNSEEN:
+            raise InvalidInputError(
+                f"document {name!r} has {count:,} sentences, and {type(store).__name__} can't fetch by id, so no more "
+                f"than {MOST_UNSEEN:,} could ever be deleted; split it into several documents"
+            )

@@ -126,3 +126,16 @@ def checked_weight(name: str, value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
         raise InvalidInputError(f"{name} is {value!r}; it must be a number, 0 or more")
     return float(value)
+
+
+def checked_neighbor_weights(weights: Sequence[float]) -> Sequence[float]:
+    """Return how much of its neighbours each vector is given.
+
+    Raises:
+        InvalidInputError: They aren't numbers of 0 or more, the first above 0.
+    """
+    if not weights or weights[0] <= 0 or not all(0 <= weight < float("inf") for weight in weights):
+        raise InvalidInputError(
+            f"neighbor_weights is {weights!r}; it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
+        )
+    return weights

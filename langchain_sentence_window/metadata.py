@@ -39,11 +39,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window.blocks import PROSE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import is_storable_id, sentence_id, window_id
+from langchain_sentence_window.mixing import Places
 from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.windows import Hit, Window, expand
 
@@ -196,8 +198,7 @@ def _inline(text: str, sentences: Sequence[Sentence], window: Window) -> dict[st
         WINDOW_START: start,
         WINDOW_END: end,
         WINDOW_SPANS: " ".join(
-            f"{sentence.start - start}:{sentence.end - start}"
-            for sentence in sentences[window.first : window.last + 1]
+            f"{sentence.start - start}:{sentence.end - start}" for sentence in sentences[window.first : window.last + 1]
         ),
     }
 
@@ -272,6 +273,17 @@ def neighbourhood(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, 
         doc_id if isinstance(doc_id, str) else None,
         index if _is_index(index) else None,
         section if _is_index(section) else 0,
+    )
+
+
+def places_of(documents: Iterable[Document]) -> Places:
+    """Where sentence Documents stand, for mixing their vectors; they are in order, document by document."""
+    metadata = [document.metadata for document in documents]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(each[DOC_ID] for each in metadata))}
+    return Places(
+        documents=np.array([numbers[each[DOC_ID]] for each in metadata], dtype=np.int64),
+        sections=np.array([each[SECTION_START] for each in metadata], dtype=np.int64),
+        indexes=np.array([each[SENTENCE_INDEX] for each in metadata], dtype=np.int64),
     )
 
 
@@ -376,6 +388,18 @@ def window_document(window: Window, sentences: SentencesByPlace) -> Document:
             **({HEADING: best.heading} if best.heading else {}),
         },
     )
+
+
+def source_document(sentences: Sequence[StoredSentence]) -> Document:
+    """Put a source document together of all its sentences, in order: its text from the first to the last.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    first, last = sentences[0], sentences[-1]
+    whole = Window(first.doc_id, first.index, last.index, ())
+    metadata = {**first.source, DOC_ID: first.doc_id, START_INDEX: first.start, END_INDEX: last.end}
+    return Document(id=first.doc_id, page_content=window_text(whole, by_place(sentences)), metadata=metadata)
 
 
 def _checked_id(given: object) -> str:

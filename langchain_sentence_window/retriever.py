@@ -7,14 +7,15 @@ from typing import Any, Literal, Self
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.indexing import DeleteResponse, UpsertResponse
+from langchain_core.indexing.base import DocumentIndex
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationError
 
 from langchain_sentence_window.budget import estimate_tokens
 from langchain_sentence_window.calls import Call, Steps, arun, run
-from langchain_sentence_window.corpus import delete_documents, replace_documents
+from langchain_sentence_window.corpus import delete_documents, read_documents, replace_documents
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
@@ -25,7 +26,7 @@ from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.windows import Order, WindowSize, window_size
 
 
-class SentenceWindowRetriever(BaseRetriever):
+class SentenceWindowRetriever(DocumentIndex):
     """Search single sentences; return the windows around them, merged and cited.
 
     A window is an unbroken run of sentences of one section. Windows of good hits that overlap
@@ -173,13 +174,45 @@ class SentenceWindowRetriever(BaseRetriever):
         """Do what `add_documents` does, with the store's async methods."""
         return await arun(self._add_steps(list(documents), show_progress=False))
 
-    def delete(self, doc_ids: Sequence[str]) -> None:
-        """Delete documents; those that don't exist are ignored."""
-        run(delete_documents(self.vectorstore, _checked_doc_ids(doc_ids)))
+    def delete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
+        """Delete documents by their ``doc_id``; those that don't exist are ignored.
 
-    async def adelete(self, doc_ids: Sequence[str]) -> None:
+        Raises:
+            InvalidInputError: No list of ids.
+        """
+        run(delete_documents(self.vectorstore, _checked_doc_ids(ids)))
+        return DeleteResponse(num_failed=0, failed=[])
+
+    async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Do what `delete` does, with the store's async methods."""
-        await arun(delete_documents(self.vectorstore, _checked_doc_ids(doc_ids)))
+        await arun(delete_documents(self.vectorstore, _checked_doc_ids(ids)))
+        return DeleteResponse(num_failed=0, failed=[])
+
+    # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
+    # a hash of its text and metadata.
+
+    def upsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
+        """Do what `add_documents` does, as LangChain's ``index()`` calls it."""
+        return UpsertResponse(succeeded=self.add_documents(items), failed=[])
+
+    async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
+        """Do what `upsert` does, with the store's async methods."""
+        return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
+
+    def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
+        """Put documents together again of their sentences; those that don't exist are left out.
+
+        Returns:
+            Each with its text from the first sentence to the last, ``source[start_index:end_index]``.
+
+        Raises:
+            IncompleteWindowError: The store can't fetch by id, or lacks sentences.
+        """
+        return run(read_documents(self.vectorstore, _checked_doc_ids(ids)))
+
+    async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
+        """Do what `get` does, with the store's async methods."""
+        return await arun(read_documents(self.vectorstore, _checked_doc_ids(ids)))
 
     def _get_relevant_documents(
         self,
@@ -249,7 +282,7 @@ def _check_text(documents: Sequence[Document]) -> None:
         )
 
 
-def _checked_doc_ids(doc_ids: Sequence[str]) -> list[str]:
-    if isinstance(doc_ids, str):
-        raise InvalidInputError(f"delete takes a list of ids, not the string {doc_ids!r}; write [{doc_ids!r}]")
+def _checked_doc_ids(doc_ids: Sequence[str] | None) -> list[str]:
+    if doc_ids is None or isinstance(doc_ids, str):
+        raise InvalidInputError(f"documents are named by a list of ids, not by {doc_ids!r}; write ['id', ...]")
     return list(doc_ids)

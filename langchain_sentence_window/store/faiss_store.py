@@ -1,6 +1,5 @@
 """`FaissStore`: the embedded vector store."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -13,7 +12,12 @@ from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.embedder import describe_embedder, embed_in_slices, takes_several_calls, unit_vectors
-from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError
+from langchain_sentence_window.errors import (
+    IndexMismatchError,
+    IndexNotFoundError,
+    InvalidInputError,
+    checked_neighbor_weights,
+)
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
@@ -76,7 +80,8 @@ class FaissStore(SearchMethods):
             StoreError: The path is a file, or what it holds isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
-        _check_weights(neighbor_weights)
+        if neighbor_weights is not None:
+            checked_neighbor_weights(neighbor_weights)
         self._embedding = embedding
         self._description = describe_embedder(embedding)
         self._index = SentenceIndex(None if path is None else Path(path), index, neighbor_weights, read_only=read_only)
@@ -325,12 +330,3 @@ def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps
         yield from ()
 
     return keep
-
-
-def _check_weights(weights: Sequence[float] | None) -> None:
-    if weights is None:
-        return
-    if not weights or weights[0] <= 0 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-        raise InvalidInputError(
-            f"neighbor_weights is {weights!r}; it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
-        )

@@ -1,0 +1,166 @@
+"""Vectors in context for any vector store: an embedder that is told the mixed vector of each sentence.
+
+A LangChain store embeds the texts it is given, one by one, and knows no neighbours. So a retriever embeds the
+sentences itself, mixes their vectors, and gives the store texts that carry their vectors along; the store hands
+them to its embedder, which is this one, and gets those vectors back. Whatever batches, threads and event loops
+lie between, a vector stays with its text.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window.calls import Steps
+from langchain_sentence_window.embedder import embed_in_slices
+from langchain_sentence_window.errors import EmbeddingError, checked_neighbor_weights
+from langchain_sentence_window.metadata import places_of
+from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS, Vectors, in_context
+
+
+class EmbeddingsInContext(Embeddings):
+    """An embedder to build a vector store with, so that a retriever can put vectors in context into it.
+
+    Documents that go into the store through a `SentenceWindowRetriever` get vectors that are mixed with those of
+    their neighbours, as `FaissStore` mixes them. Queries, and texts that don't come from a retriever, are
+    embedded as they are.
+
+    Example:
+        >>> store = InMemoryVectorStore(EmbeddingsInContext(embedding))  # doctest: +SKIP
+        >>> retriever = SentenceWindowRetriever(vectorstore=store)       # doctest: +SKIP
+    """
+
+    def __init__(self, embedding: Embeddings, neighbor_weights: Sequence[float] = NEIGHBOR_WEIGHTS) -> None:
+        """Choose what to embed with and how much of its neighbours each sentence is given.
+
+        Args:
+            embedding: What texts and queries are embedded with.
+            neighbor_weights: The weight of the sentence itself, of those next to it in its section, of those
+                two away, and so on.
+
+        Raises:
+            InvalidInputError: Weights that aren't numbers of 0 or more, the first above 0.
+        """
+        self.embedding = embedding
+        self.neighbor_weights = checked_neighbor_weights(neighbor_weights)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a query, alone."""
+        return self.embedding.embed_query(text)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Do what `embed_query` does, with the embedder's own async method."""
+        return await self.embedding.aembed_query(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Give texts that carry their vectors these, and embed the others."""
+        plain = _plain(texts)
+        return _joined(texts, self.embedding.embed_documents(plain) if plain else [])
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Do what `embed_documents` does, with the embedder's own async method."""
+        plain = _plain(texts)
+        return _joined(texts, await self.embedding.aembed_documents(plain) if plain else [])
+
+
+class Handover:
+    """Sentences whose texts carry their vectors, from when they are made until the store has asked for them."""
+
+    def __init__(self, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Take documents and their vectors, shape ``(n, dimension)``."""
+        self._vectors: Vectors | None = vectors
+        self._waiting = set(range(len(documents)))
+        self.documents = [
+            document.model_copy(update={"page_content": _CarriedText.of(document.page_content, self, row)})
+            for row, document in enumerate(documents)
+        ]
+
+    def take(self, row: int) -> list[float]:
+        """Give out the vector of a document.
+
+        Raises:
+            EmbeddingError: It is asked for after the hand-over.
+        """
+        if self._vectors is None:
+            raise EmbeddingError("a store embeds texts after it said that they were added; index them again")
+        self._waiting.discard(row)
+        vector: list[float] = self._vectors[row].tolist()
+        return vector
+
+    def finish(self, store: object) -> None:
+        """Let go of the vectors.
+
+        Raises:
+            EmbeddingError: The store didn't ask for all of them.
+        """
+        self._vectors = None
+        if self._waiting:
+            raise EmbeddingError(
+                f"{type(store).__name__} embedded copies of {len(self._waiting)} of {len(self.documents)} texts, whose "
+                "vectors are not in context now; build it with the embedder itself, and index the documents again"
+            )
+
+
+def prepare(embedding: EmbeddingsInContext, sentences: Sequence[Document], *, show_progress: bool) -> Steps[Handover]:
+    """Embed sentences, each text once, and mix their vectors.
+
+    Args:
+        embedding: What the store was built with.
+        sentences: Whole documents, in order.
+        show_progress: Whether to show a progress bar.
+
+    Raises:
+        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+    """
+    texts = list(dict.fromkeys(sentence.page_content for sentence in sentences))
+    slices: list[Vectors] = []
+    yield from embed_in_slices(embedding.embedding, texts, _into(slices), show_progress=show_progress)
+    unit = np.concatenate(slices)
+    row_of = {text: row for row, text in enumerate(texts)}
+    return handover(embedding, sentences, unit[[row_of[sentence.page_content] for sentence in sentences]])
+
+
+def handover(embedding: EmbeddingsInContext, sentences: Sequence[Document], vectors: Vectors) -> Handover:
+    """Mix unit vectors of whole documents, shape ``(n, dimension)``, and hand them over."""
+    return Handover(sentences, in_context(vectors, places_of(sentences), embedding.neighbor_weights))
+
+
+class _CarriedText(str):
+    """A text that brings its vector along to whoever embeds it."""
+
+    _handover: Handover
+    _row: int
+
+    @classmethod
+    def of(cls, text: str, handover: Handover, row: int) -> Self:
+        carried = cls(text)
+        carried._handover, carried._row = handover, row
+        return carried
+
+    def vector(self) -> list[float]:
+        return self._handover.take(self._row)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> tuple[type[str], tuple[str]]:
+        return str, (str.__str__(self),)
+
+
+def _plain(texts: Sequence[str]) -> list[str]:
+    return [text for text in texts if not isinstance(text, _CarriedText)]
+
+
+def _joined(texts: Sequence[str], embedded: Sequence[list[float]]) -> list[list[float]]:
+    others = iter(embedded)
+    return [text.vector() if isinstance(text, _CarriedText) else next(others) for text in texts]
+
+
+def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Steps[None]]:
+    def keep(_: Sequence[str], unit: Vectors) -> Steps[None]:
+        slices.append(unit)
+        yield from ()
+
+    return keep

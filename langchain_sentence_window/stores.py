@@ -1,0 +1,156 @@
+"""Any LangChain vector store, behind the few calls that are needed of it.
+
+What stores do otherwise than the interface says is dealt with here and nowhere else:
+
+- Some can't fetch by id (`NotImplementedError`); Milvus can, by a query of its own.
+- Some limit how much one call may hold: Chroma 5,461 documents, PostgreSQL 32,767 ids.
+- Some refuse an id that they have (FAISS of langchain-community) or keep both (a Milvus server), where others
+  put the new document in the place of the old.
+- Some refuse to delete an id that they don't have (FAISS of langchain-community).
+- Some score by distance, others by similarity.
+- Some write into the settings of a search (PGVectorStore keeps the first query of a hybrid search).
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.documents import Document
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Call, Steps
+
+READ_AT_ONCE = 10_000
+"""Ids in one call; more are asked for in several."""
+
+WRITTEN_AT_ONCE = 1_000
+"""Documents in one call."""
+
+T = TypeVar("T")
+
+
+def search(store: VectorStore, query: str, settings: Mapping[str, Any]) -> Steps[list[tuple[Document, float]]]:
+    """Search a store, best first.
+
+    Returns:
+        Pairs of document and score, higher for a better one.
+    """
+    given = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
+    call, acall = store.similarity_search_with_score, store.asimilarity_search_with_score
+    scored: list[tuple[Document, float]] = yield Call(call, acall, (query,), given)
+    sign = -1.0 if _scores_by_distance(store, [float(score) for _, score in scored]) else 1.0
+    return [(document, sign * float(score)) for document, score in scored]
+
+
+def fetch(store: VectorStore, ids: Sequence[str]) -> Steps[list[Document] | None]:
+    """Fetch documents by id, in any order; ids that don't exist are left out.
+
+    Returns:
+        ``None`` if the store can't do that.
+    """
+    found: list[Document] = []
+    for part in _slices(ids, READ_AT_ONCE):
+        if _is_milvus(store):
+            found += yield from _fetch_from_milvus(store, part)
+            continue
+        try:
+            found += yield Call(store.get_by_ids, store.aget_by_ids, (part,))
+        except NotImplementedError:
+            return None
+    return found
+
+
+def put(store: VectorStore, documents: Sequence[Document], existing: Sequence[str] | None) -> Steps[None]:
+    """Add documents, in the place of those with the same ids.
+
+    Args:
+        store: Where they go.
+        documents: Each with an id.
+        existing: Ids that the store has; ``None`` where nobody knows.
+    """
+    ids = [str(document.id) for document in documents]
+    old = ids if existing is None else sorted(set(existing).intersection(ids))
+    if not old or _replaces_by_id(store):
+        for part in _slices(documents, WRITTEN_AT_ONCE):
+            yield Call(store.add_documents, store.aadd_documents, (list(part),), {"ids": [each.id for each in part]})
+        return
+    # Embedded before the old ones go, so that a failing embedder leaves them.
+    embedding = embedder_of(store)
+    texts = [document.page_content for document in documents]
+    vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (texts,))
+    yield from remove(store, old)
+    for part, their_vectors in zip(_slices(documents, WRITTEN_AT_ONCE), _slices(vectors, WRITTEN_AT_ONCE), strict=True):
+        yield _add_with_vectors(store, part, their_vectors)
+
+
+def remove(store: VectorStore, ids: Sequence[str]) -> Steps[None]:
+    """Delete documents that the store has."""
+    for part in _slices(ids, WRITTEN_AT_ONCE):
+        yield Call(store.delete, store.adelete, (list(part),))
+
+
+def embedder_of(store: VectorStore) -> Any:
+    """What the store embeds with; ``None`` if it doesn't say. Some, such as Milvus, may have several."""
+    embedding = store.embeddings
+    return embedding[0] if isinstance(embedding, list) and embedding else embedding
+
+
+def _scores_by_distance(store: VectorStore, scores: Sequence[float]) -> bool:
+    """Whether the lower of two scores is the better one.
+
+    Results come best first, so scores that rise are distances. Where all are equal, the function that makes
+    relevance scores of them tells it, if the store has one.
+    """
+    if scores and scores[0] != scores[-1]:
+        return scores[0] < scores[-1]
+    try:
+        relevance = store._select_relevance_score_fn()
+        return bool(relevance(0.0) > relevance(1.0))
+    except Exception:  # noqa: BLE001 - many stores have none, or none for their metric
+        return False
+
+
+def _replaces_by_id(store: VectorStore) -> bool:
+    return not (_is_milvus(store) or _comes_from(store, "langchain_community.vectorstores.faiss"))
+
+
+def _is_milvus(store: VectorStore) -> bool:
+    return _comes_from(store, "langchain_milvus")
+
+
+def _comes_from(store: VectorStore, module: str) -> bool:
+    return any(f"{base.__module__}.".startswith(f"{module}.") for base in type(store).__mro__)
+
+
+def _add_with_vectors(store: Any, documents: Sequence[Document], vectors: Sequence[list[float]]) -> Call:
+    """Add documents with their vectors to a store that doesn't replace by id."""
+    texts = [document.page_content for document in documents]
+    metadata = [document.metadata for document in documents]
+    ids = {"ids": [document.id for document in documents]}
+    if _is_milvus(store):
+        return Call(store.add_embeddings, store.aadd_embeddings, (texts, vectors, metadata), ids)
+    pairs = list(zip(texts, vectors, strict=True))
+    add = partial(store.add_embeddings, pairs, metadata, **ids)
+    return Call(add, partial(run_in_executor, None, add))
+
+
+def _fetch_from_milvus(store: Any, ids: Sequence[str]) -> Steps[list[Document]]:
+    if store.col is None:  # made when the first document comes
+        return []
+    # Ids of this package hold nothing that an expression would have to escape.
+    expression = f"{store._primary_field} in [{', '.join(map(repr, ids))}]"
+    settings = {"filter": expression, "output_fields": store._get_output_fields(), "limit": len(ids)}
+
+    async def query(*given: Any, **keywords: Any) -> Any:
+        return await store.aclient.query(*given, **keywords)
+
+    rows = yield Call(store.client.query, query, (store.collection_name,), settings)
+    return [store._parse_document(dict(row)) for row in rows]
+
+
+def _slices(items: Sequence[T], length: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), length):
+        yield items[start : start + length]
