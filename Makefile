@@ -4,13 +4,17 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test check ragas format lock clean
+.PHONY: demo test test-stores check ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(RUN) -m pytest
+	$(RUN) -m pytest --ignore tests/stores
+
+# Other vector stores, among them a PostgreSQL that is started and stopped.
+test-stores: $(VENV)/stores.stamp
+	$(RUN) -m pytest tests/stores
 
 check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -36,8 +40,13 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --group test --group check \
+		--extra demo --extra agents --extra sentencex --extra nupunkt --group test --group check --group stores \
 		--no-annotate --no-header --output-file constraints.txt
+
+$(VENV)/stores.stamp: $(VENV)/test.stamp
+	@echo "Installing the other vector stores."
+	$(PIP) --group stores
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .venv-ragas examples/.index

@@ -21,6 +21,7 @@ key                     meaning                                                c
 ``window_start``        the window's first code point in the source            sentence
 ``window_end``          one past its last code point                           sentence
 ``window_spans``        where its sentences stand in it: ``0:12 13:40``        sentence
+``window_separator``    white space after it, if not one space                 sentence
 ``sentences``           ``[first, last]`` sentence index, both included        window
 ``hits``                the sentences found: index, place and score            window
 ``score``               the best hit's score                                   window
@@ -37,6 +38,7 @@ Stores add keys of their own to what they give back, such as its id; those don't
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,7 +47,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.blocks import PROSE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import is_storable_id, sentence_id, window_id
-from langchain_sentence_window.mixing import Places
+from langchain_sentence_window.mixing import NOWHERE, Places
 from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.windows import Hit, Window, expand
 
@@ -64,6 +66,7 @@ WINDOW_LAST = "window_last"
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 WINDOW_SPANS = "window_spans"
+WINDOW_SEPARATOR = "window_separator"
 SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
@@ -75,7 +78,9 @@ _LARGEST_INDEX = 2**62
 
 _COLLECTION = "_collection_name"  # Qdrant's, beside the id
 
-_INLINE_KEYS = frozenset({WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS})
+_INLINE_KEYS = frozenset(
+    {WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS, WINDOW_SEPARATOR}
+)
 _SENTENCE_KEYS = _INLINE_KEYS | frozenset(
     {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
 )
@@ -169,8 +174,7 @@ def sentence_documents(
             SECTION_START: sentence.section_start,
             SECTION_END: sentence.section_end,
         }
-        is_last = index + 1 == len(sentences)
-        separator = " " if is_last else text[sentence.end : sentences[index + 1].start]
+        separator = _separator(text, sentences, index)
         optional = ((SEPARATOR, separator, " "), (KIND, sentence.kind, PROSE), (HEADING, sentence.heading, ""))
         for key, value, usual in optional:
             metadata.pop(key, None)
@@ -191,16 +195,23 @@ def sentence_documents(
 
 def _inline(text: str, sentences: Sequence[Sentence], window: Window) -> dict[str, Any]:
     start, end = sentences[window.first].start, sentences[window.last].end
+    spans = [(sentence.start - start, sentence.end - start) for sentence in sentences[window.first : window.last + 1]]
+    separator = _separator(text, sentences, window.last)
     return {
         WINDOW_TEXT: text[start:end],
         WINDOW_FIRST: window.first,
         WINDOW_LAST: window.last,
         WINDOW_START: start,
         WINDOW_END: end,
-        WINDOW_SPANS: " ".join(
-            f"{sentence.start - start}:{sentence.end - start}" for sentence in sentences[window.first : window.last + 1]
-        ),
+        WINDOW_SPANS: " ".join(f"{first}:{last}" for first, last in spans),
+        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
     }
+
+
+def _separator(text: str, sentences: Sequence[Sentence], index: int) -> str:
+    """The white space between a sentence and the next; one space after the last."""
+    is_last = index + 1 == len(sentences)
+    return " " if is_last else text[sentences[index].end : sentences[index + 1].start]
 
 
 def read_sentence(document: Document) -> StoredSentence:
@@ -244,21 +255,13 @@ def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inline_sentences(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
     """Make the sentences of an inline window; of the same section, so of the same heading path."""
-    text, at = metadata[WINDOW_TEXT], int(metadata[WINDOW_START])
+    text, at, first = metadata[WINDOW_TEXT], int(metadata[WINDOW_START]), int(metadata[WINDOW_FIRST])
     spans = [tuple(map(int, span.split(":"))) for span in metadata[WINDOW_SPANS].split()]
-    ends = [start for start, _ in spans[1:]] + [len(text)]
+    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
+    separators.append(metadata.get(WINDOW_SEPARATOR, " "))
     return tuple(
-        replace(
-            sentence,
-            index=index,
-            start=at + start,
-            end=at + end,
-            separator=text[end:next_start],
-            text=text[start:end],
-        )
-        for index, ((start, end), next_start) in enumerate(
-            zip(spans, ends, strict=True), start=int(metadata[WINDOW_FIRST])
-        )
+        replace(sentence, index=index, start=at + start, end=at + end, separator=separator, text=text[start:end])
+        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
     )
 
 
@@ -278,13 +281,16 @@ def neighbourhood(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, 
 
 def places_of(documents: Iterable[Document]) -> Places:
     """Where sentence Documents stand, for mixing their vectors; they are in order, document by document."""
-    metadata = [document.metadata for document in documents]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(each[DOC_ID] for each in metadata))}
-    return Places(
-        documents=np.array([numbers[each[DOC_ID]] for each in metadata], dtype=np.int64),
-        sections=np.array([each[SECTION_START] for each in metadata], dtype=np.int64),
-        indexes=np.array([each[SENTENCE_INDEX] for each in metadata], dtype=np.int64),
-    )
+    known = [neighbourhood(document.metadata) for document in documents]
+    numbers: dict[str | None, int] = {}
+    for doc_id, _, _ in known:
+        numbers.setdefault(doc_id, len(numbers))
+    placed = [
+        (NOWHERE if None in (doc_id, index) else numbers[doc_id], section, index or 0)
+        for doc_id, index, section in known
+    ]
+    documents_, sections, indexes = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+    return Places(documents_, sections, indexes)
 
 
 def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:

@@ -284,5 +284,5 @@ def _check_text(documents: Sequence[Document]) -> None:
 
 def _checked_doc_ids(doc_ids: Sequence[str] | None) -> list[str]:
     if doc_ids is None or isinstance(doc_ids, str):
-        raise InvalidInputError(f"documents are named by a list of ids, not by {doc_ids!r}; write ['id', ...]")
+        raise InvalidInputError(f"documents are named by a list of ids, not {doc_ids!r}; write ['id', ...]")
     return list(doc_ids)

@@ -93,6 +93,11 @@ class SentenceSplitter(BaseDocumentTransformer):
         # Engines of others know more languages; the newline layer then goes by typography alone.
         self._words = load_language(language) if language in known_languages() else Language()
 
+    @property
+    def inline_window(self) -> tuple[int, int] | None:
+        """Sentences before and after each whose text goes into its metadata; ``None`` for no such text."""
+        return self._inline_window
+
     def spans(self, text: str) -> list[Span]:
         """Find the sentences of a text.
 

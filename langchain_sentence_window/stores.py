@@ -8,6 +8,8 @@ What stores do otherwise than the interface says is dealt with here and nowhere 
   put the new document in the place of the old.
 - Some refuse to delete an id that they don't have (FAISS of langchain-community).
 - Some score by distance, others by similarity.
+- Milvus takes its filter, an expression, by another name.
+- FAISS of langchain-community filters what it has found, so all has to be found.
 - Some write into the settings of a search (PGVectorStore keeps the first query of a hybrid search).
 """
 
@@ -39,6 +41,10 @@ def search(store: VectorStore, query: str, settings: Mapping[str, Any]) -> Steps
         Pairs of document and score, higher for a better one.
     """
     given = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
+    if "filter" in given and _is_milvus(store):
+        given["expr"] = given.pop("filter")
+    elif "filter" in given and _is_community_faiss(store):
+        given.setdefault("fetch_k", store.index.ntotal)  # type: ignore[attr-defined]
     call, acall = store.similarity_search_with_score, store.asimilarity_search_with_score
     scored: list[tuple[Document, float]] = yield Call(call, acall, (query,), given)
     sign = -1.0 if _scores_by_distance(store, [float(score) for _, score in scored]) else 1.0
@@ -69,11 +75,10 @@ def put(store: VectorStore, documents: Sequence[Document], existing: Sequence[st
     Args:
         store: Where they go.
         documents: Each with an id.
-        existing: Ids that the store has; ``None`` where nobody knows.
+        existing: Ids that the store has; ``None`` if they are yet to be found.
     """
-    ids = [str(document.id) for document in documents]
-    old = ids if existing is None else sorted(set(existing).intersection(ids))
-    if not old or _replaces_by_id(store):
+    old = [] if _replaces_by_id(store) else (yield from _old_ones(store, documents, existing))
+    if not old:
         for part in _slices(documents, WRITTEN_AT_ONCE):
             yield Call(store.add_documents, store.aadd_documents, (list(part),), {"ids": [each.id for each in part]})
         return
@@ -114,15 +119,32 @@ def _scores_by_distance(store: VectorStore, scores: Sequence[float]) -> bool:
 
 
 def _replaces_by_id(store: VectorStore) -> bool:
-    return not (_is_milvus(store) or _comes_from(store, "langchain_community.vectorstores.faiss"))
+    return not (_is_milvus(store) or _is_community_faiss(store))
 
 
 def _is_milvus(store: VectorStore) -> bool:
     return _comes_from(store, "langchain_milvus")
 
 
+def _is_community_faiss(store: VectorStore) -> bool:
+    return _comes_from(store, "langchain_community.vectorstores.faiss")
+
+
 def _comes_from(store: VectorStore, module: str) -> bool:
     return any(f"{base.__module__}.".startswith(f"{module}.") for base in type(store).__mro__)
+
+
+def _old_ones(store: Any, documents: Sequence[Document], existing: Sequence[str] | None) -> Steps[list[str]]:
+    """The ids of documents that the store has already."""
+    ids = [str(document.id) for document in documents]
+    if existing is None:
+        found = yield from fetch(store, ids)
+        existing = ids if found is None else [_id_of(store, document) for document in found]
+    return sorted(set(existing).intersection(ids))
+
+
+def _id_of(store: Any, document: Document) -> str:
+    return document.id or str(document.metadata[store._primary_field])
 
 
 def _add_with_vectors(store: Any, documents: Sequence[Document], vectors: Sequence[list[float]]) -> Call:

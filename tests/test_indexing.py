@@ -129,7 +129,7 @@ async def test_documents_can_be_read_whole(way: Invoke, retriever: SentenceWindo
 
 async def test_deleting_needs_a_list(way: Invoke, retriever: SentenceWindowRetriever) -> None:
     for wrong in ("a", None):
-        with pytest.raises(InvalidInputError, match="list of ids"):
+        with pytest.raises(InvalidInputError, match="a list of ids"):
             await way(retriever, "delete", wrong)
 
 

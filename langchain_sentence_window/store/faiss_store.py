@@ -1,6 +1,6 @@
 """`FaissStore`: the embedded vector store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -233,6 +233,16 @@ class FaissStore(SearchMethods):
         """Fetch documents, in the order of the ids; ids that don't exist are left out."""
         found = self._index.fetch(ids)
         return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
+
+    def export(self) -> Iterator[tuple[list[Document], Vectors]]:
+        """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
+
+        Yields:
+            Documents and unit vectors of shape ``(n, dimension)``, in the order of documents and sentences. No
+            section is in two slices. All are of the state that the store was in when the first was read.
+        """
+        for records, vectors in self._index.in_order():
+            yield to_documents(records), vectors
 
     def __len__(self) -> int:
         """The number of documents in the store; a retriever puts one there for each sentence."""

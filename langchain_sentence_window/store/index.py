@@ -1,6 +1,6 @@
 """The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +161,13 @@ class SentenceIndex:
         """Fetch records by id; ids that don't exist are left out."""
         with self._database.snapshot() as snapshot:
             return snapshot.by_ids(ids)
+
+    def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
+        """Yield all records by document and index, with their vectors, in slices that cut no section."""
+        with self._database.snapshot() as snapshot:
+            for rows, vectors, _ in snapshot.vectors_in_order(("1", [])):
+                records = snapshot.by_rows(rows.tolist())
+                yield [records[row] for row in rows.tolist()], vectors
 
     def search(self, vector: Vectors, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records nearest to a unit vector among those for which a condition holds.

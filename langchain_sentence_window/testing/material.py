@@ -1,0 +1,59 @@
+"""What the suite is made of: an embedder whose vectors are by words, and documents."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+DIMENSION = 64
+"""Numbers of each vector."""
+
+
+class WordVectors(Embeddings):
+    """Texts are alike as far as they share words; each word has a direction of its own. Texts are counted."""
+
+    def __init__(self) -> None:
+        """Begin with nothing embedded."""
+        self.embedded = 0
+        self.fails = False
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embed texts, or fail if told to."""
+        if self.fails:
+            raise ConnectionError("the embedder is down")
+        self.embedded += len(texts)
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a text into a vector of length 1."""
+        # A bit of the whole text's own direction, so that no two texts are quite the same.
+        vector = 0.1 * _direction(text) + sum(map(_direction, re.findall(r"\w+", text.lower())), np.zeros(DIMENSION))
+        return list((vector / np.linalg.norm(vector)).tolist())
+
+
+def source(doc_id: str, text: str, tenant: str = "one", **metadata: Any) -> Document:
+    """Make a source document."""
+    return Document(page_content=text, metadata={"doc_id": doc_id, "tenant": tenant, **metadata})
+
+
+def stories() -> Iterator[Document]:
+    """Documents in sections, in which some sentences stand several times."""
+    fruit = ["kiwi", "plum", "fig", "date", "lime", "nut", "apple", "pear"]
+    choose = np.random.default_rng(7)
+    for number in range(12):
+        lines: list[str] = []
+        for section in range(3):
+            lines += [f"# Part {section} of {number}"]
+            picked = [" and ".join(choose.choice(fruit, 2, replace=False)) for _ in range(5)]
+            lines += [
+                " ".join([*(f"A {pair} for {number} in {place}." for place, pair in enumerate(picked)), "So be it."])
+            ]
+        yield source(f"s{number}", "\n\n".join(lines))
+
+
+def _direction(word: str) -> Any:
+    return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(DIMENSION)

@@ -1,0 +1,314 @@
+"""The conformance suite; see `langchain_sentence_window.testing`."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window import retriever as retriever_module
+from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.in_context import EmbeddingsInContext
+from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.retriever import SentenceWindowRetriever
+from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.testing.material import WordVectors, source, stories
+from langchain_sentence_window.transfer import acopy_index, copy_index
+
+MANY = 10_000
+"""Sentences of the largest document."""
+
+SAME_SCORE = 2e-3
+"""Scores that differ by less are a tie: stores keep vectors in other precisions."""
+
+MakeStore = Callable[[Embeddings], VectorStore]
+Way = Callable[..., Awaitable[Any]]
+
+
+class SentenceWindowStoreTests:
+    """Tests of a store; subclass it, and give it the fixture `make_store`."""
+
+    has_filters = True
+    """Whether a search can be kept to documents whose ``tenant`` is a given one, see `tenant_filter`."""
+    splitter = SentenceSplitter()
+    """Cuts the documents; for a store that can't fetch by id, ``SentenceSplitter(inline_window=3)``."""
+
+    @pytest.fixture
+    def make_store(self) -> MakeStore:
+        """What makes a fresh, empty store for an embedder, each time it is called."""
+        raise NotImplementedError("define the fixture make_store: it returns what makes a store for an embedder")
+
+    def tenant_filter(self, tenant: str) -> Any:
+        """What the store's search takes as ``filter`` to find the documents of one tenant alone."""
+        return {"tenant": tenant}
+
+    def settle(self, store: VectorStore) -> None:
+        """Do what a store needs after many deletions, such as a vacuum; nothing for most."""
+
+    @pytest.fixture(params=["sync", "async"])
+    def way(self, request: pytest.FixtureRequest) -> Way:
+        """What calls a method by its name, in its sync or its async form."""
+
+        async def call(thing: object, method: str, *arguments: Any, **keywords: Any) -> Any:
+            if request.param == "sync":
+                return getattr(thing, method)(*arguments, **keywords)
+            return await getattr(thing, f"a{method}")(*arguments, **keywords)
+
+        return call
+
+    @pytest.fixture
+    def words(self) -> WordVectors:
+        """The embedder of the store under test."""
+        return WordVectors()
+
+    @pytest.fixture
+    def retriever(self, make_store: MakeStore, words: WordVectors) -> SentenceWindowRetriever:
+        """A retriever over an empty store, of single sentences' vectors."""
+        return self.over(make_store(words))
+
+    def over(self, store: VectorStore, **settings: Any) -> SentenceWindowRetriever:
+        """A retriever over a store, which ranks by vectors alone."""
+        return SentenceWindowRetriever(
+            vectorstore=store, **{"splitter": self.splitter, "lexical_weight": 0, "window": 2, **settings}
+        )
+
+    # What comes out
+
+    @pytest.mark.asyncio
+    async def test_windows_are_verbatim(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """A window is a slice of its source, whatever stands in it, with the source's metadata and no other."""
+        given = source(
+            "a",
+            "# Grand Hôtel\n\nIt's  \"quoted\", {braced} & 'apt'.\tTabs\tstay. 😀 Emoji é\u0301!\n\n"
+            "- kiwi; 100 % juice\n- lemon\n\nOne $1 \\n backslash. Two?  Three…",
+            number=3,
+            share=0.25,
+            flag=True,
+        )
+        await way(retriever, "add_documents", [given])
+        found = await way(retriever, "invoke", "kiwi juice", k=1, window=0)
+        assert "kiwi" in found[0].page_content
+        for window in await way(retriever, "invoke", "emoji tabs", k=9, window=1):
+            _check_verbatim(window, given)
+            assert window.metadata.keys() == _OURS | given.metadata.keys()
+            assert {key: window.metadata[key] for key in given.metadata} == given.metadata
+
+    @pytest.mark.asyncio
+    async def test_no_window_leaves_its_section(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """A window ends at the next heading."""
+        text = "# Apples\n\nRed apple. Green apple.\n\n# Pears\n\nSoft pear. Hard pear."
+        await way(retriever, "add_documents", [source("a", text)])
+        window, *_ = await way(retriever, "invoke", "soft pear", k=1, window=3)
+        assert (window.page_content, window.metadata["heading"]) == ("# Pears\n\nSoft pear. Hard pear.", "Pears")
+
+    @pytest.mark.asyncio
+    async def test_neighbouring_hits_make_one_window(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """No text is returned twice, and the best comes first, with the highest score."""
+        sentences = [f"Nothing {index}." for index in range(20)]
+        sentences[8], sentences[10], sentences[17] = "Ripe mango fruit.", "A ripe mango fruit.", "Mango."
+        await way(retriever, "add_documents", [source("a", " ".join(sentences))])
+        first, *others = await way(retriever, "invoke", "ripe mango fruit", k=3, window=1)
+        assert first.metadata["sentences"] == [7, 11]
+        assert {hit["sentence_index"] for hit in first.metadata["hits"]} >= {8, 10}
+        scores = [window.metadata["score"] for window in (first, *others)]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] > scores[-1]
+        taken = [set(range(w.metadata["sentences"][0], w.metadata["sentences"][1] + 1)) for w in (first, *others)]
+        assert sum(map(len, taken)) == len(set().union(*taken))
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("window", [0, 3, "auto"])
+    @pytest.mark.parametrize("k", [1, 40])
+    async def test_a_query_is_one_search_and_at_most_one_more_round_trip(
+        self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: Any, k: int
+    ) -> None:
+        """All windows are read in one call, whatever ``k`` is."""
+        # Apart, so that 50 hits make 40 windows.
+        sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
+        await way(retriever, "add_documents", sources)
+        made = _count_calls(monkeypatch)
+        found = await way(retriever, "invoke", "plum", k=k, window=window)
+        assert len(found) == k
+        assert len(made) <= 2  # noqa: PLR2004 - a search, and the windows
+
+    @pytest.mark.asyncio
+    async def test_a_hole_in_a_window_is_an_error(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """A sentence that is gone is never glued over."""
+        if self.splitter.inline_window is not None:
+            pytest.skip("inline windows have no holes")
+        await way(retriever, "add_documents", [source("a", "Sweet fig. Dry date. Sour lime.")])
+        await way(retriever.vectorstore, "delete", [sentence_id("a", 1)])
+        with pytest.raises(IncompleteWindowError, match="no sentence 1"):
+            await way(retriever, "invoke", "sweet fig", k=1, window=1)
+
+    # What goes in
+
+    @pytest.mark.asyncio
+    async def test_a_document_replaces_the_old_one(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """Of a shorter document nothing old is left; of a longer one nothing new is missing."""
+        for text in ("One kiwi. Two kiwi. Three kiwi.", "One plum.", "A fig. Two fig. One plum. A date. Five lime."):
+            await way(retriever, "add_documents", [source("a", text), source("b", "Other nut.")])
+            found = await way(retriever, "invoke", "one kiwi plum", k=20, window=0)
+            assert sorted(window.page_content for window in found) == sorted(
+                [*re.findall(r"\w.*?\.", text), "Other nut."]
+            )
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("is_in_context", [False, True])
+    async def test_a_failing_embedder_leaves_what_was_there(
+        self, way: Way, make_store: MakeStore, words: WordVectors, *, is_in_context: bool
+    ) -> None:
+        """The old document stays until the new one is embedded."""
+        retriever = self.over(make_store(EmbeddingsInContext(words) if is_in_context else words))
+        await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
+        words.fails = True
+        with pytest.raises(ConnectionError):
+            await way(retriever, "add_documents", [source("a", "New fig.")])
+        (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
+        assert window.page_content == "Old kiwi. Old plum."
+
+    @pytest.mark.asyncio
+    async def test_documents_are_deleted_whole(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """Deleting what doesn't exist is no error."""
+        await way(retriever, "add_documents", [source("a", "One kiwi. Two kiwi."), source("b", "One plum.")])
+        await way(retriever, "delete", ["a", "never there"])
+        assert [found.page_content for found in await way(retriever, "invoke", "kiwi", k=9)] == ["One plum."]
+
+    @pytest.mark.asyncio
+    async def test_langchains_index_works(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """Documents are added, skipped and deleted as wholes."""
+        records = InMemoryRecordManager("suite")
+        old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
+        for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
+            done = await way(_Indexing, "index", sources, records, retriever, cleanup="full", key_encoder="blake2b")
+            assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
+        found = await way(retriever, "invoke", "kiwi", k=9, window=0)
+        assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
+
+    # Who sees what
+
+    @pytest.mark.asyncio
+    async def test_tenants_never_see_each_others_text(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+        """Two tenants hold nearly the same documents; a filter keeps them apart."""
+        if not self.has_filters:
+            pytest.skip("the store has no filters")
+        await way(
+            retriever,
+            "add_documents",
+            [
+                source(f"{tenant}{number}", f"Salary list {number}. The {tenant} salary is {number}. End.", tenant)
+                for tenant, count in (("acme", 60), ("umbra", 3))
+                for number in range(count)
+            ],
+        )
+        for tenant, count in (("acme", 10), ("umbra", 3)):
+            for query in ("acme salary", "umbra salary", "end"):
+                found = await way(retriever, "invoke", query, k=10, filter=self.tenant_filter(tenant))
+                assert len(found) == count
+                assert {window.metadata["tenant"] for window in found} == {tenant}
+                assert all(tenant in window.page_content for window in found)
+        assert await way(retriever, "invoke", "salary", filter=self.tenant_filter("nobody")) == []
+
+    # How vectors come in
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("window", [0, 2, "auto"])
+    async def test_vectors_in_context_rank_as_in_faiss_store(
+        self, way: Way, make_store: MakeStore, words: WordVectors, window: Any
+    ) -> None:
+        """The same windows in the same order, equal scores aside."""
+        sources = list(stories())
+        expected = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS), window=window)
+        expected.add_documents(sources)
+        retriever = self.over(make_store(EmbeddingsInContext(words)), window=window)
+        await way(retriever, "add_documents", sources)
+        for query in ("kiwi and plum", "sour lime", "the nut of a date", "fig", "apple pear"):
+            _check_same_order(await way(retriever, "invoke", query, k=8), await way(expected, "invoke", query, k=8 + 8))
+
+    @pytest.mark.asyncio
+    async def test_an_index_comes_from_faiss_store_without_embedding(
+        self, way: Way, make_store: MakeStore, words: WordVectors
+    ) -> None:
+        """All sentences are handed over with their vectors, and rank as before."""
+        sources = list(stories())
+        embedded = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS))
+        embedded.add_documents(sources)
+        retriever = self.over(make_store(EmbeddingsInContext(words)))
+        before = words.embedded
+        await way(_Copying, "copy_index", embedded.vectorstore, retriever.vectorstore)
+        assert words.embedded == before
+        _check_same_order(
+            await way(retriever, "invoke", "sour lime", k=8), await way(embedded, "invoke", "sour lime", k=16)
+        )
+
+    @pytest.mark.asyncio
+    async def test_ten_thousand_sentences(self, make_store: MakeStore, words: WordVectors) -> None:
+        """A long document goes in, is found at its end, is replaced, and goes out."""
+        many = min(MANY, 4_000) if self.splitter.inline_window is not None else MANY
+        retriever = self.over(make_store(EmbeddingsInContext(words)), window=1)
+        told = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
+        text = " ".join(told)
+        retriever.add_documents([source("long", text), source("short", "One kiwi.")])
+        for number in (0, many // 2, many - 1):
+            for window, *_ in (
+                retriever.invoke(told[number], k=1),
+                await retriever.ainvoke(told[number], k=1),
+            ):
+                assert told[number] in window.page_content
+                _check_verbatim(window, source("long", text))
+        retriever.delete(["long"])
+        if self.splitter.inline_window is None:
+            assert [left.id for left in retriever.get(["long", "short"])] == ["short"]
+        self.settle(retriever.vectorstore)
+        assert [window.page_content for window in retriever.invoke(told[0], k=9)] == ["One kiwi."]
+
+
+_OURS = {"doc_id", "start_index", "end_index", "sentences", "hits", "score", "window_id", "heading"}
+
+
+class _Indexing:
+    index, aindex = staticmethod(index), staticmethod(aindex)
+
+
+class _Copying:
+    copy_index, acopy_index = staticmethod(copy_index), staticmethod(acopy_index)
+
+
+def _check_verbatim(window: Document, source: Document) -> None:
+    start, end = window.metadata["start_index"], window.metadata["end_index"]
+    assert window.page_content == source.page_content[start:end]
+
+
+def _check_same_order(found: list[Document], expected: list[Document]) -> None:
+    score = {window.id: window.metadata["score"] for window in expected}
+    for window, wanted in zip(found, expected, strict=False):
+        assert window.id in score, f"{window.page_content!r} is none of the best"
+        if window.id != wanted.id:
+            assert abs(score[window.id] - score[wanted.id]) < SAME_SCORE, (window.page_content, wanted.page_content)
+    assert len(found) == min(len(expected), 8)
+
+
+def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
+    """Note all calls that retrievers make from now on."""
+    made: list[Call] = []
+
+    def noted(steps: Steps[Any]) -> Steps[Any]:
+        send, value = steps.send, None
+        while True:
+            try:
+                call = send(value)
+            except StopIteration as stop:
+                return stop.value
+            made.append(call)
+            send, value = steps.send, (yield call)
+
+    monkeypatch.setattr(retriever_module, "run", lambda steps: run(noted(steps)))
+    monkeypatch.setattr(retriever_module, "arun", lambda steps: arun(noted(steps)))
+    return made

@@ -1,0 +1,88 @@
+"""Moving an index from `FaissStore` to any other vector store, without embedding again.
+
+`FaissStore` keeps the vectors as they were embedded. They are mixed and handed to the new store as `in_context`
+says, in slices, so that memory doesn't grow with the index.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from langchain_core.documents import Document
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+from tqdm.auto import tqdm
+
+from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.in_context import EmbeddingsInContext, handover
+from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.stores import embedder_of, put
+
+Slice = tuple[Sequence[Document], Vectors]
+"""Sentence Documents and their vectors as they were embedded, shape ``(n, dimension)``. No section is in two
+slices."""
+
+
+def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
+    """Copy all sentences from a `FaissStore` to any other store; nothing is embedded.
+
+    Args:
+        source: Where they are.
+        target: Where they go, in the place of those with the same ids. It is a `FaissStore`, or was built with
+            `EmbeddingsInContext`, whose weights are those that its vectors are mixed with.
+        show_progress: Whether to show a progress bar.
+
+    Returns:
+        How many sentences were copied. After an error the call can be made again.
+
+    Raises:
+        InvalidInputError: The target can't be handed vectors.
+    """
+    return run(_copy_steps(source, target, show_progress=show_progress))
+
+
+async def acopy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
+    """Do what `copy_index` does, with the target's async methods."""
+    return await arun(_copy_steps(source, target, show_progress=show_progress))
+
+
+def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
+    """Add sentences with their vectors, such as `FaissStore.export` gives them; see `copy_index`."""
+    return run(_import_steps(iter(slices), target, total=None))
+
+
+async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
+    """Do what `import_sentences` does, with the target's async methods."""
+    return await arun(_import_steps(iter(slices), target, total=None))
+
+
+def _copy_steps(source: FaissStore, target: VectorStore, *, show_progress: bool) -> Steps[int]:
+    total = len(source) if show_progress else None
+    return (yield from _import_steps(source.export(), target, total=total))
+
+
+def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> Steps[int]:
+    embedding = embedder_of(target)
+    if not isinstance(target, FaissStore) and not isinstance(embedding, EmbeddingsInContext):
+        raise InvalidInputError(
+            f"{type(target).__name__} can't be handed vectors, as it was built with {type(embedding).__name__}; "
+            "build it with EmbeddingsInContext(embedding), or EmbeddingsInContext(embedding, (1,)) for vectors of "
+            "sentences alone"
+        )
+    copied = 0
+    with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
+        while part := (yield Call(next, _next_in_thread, (slices, None))):
+            documents, vectors = part
+            if isinstance(target, FaissStore):
+                yield Call(target.add_embeddings, target.aadd_embeddings, (documents, vectors))
+            else:
+                prepared = handover(embedding, documents, vectors)
+                yield from put(target, prepared.documents, None)
+                prepared.finish(target)
+            copied += len(documents)
+            bar.update(len(documents))
+    return copied
+
+
+async def _next_in_thread(slices: Iterator[Slice], default: None) -> Slice | None:
+    return await run_in_executor(None, next, slices, default)

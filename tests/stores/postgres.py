@@ -1,0 +1,36 @@
+"""A PostgreSQL with pgvector, started in a folder of its own and stopped at the end; the package pgserver brings it."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def running_postgres() -> Iterator[str]:
+    """Start a server, give its address as SQLAlchemy with asyncpg reads it, and stop it.
+
+    It doesn't wait for the disk, as its data are gone at the end anyway.
+    """
+    runtime = tempfile.mkdtemp(prefix="pg")  # sockets live here, and their paths must be short
+    os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pgserver
+
+    folder = Path(tempfile.mkdtemp(prefix="pgdata"))
+    server: Any = pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        for statement in (
+            "ALTER SYSTEM SET fsync = off",
+            "ALTER SYSTEM SET synchronous_commit = off",
+            "SELECT pg_reload_conf()",
+            "CREATE EXTENSION vector",
+        ):
+            server.psql(statement)
+        yield server.get_uri().replace("postgresql://", "postgresql+asyncpg://")
+    finally:
+        server.cleanup()
