@@ -4,7 +4,7 @@
 
 The vectors are synthetic (384 numbers, in clusters as documents are), the texts of about 132 characters.
 Searches are timed one by one, raw FAISS and a store in turn, on one OpenMP thread; ratios of their medians
-are what counts. Peers that aren't installed (``pip install --group bench``) are left out, and said so.
+are what counts. Peers that aren't installed (``pip install --group stores``) are left out, and said so.
 """
 
 import argparse
