@@ -6,23 +6,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_sentence_window.chain import create_rag_chain
     from langchain_sentence_window.context import Citation, find_citations, format_context
+    from langchain_sentence_window.in_context import EmbeddingsInContext
     from langchain_sentence_window.late_interaction import LateInteractionReranker
     from langchain_sentence_window.rerank import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.retriever import SentenceWindowRetriever
     from langchain_sentence_window.splitter import SentenceSplitter
     from langchain_sentence_window.store.faiss_store import FaissStore
     from langchain_sentence_window.tools import create_tools
+    from langchain_sentence_window.transfer import acopy_index, copy_index
+    from langchain_sentence_window.words import WordIndex
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Citation",
     "CrossEncoderReranker",
+    "EmbeddingsInContext",
     "FaissStore",
     "LateInteractionReranker",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
+    "WordIndex",
+    "acopy_index",
+    "copy_index",
     "create_rag_chain",
     "create_tools",
     "find_citations",
@@ -33,12 +40,16 @@ __all__ = [
 _HOMES = {
     "Citation": "context",
     "CrossEncoderReranker": "rerank",
+    "EmbeddingsInContext": "in_context",
     "FaissStore": "store.faiss_store",
     "LateInteractionReranker": "late_interaction",
     "SentenceSplitter": "splitter",
     "SentenceTransformerCrossEncoder": "rerank",
     "SentenceWindowRetriever": "retriever",
     "create_rag_chain": "chain",
+    "WordIndex": "words",
+    "acopy_index": "transfer",
+    "copy_index": "transfer",
     "create_tools": "tools",
     "find_citations": "context",
     "format_context": "context",

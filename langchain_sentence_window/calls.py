@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
+from langchain_core.runnables import run_in_executor
+
 T = TypeVar("T")
 
 
@@ -27,6 +29,11 @@ class Call:
     asynchronous: Callable[..., Awaitable[Any]]
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+def in_thread(method: Callable[..., Any], *arguments: Any) -> Call:
+    """A call of something that has no async form, and would block the event loop."""
+    return Call(method, lambda *given: run_in_executor(None, method, *given), arguments)
 
 
 Steps: TypeAlias = Generator[Call, Any, T]

@@ -12,12 +12,13 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.metadata import DOC_ID, StoredSentence, read_sentence, source_document
 from langchain_sentence_window.stores import embedder_of, fetch, put, remove
+from langchain_sentence_window.words import WordIndex
 
 ASKED_AT_ONCE = 256
 """Sentences of a document asked for in one call when looking for all that it has in a store."""
@@ -28,7 +29,12 @@ can't be known, so all that it may have is deleted."""
 
 
 def replace_documents(
-    store: VectorStore, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool
+    store: VectorStore,
+    sentences: Sequence[Document],
+    doc_ids: Sequence[str],
+    *,
+    show_progress: bool,
+    words: WordIndex | None = None,
 ) -> Steps[None]:
     """Put sentences in the place of all that the source documents had in the store.
 
@@ -39,6 +45,7 @@ def replace_documents(
         sentences: Sentence Documents, document by document, in order.
         doc_ids: The source documents they replace; those without a sentence now are removed.
         show_progress: Whether to show a progress bar while embedding, where the store lets us embed.
+        words: An index of words that is kept in step.
 
     Raises:
         InvalidInputError: A document is too long for a store that can't fetch by id.
@@ -59,11 +66,13 @@ def replace_documents(
     yield from _write(store, sentences, existing, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
     yield from remove(store, [id_ for id_ in reversed(stale) if id_ not in new])
+    if words is not None:
+        yield in_thread(words.change, stale, sentences)
 
 
-def delete_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[None]:
+def delete_documents(store: VectorStore, doc_ids: Sequence[str], *, words: WordIndex | None = None) -> Steps[None]:
     """Delete all sentences of the source documents; those that don't exist are ignored."""
-    yield from replace_documents(store, [], doc_ids, show_progress=False)
+    yield from replace_documents(store, [], doc_ids, show_progress=False, words=words)
 
 
 def read_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[list[Document]]:

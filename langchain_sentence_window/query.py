@@ -33,6 +33,7 @@ from langchain_sentence_window.windows import (
     open_forward,
     strong_score,
 )
+from langchain_sentence_window.words import WordIndex
 
 LONGEST_QUERY = 32_000
 """Characters, about 8,000 tokens: more than common embedders read."""
@@ -58,6 +59,7 @@ class Request:
         order: In what order windows are returned.
         lexical_weight: How much words count beside meaning, where the store can search by words.
         search: What else the store's search is given.
+        words: What searches by words where the store can't.
     """
 
     query: str
@@ -69,6 +71,7 @@ class Request:
     order: Order
     lexical_weight: float
     search: Mapping[str, Any]
+    words: WordIndex | None = None
 
 
 def retrieve(
@@ -145,7 +148,12 @@ def _search(
     fetch_k = max(request.fetch_k, request.k)
     while True:
         found, hits = yield from find_sentences(
-            store, request.query, fetch_k, lexical_weight=request.lexical_weight, search_kwargs=request.search
+            store,
+            request.query,
+            fetch_k,
+            lexical_weight=request.lexical_weight,
+            search_kwargs=request.search,
+            words=request.words,
         )
         exhausted = len(hits) < fetch_k
         if request.window is None:

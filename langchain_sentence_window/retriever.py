@@ -24,6 +24,7 @@ from langchain_sentence_window.query import Request, checked_query, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.windows import Order, WindowSize, window_size
+from langchain_sentence_window.words import WordIndex
 
 
 class SentenceWindowRetriever(DocumentIndex):
@@ -53,8 +54,10 @@ class SentenceWindowRetriever(DocumentIndex):
     78.4 on Chroma's benchmark, 77.5 and 80.4 on Doc2Dial, 86.2 and 93.0 on SQuAD; but a window of 2 shows a
     reader what surrounds a hit."""
     lexical_weight: float = LEXICAL_WEIGHT
-    """How much words count beside meaning, where the store can search by words, as `FaissStore` can; 0 for
-    not at all. See `langchain_sentence_window.fusion`."""
+    """How much words count beside meaning, where the store can search by words, as `FaissStore` can, or `words`
+    does; 0 for not at all. See `langchain_sentence_window.fusion`."""
+    words: WordIndex | None = None
+    """Searches by words beside a store that can't."""
     max_tokens: int | None = None
     """The most tokens all windows may have together; ``None`` for no limit. A window that doesn't fit
     loses neighbours first, then its weaker hits; one whose best hit doesn't fit is left out."""
@@ -180,12 +183,12 @@ class SentenceWindowRetriever(DocumentIndex):
         Raises:
             InvalidInputError: No list of ids.
         """
-        run(delete_documents(self.vectorstore, _checked_doc_ids(ids)))
+        run(delete_documents(self.vectorstore, _checked_doc_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Do what `delete` does, with the store's async methods."""
-        await arun(delete_documents(self.vectorstore, _checked_doc_ids(ids)))
+        await arun(delete_documents(self.vectorstore, _checked_doc_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
@@ -248,6 +251,7 @@ class SentenceWindowRetriever(DocumentIndex):
             count_tokens=self.count_tokens,
             order=self.order,
             lexical_weight=self.lexical_weight,
+            words=self.words,
             search={**self.search_kwargs, **({} if filter is None else {"filter": filter})},
         )
 
@@ -255,7 +259,9 @@ class SentenceWindowRetriever(DocumentIndex):
         doc_ids = document_ids(documents)
         splitter = self.splitter
         sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
-        yield from replace_documents(self.vectorstore, sentences, doc_ids, show_progress=show_progress)
+        yield from replace_documents(
+            self.vectorstore, sentences, doc_ids, show_progress=show_progress, words=self.words
+        )
         return doc_ids
 
     def _save(self, path: str | PathLike[str] | None) -> None:

@@ -6,10 +6,12 @@ from typing import Any, Protocol, runtime_checkable
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata import StoredSentence, as_hit, read_sentence
 from langchain_sentence_window.stores import search
 from langchain_sentence_window.windows import Hit
+from langchain_sentence_window.words import WordIndex
 
 
 @runtime_checkable
@@ -24,7 +26,13 @@ class HybridStore(Protocol):
 
 
 def find_sentences(
-    store: VectorStore, query: str, k: int, *, lexical_weight: float, search_kwargs: Mapping[str, Any]
+    store: VectorStore,
+    query: str,
+    k: int,
+    *,
+    lexical_weight: float,
+    search_kwargs: Mapping[str, Any],
+    words: WordIndex | None = None,
 ) -> Steps[tuple[list[StoredSentence], list[Hit]]]:
     """Search sentences, best first.
 
@@ -34,10 +42,15 @@ def find_sentences(
         k: How many to find at most.
         lexical_weight: How much words count beside meaning, where the store can search by words.
         search_kwargs: What else the store's search is given.
+        words: What searches by words where the store can't.
 
     Returns:
         The sentences, and a hit for each, whose score is higher for a better one.
     """
+    if words is not None and lexical_weight and not isinstance(store, HybridStore):
+        return (
+            yield from _with_words(store, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
+        )
     settings: dict[str, Any] = {"k": k, **search_kwargs}
     scored: list[tuple[Document, float]]
     if lexical_weight and isinstance(store, HybridStore):
@@ -47,3 +60,12 @@ def find_sentences(
         scored = yield from search(store, query, settings)
     found = [read_sentence(document) for document, _ in scored]
     return found, [as_hit(sentence, float(score)) for sentence, (_, score) in zip(found, scored, strict=True)]
+
+
+def _with_words(
+    store: VectorStore, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
+) -> Steps[tuple[list[StoredSentence], list[Hit]]]:
+    scored = yield from search(store, query, {"k": max(k, CANDIDATES), **search_kwargs})
+    found = [read_sentence(document) for document, _ in scored]
+    ranked = yield in_thread(words.rank, query, found, [score for _, score in scored], weight)
+    return [found[place] for place, _ in ranked[:k]], [as_hit(found[place], score) for place, score in ranked[:k]]

@@ -7,11 +7,10 @@ says, in slices, so that memory doesn't grow with the index.
 from collections.abc import Iterable, Iterator, Sequence
 
 from langchain_core.documents import Document
-from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
-from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.in_context import EmbeddingsInContext, handover
 from langchain_sentence_window.mixing import Vectors
@@ -71,7 +70,7 @@ def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | 
         )
     copied = 0
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
-        while part := (yield Call(next, _next_in_thread, (slices, None))):
+        while part := (yield in_thread(next, slices, None)):
             documents, vectors = part
             if isinstance(target, FaissStore):
                 yield Call(target.add_embeddings, target.aadd_embeddings, (documents, vectors))
@@ -82,7 +81,3 @@ def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | 
             copied += len(documents)
             bar.update(len(documents))
     return copied
-
-
-async def _next_in_thread(slices: Iterator[Slice], default: None) -> Slice | None:
-    return await run_in_executor(None, next, slices, default)

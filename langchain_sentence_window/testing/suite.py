@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window import retriever as retriever_module
+import langchain_sentence_window.retriever as retriever_module
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import sentence_id

@@ -5,6 +5,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ def running_postgres() -> Iterator[str]:
     os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pgserver
+        pgserver: Any = import_module("pgserver")
 
     folder = Path(tempfile.mkdtemp(prefix="pgdata"))
-    server: Any = pgserver.get_server(folder, cleanup_mode="delete")
+    server = pgserver.get_server(folder, cleanup_mode="delete")
     try:
         for statement in (
             "ALTER SYSTEM SET fsync = off",

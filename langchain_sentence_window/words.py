@@ -1,0 +1,114 @@
+"""Searching by words beside a store that can't: a lexical index of one's own, in a folder or in memory.
+
+It is kept in step by the retriever that has it, and adds BM25 scores to what the store has found by meaning. It
+brings in no sentence that the store didn't find, so a filter, or whose text it is, stays the store's business.
+"""
+
+import threading
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from langchain_core.documents import Document
+
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.fusion import SPREAD, fuse, spread
+from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.metadata import StoredSentence
+from langchain_sentence_window.store.lexical import LexicalIndex
+
+
+class WordIndex:
+    """Words of sentences, for a retriever over a store that can't search by words.
+
+    It is one machine's: processes that share its folder see what one of them has written, and only one may write
+    at a time. Where several machines write, use the store's own hybrid search through ``search_kwargs``.
+
+    Example:
+        >>> SentenceWindowRetriever(vectorstore=store, words=WordIndex("words/"))  # doctest: +SKIP
+    """
+
+    def __init__(self, path: str | PathLike[str] | None = None) -> None:
+        """Open the index at a path, or make it there.
+
+        Args:
+            path: A folder; ``None`` for an index in memory.
+
+        Raises:
+            StoreError: The path can't be used.
+        """
+        self._path = None if path is None else Path(path)
+        self._writing = threading.Lock()
+        try:
+            if self._path is not None:
+                self._path.mkdir(parents=True, exist_ok=True)
+            self._index = LexicalIndex(self._path)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{str(path)!r} can't be used for an index of words: {error}; choose another") from error
+
+    def change(self, removed: Sequence[str], added: Sequence[Document]) -> None:
+        """Remove sentences by their ids, and add others, or put them in the place of those with the same ids.
+
+        Raises:
+            StoreError: The index can't be written; nothing was changed.
+        """
+        ids = {*removed, *(str(sentence.id) for sentence in added)}
+        rows = np.array(sorted(map(_row, ids)), dtype=np.int64)
+        try:
+            with self._writing:
+                self._index.change(rows, [(_row(str(sentence.id)), sentence.page_content) for sentence in added])
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"the index of words at {str(self._path)!r} can't be written: {error}; if another process writes it, "
+                "let it end, and add the documents again"
+            ) from error
+
+    def rank(
+        self, query: str, found: Sequence[StoredSentence], scores: Sequence[float], weight: float
+    ) -> list[tuple[int, float]]:
+        """Rank what a store has found by meaning and words together; see `fusion`.
+
+        Args:
+            query: What was asked.
+            found: Sentences.
+            scores: Theirs, higher for a better one.
+            weight: What a standard deviation of BM25 scores counts, in standard deviations of the store's scores.
+
+        Returns:
+            ``(place in found, score)``, best first.
+        """
+        reach = len(SPREAD) - 1
+        around = {
+            (sentence.doc_id, index): _row(sentence_id(sentence.doc_id, index))
+            for sentence in found
+            for index in range(
+                max(sentence.index - reach, sentence.section_start),
+                min(sentence.index + reach + 1, sentence.section_end),
+            )
+        }
+        rows = np.array(sorted(set(around.values())), dtype=np.int64)
+        bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
+        spread_scores = spread(bm25, _pairs(found, around, bm25, reach))
+        at = [around[sentence.doc_id, sentence.index] for sentence in found]
+        lexical = {place: spread_scores.get(row, 0.0) for place, row in enumerate(at)}
+        return fuse(dict(enumerate(scores)), lexical, weight)
+
+
+def _row(id_: str) -> int:
+    """A number for a sentence: 63 bits of its id."""
+    return int(id_.replace("-", "")[:16], 16) >> 1
+
+
+def _pairs(
+    found: Sequence[StoredSentence], around: dict[tuple[str, int], int], bm25: dict[int, float], reach: int
+) -> list[tuple[int, int, int]]:
+    """``(row with a score, row found, how many sentences apart)`` for those of the same section."""
+    return [
+        (row, around[sentence.doc_id, sentence.index], abs(index - sentence.index))
+        for sentence in found
+        for index in range(sentence.index - reach, sentence.index + reach + 1)
+        if index != sentence.index and sentence.section_start <= index < sentence.section_end
+        for row in [around[sentence.doc_id, index]]
+        if row in bm25
+    ]

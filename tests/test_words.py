@@ -1,0 +1,70 @@
+"""An index of words beside a store that has none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import EmbeddingsInContext, SentenceWindowRetriever, WordIndex
+from langchain_sentence_window.errors import StoreError
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings, document
+
+# To the embedder all are the same; "Zanzibar" is no word of its vocabulary.
+SOURCES = [document(f"# Part {name}\n\nA refund is paid. It goes to {name}. So it is.", name) for name in "abcdef"]
+NAMED = document("# Part z\n\nA refund is paid. It goes to Zanzibar. So it is.", "z")
+
+
+def over(store: Any, words: WordIndex | None, **settings: Any) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever(vectorstore=store, words=words, **{"window": 0, "k": 1, **settings})
+
+
+async def test_words_decide_where_meaning_does_not(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = over(InMemoryVectorStore(words), WordIndex())
+    await way(retriever, "add_documents", [*SOURCES, NAMED])
+    (window,) = await way(retriever, "invoke", "refund Zanzibar")
+    # The sentence before has the refund, and gets a share of the name's score.
+    assert window.page_content == "A refund is paid."
+    assert window.metadata["doc_id"] == "z"
+    plain = over(retriever.vectorstore, WordIndex(), lexical_weight=0)
+    assert (await way(plain, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "a"
+
+
+async def test_a_word_brings_in_nothing_that_a_filter_leaves_out(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = over(InMemoryVectorStore(words), WordIndex(), k=50)
+    await way(retriever, "add_documents", [*SOURCES, NAMED])
+    found = await way(retriever, "invoke", "Zanzibar", filter=lambda stored: stored.metadata["doc_id"] != "z")
+    assert found
+    assert all("Zanzibar" not in window.page_content for window in found)
+
+
+async def test_words_follow_what_is_replaced_and_deleted(way: Invoke, words: WordEmbeddings, tmp_path: Path) -> None:
+    store, folder = InMemoryVectorStore(words), tmp_path / "words"
+    await way(over(store, WordIndex(folder)), "add_documents", [*SOURCES, NAMED])
+    retriever = over(store, WordIndex(folder))  # opened again
+    assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
+    index = retriever.words
+    assert index is not None
+    assert index._index.searcher()._searcher.num_docs == 4 * 7
+    await way(retriever, "add_documents", [document("A refund is late.", "z"), document("To Zanzibar a refund.", "b")])
+    assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "b"
+    await way(retriever, "delete", ["b"])
+    assert index._index.searcher()._searcher.num_docs == 4 * 5 + 1
+    assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "a"
+
+
+async def test_ranks_are_those_of_meaning_where_no_word_is_known(way: Invoke, words: WordEmbeddings) -> None:
+    store = InMemoryVectorStore(EmbeddingsInContext(words))
+    retriever = over(store, WordIndex(), k=9)
+    await way(retriever, "add_documents", [document("Card refund. Card. Seat page. Trial refund refund.", "a")])
+    by_both = await way(retriever, "invoke", "annual")
+    by_meaning = await way(over(store, None, k=9), "invoke", "annual")
+    assert [window.id for window in by_both] == [window.id for window in by_meaning]
+
+
+def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(StoreError, match="choose another"):
+        WordIndex(file)
