@@ -4,7 +4,6 @@ Whatever comes in, the windows that come out are disjoint, lie inside one sectio
 cover every hit they were made from, and are the same in whatever order the hits came.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
@@ -96,7 +95,7 @@ def window_size(value: object) -> tuple[int, int]:
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
-                f"window is {value!r}; it must be a number of sentences, 0 or more, or a pair (before, after)"
+                f"window is {value!r}; it must be a number of sentences, 0 or more, a pair (before, after), or 'auto'"
             )
     return before, after
 
@@ -157,19 +156,22 @@ def strong_score(hits: Collection[Hit]) -> float:
 
 
 def best_windows(
-    hits: Iterable[Hit], k: int | None, opened: Callable[[Hit], Window], strong: float = -math.inf
+    hits: Iterable[Hit],
+    k: int | None,
+    opened: Callable[[Hit], Window],
+    widens: Callable[[Hit], bool] | None = None,
 ) -> list[Window]:
     """Open hits into windows, best hit first, until one more would make window ``k + 1``.
 
-    Strong hits widen a window that they touch. Weak ones make windows of their own, of what no better
-    one holds: in a small corpus a search returns nearly every sentence, and the last of them would
-    swell each window to its whole section.
+    Some hits widen a window that they touch, such as strong ones, see `strong_score`. The others make
+    windows of their own, of what no better one holds: in a small corpus a search returns nearly every
+    sentence, and the last of them would swell each window to its whole section.
 
     Args:
         hits: In any order.
         k: How many windows to make; ``None`` for as many as the hits make.
         opened: Makes the window of a hit, such as `expand` or `open_forward`.
-        strong: The lowest score of a strong hit, see `strong_score`.
+        widens: Whether a hit widens a window that it touches; ``None`` for each does.
 
     Returns:
         Disjoint windows, best first, equal scores in the order of document and place.
@@ -178,7 +180,7 @@ def best_windows(
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = opened(hit)
         touching = [old for old in windows if _touch(old, window)]
-        if touching and hit.score < strong:
+        if touching and widens is not None and not widens(hit):
             if any(old.first <= hit.index <= old.last for old in touching):
                 continue
             window, touching = _clipped(window, touching), []

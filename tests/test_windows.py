@@ -38,6 +38,10 @@ def hit(index: int, doc_id: str = "a", score: float = 1.0) -> Hit:
     return Hit(doc_id, index, start, end, score)
 
 
+def at_least(score: float) -> Callable[[Hit], bool]:
+    return lambda hit: hit.score >= score
+
+
 def opening(before: int, after: int) -> Callable[[Hit], Window]:
     return lambda hit: expand(hit, before, after)
 
@@ -100,7 +104,7 @@ def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit]
 @given(hits(), sides, sides)
 def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit], before: int, after: int) -> None:
     strong = strong_score(found)
-    best = best_windows(found, None, opening(before, after), strong)
+    best = best_windows(found, None, opening(before, after), at_least(strong))
     assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
     assert_disjoint(best)
     taken = {each for window in best for each in window.hits}
@@ -123,9 +127,9 @@ def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
     found: list[Hit], before: int, after: int, k: int
 ) -> None:
     strong = strong_score(found)
-    best = best_windows(found, k, opening(before, after), strong)
+    best = best_windows(found, k, opening(before, after), at_least(strong))
     assert len(best) <= k
-    if len(best_windows(found, None, opening(before, after), strong)) >= k:
+    if len(best_windows(found, None, opening(before, after), at_least(strong))) >= k:
         assert len(best) == k
     assert_disjoint(best)
 
@@ -174,8 +178,8 @@ def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
     found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
     assert strong_score(found) == pytest.approx(0.7)
-    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), 0.7)] == [("a", 9, 13)]
-    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), 0.7)] == [
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), at_least(0.7))] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), at_least(0.7))] == [
         ("a", 9, 13),
         ("a", 14, 15),
         ("a", 19, 21),
@@ -223,7 +227,7 @@ def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
 
 def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
     found = [hit(10, score=1.0), hit(13, score=0.1), hit(11, score=0.2), hit(24, score=0.0)]
-    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), 0.9)] == [
+    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), at_least(0.9))] == [
         ("a", 9, 11),
         ("a", 12, 14),
         ("a", 23, 25),

@@ -1,0 +1,179 @@
+"""How far each hit is opened, and reading what is needed for it.
+
+A hit is opened by so many sentences, by as many as it needs, or as its kind of document wants.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Steps
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.metadata import StoredSentence, window_document
+from langchain_sentence_window.neighbours import fetch_sentences
+from langchain_sentence_window.windows import (
+    Hit,
+    Window,
+    WindowSize,
+    best_windows,
+    expand,
+    open_forward,
+    strong_score,
+    window_size,
+)
+
+FEWEST_TO_COMPARE = 10
+"""Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
+
+Sentences: TypeAlias = dict[tuple[str, int], StoredSentence]
+"""Sentences by document and index."""
+
+Size: TypeAlias = tuple[int, int] | None
+"""Sentences before and after a hit; ``None`` for as many after it as it needs, see `open_forward`."""
+
+WindowSetting: TypeAlias = WindowSize | Literal["auto"] | Mapping[Any, WindowSize | Literal["auto"]]
+"""Sentences on each side of a hit, or ``(before, after)``, or ``auto`` for as many after it as it needs; or
+these by a value of the source document's metadata, such as ``{"legal": (3, 5), "faq": 1}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How far hits are opened.
+
+    Attributes:
+        usual: Where nothing else is said.
+        by_value: For documents whose metadata holds one of these values.
+        key: Where in the metadata the value stands; ``None`` for anywhere.
+    """
+
+    usual: Size
+    by_value: Mapping[Any, Size] = field(default_factory=dict)
+    key: str | None = None
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """How far a hit of a document of this metadata is opened."""
+        if not self.by_value:
+            return self.usual
+        values = metadata.values() if self.key is None else [metadata.get(self.key)]
+        return next((self.by_value[value] for value in values if value in self.by_value), self.usual)
+
+
+def read_opening(window: WindowSetting, key: str | None = None) -> Opening:
+    """Read the setting ``window``.
+
+    Args:
+        window: See `WindowSetting`. Documents whose value a mapping doesn't hold are opened by ``auto``.
+        key: The metadata's key for a mapping; ``None`` for any.
+
+    Raises:
+        InvalidInputError: It is nothing of the kind, or a number is negative.
+    """
+    if isinstance(window, Mapping):
+        if not window:
+            raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
+        return Opening(None, {value: _size(size) for value, size in window.items()}, key)
+    return Opening(_size(window))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Hits, and what makes windows of them.
+
+    Attributes:
+        hits: Best first.
+        window: The window of a hit alone.
+        widens: Whether a hit widens a window that it touches.
+        read: Sentences that were read for it.
+    """
+
+    hits: Sequence[Hit]
+    window: Callable[[Hit], Window]
+    widens: Callable[[Hit], bool]
+    read: Sentences
+
+    def best(self, k: int | None) -> list[Window]:
+        """The ``k`` best windows, disjoint."""
+        return best_windows(self.hits, k, self.window, self.widens)
+
+
+def open_hits(
+    store: VectorStore, opening: Opening, hits: Sequence[Hit], known: Sentences, *, all_hits: bool
+) -> Steps[Opened]:
+    """See how far each hit is opened, and read what must be known for it.
+
+    Args:
+        store: Where the sentences are.
+        opening: How far.
+        hits: Best first.
+        known: The sentences that were hit.
+        all_hits: Whether the store has no more of them.
+    """
+    sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
+    read = yield from fetch_sentences(store, list(_ahead(sizes, known)))
+    texts = known | read
+    # A few hits that were asked for as such are all meant.
+    strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
+
+    def window(hit: Hit) -> Window:
+        size = sizes[hit]
+        return open_forward(hit, _texts_of(texts, hit)) if size is None else expand(hit, *size)
+
+    # One that was opened as far as it needs is not in want of more.
+    return Opened(hits, window, lambda hit: sizes[hit] is not None and hit.score >= strong, read)
+
+
+def _ahead(sizes: Mapping[Hit, Size], known: Sentences) -> Iterable[tuple[str, int]]:
+    """Where the sentences stand that hits may be opened to, each once, those hits among them."""
+    places = dict[tuple[str, int], None]()
+    for hit, size in sizes.items():
+        if size is None:
+            farthest = open_forward(hit, _texts_of(known, hit))
+            if farthest.first < farthest.last:
+                places |= dict.fromkeys(_places(farthest))
+    return places
+
+
+def _texts_of(sentences: Sentences, hit: Hit) -> Callable[[int], str]:
+    """The texts of a hit's document by index; those that aren't known are empty."""
+
+    def text(index: int) -> str:
+        sentence = sentences.get((hit.doc_id, index))
+        return sentence.text if sentence else ""
+
+    return text
+
+
+def read_windows(
+    store: VectorStore, windows: Sequence[Window], known: Sentences, read: Sentences
+) -> Steps[tuple[list[Document], Sentences]]:
+    """Make the windows' Documents, of sentences that were read in one call, as documents change meanwhile.
+
+    Args:
+        store: Where the sentences are.
+        windows: What to read.
+        known: The sentences that were found; a window of one sentence needs no more.
+        read: What was read before.
+    """
+    alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
+    places = [place for window in windows for place in _places(window) if place not in read and place not in alone]
+    read = read | (yield from fetch_sentences(store, places)) | {place: known[place] for place in alone}
+    documents = [window_document(window, read) for window in windows]
+    for window in windows:
+        for hit in window.hits:
+            if known[hit.doc_id, hit.index].text != read[hit.doc_id, hit.index].text:
+                raise IncompleteWindowError(
+                    f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
+                )
+    return documents, read
+
+
+def _places(window: Window) -> list[tuple[str, int]]:
+    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]
+
+
+def _size(window: object) -> Size:
+    return None if isinstance(window, str) and window == "auto" else window_size(window)
