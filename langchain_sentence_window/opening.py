@@ -4,7 +4,7 @@ A hit is opened by so many sentences, by as many as it needs, or as its kind of 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from langchain_sentence_window.windows import (
     Window,
     WindowSize,
     best_windows,
+    clear_best,
     expand,
     open_forward,
     strong_score,
@@ -113,28 +114,25 @@ def open_hits(
         all_hits: Whether the store has no more of them.
     """
     sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
-    read = yield from fetch_sentences(store, list(_ahead(sizes, known)))
+    answer = clear_best(hits)
+
+    def open_as_needed(hit: Hit, sentences: Sentences) -> Window:
+        return open_forward(hit, _texts_of(sentences, hit), is_answer=hit == answer)
+
+    # What isn't known yet counts as nothing, so this is as far as they may go.
+    farthest = [open_as_needed(hit, known) for hit, size in sizes.items() if size is None]
+    ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
+    read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)))
     texts = known | read
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
 
     def window(hit: Hit) -> Window:
         size = sizes[hit]
-        return open_forward(hit, _texts_of(texts, hit)) if size is None else expand(hit, *size)
+        return open_as_needed(hit, texts) if size is None else expand(hit, *size)
 
     # One that was opened as far as it needs is not in want of more.
     return Opened(hits, window, lambda hit: sizes[hit] is not None and hit.score >= strong, read)
-
-
-def _ahead(sizes: Mapping[Hit, Size], known: Sentences) -> Iterable[tuple[str, int]]:
-    """Where the sentences stand that hits may be opened to, each once, those hits among them."""
-    places = dict[tuple[str, int], None]()
-    for hit, size in sizes.items():
-        if size is None:
-            farthest = open_forward(hit, _texts_of(known, hit))
-            if farthest.first < farthest.last:
-                places |= dict.fromkeys(_places(farthest))
-    return places
 
 
 def _texts_of(sentences: Sentences, hit: Hit) -> Callable[[int], str]:

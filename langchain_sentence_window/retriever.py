@@ -52,7 +52,7 @@ class SentenceWindowRetriever(BaseRetriever):
     """How far a hit is opened. ``auto`` opens it forward as far as it needs, see `open_forward`: the most
     evidence for a budget. A number opens it by so many sentences on each side, ``(before, after)`` by so
     many; that shows a reader what surrounds a hit. Recall within 1,600 characters, 40 windows,
-    all-MiniLM-L6-v2, with ``auto`` and 2: 78.4 and 72.0 on Chroma's benchmark, 80.4 and 77.5 on Doc2Dial,
+    all-MiniLM-L6-v2, with ``auto`` and 2: 78.5 and 72.0 on Chroma's benchmark, 80.7 and 77.5 on Doc2Dial,
     93.0 and 86.2 on SQuAD. A mapping opens hits by a value of their document's metadata, such as
     ``{"legal": (3, 5), "faq": 1}``, and those whose documents hold none of its values by ``auto``."""
     window_key: str | None = None

@@ -14,6 +14,7 @@ from langchain_sentence_window.windows import (
     Window,
     arrange,
     best_windows,
+    clear_best,
     expand,
     merge,
     open_forward,
@@ -252,3 +253,35 @@ def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> 
 def test_a_hit_opens_forward_within_its_section_alone() -> None:
     assert run_of(open_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
     assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "last"),
+    [
+        ([300, 80], 5),
+        ([120, 90, 88, 90], 7),  # 120 + 1 + 90 + 1 + 88 are enough
+        ([120, 90, 87, 90], 8),  # 299 are not,
+        ([20, 20, 20, 20, 20, 20], 9),  # four further, not more
+    ],
+)
+def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last: int) -> None:
+    texts = dict(enumerate(["a" * (length - 1) + "." for length in lengths] + ["b."] * 9, 5))
+    assert run_of(open_forward(Hit("a", 5, 0, 99, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, last)
+    assert run_of(open_forward(Hit("a", 5, 0, 7, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, min(last, 6))
+
+
+@pytest.mark.parametrize(
+    ("scores", "clear"),
+    [
+        ([], False),
+        ([0.3], True),
+        ([0.3, 0.3], False),
+        ([0.9, 0.5], True),
+        ([0.9, 0.8, 0.4], False),  # a lead of exactly a fifth of the range
+        ([0.9, 0.79, 0.4], True),
+        ([-1.0, -2.0, -3.0], True),
+    ],
+)
+def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(scores: list[float], clear: bool) -> None:
+    found = [hit(index, score=score) for index, score in enumerate(scores)]
+    assert clear_best(found) == (found[0] if clear else None)
