@@ -4,8 +4,8 @@ A hit is opened by so many sentences, by as many as it needs, or as its kind of 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
@@ -29,6 +29,8 @@ from langchain_sentence_window.windows import (
 
 FEWEST_TO_COMPARE = 10
 """Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
+
+_FAR = 1_000_000_000
 
 Sentences: TypeAlias = dict[tuple[str, int], StoredSentence]
 """Sentences by document and index."""
@@ -62,6 +64,12 @@ class Opening:
         values = metadata.values() if self.key is None else [metadata.get(self.key)]
         return next((self.by_value[value] for value in values if value in self.by_value), self.usual)
 
+    def describe(self) -> WindowSetting:
+        """The setting that it was read from."""
+        if self.by_value:
+            return {value: _setting(size) for value, size in self.by_value.items()}
+        return _setting(self.usual)
+
 
 def read_opening(window: WindowSetting, key: str | None = None) -> Opening:
     """Read the setting ``window``.
@@ -82,23 +90,39 @@ def read_opening(window: WindowSetting, key: str | None = None) -> Opening:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Hits, and what makes windows of them.
+    """Hits, and how far each is opened.
 
     Attributes:
         hits: Best first.
-        window: The window of a hit alone.
-        widens: Whether a hit widens a window that it touches.
-        read: Sentences that were read for it.
+        sizes: How far each is opened.
+        answer: The hit that is taken for the answer, if one is.
+        strong: The lowest score of a hit that may widen a window.
+        sentences: The hits, and what was read for those that are opened as far as they need.
+        read: What was read.
     """
 
     hits: Sequence[Hit]
-    window: Callable[[Hit], Window]
-    widens: Callable[[Hit], bool]
+    sizes: Mapping[Hit, Size]
+    answer: Hit | None
+    strong: float
+    sentences: Sentences
     read: Sentences
+
+    def window(self, hit: Hit) -> Window:
+        """The window of a hit alone."""
+        return _open(hit, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+
+    def unbounded(self, hit: Hit) -> Window:
+        """The window that it would have if its section had no ends; its indexes may lie outside the document."""
+        endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
+        return _open(endless, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
 
     def best(self, k: int | None) -> list[Window]:
         """The ``k`` best windows, disjoint."""
-        return best_windows(self.hits, k, self.window, self.widens)
+        # One that was opened as far as it needs is not in want of more.
+        return best_windows(
+            self.hits, k, self.window, lambda hit: self.sizes[hit] is not None and hit.score >= self.strong
+        )
 
 
 def open_hits(
@@ -115,34 +139,24 @@ def open_hits(
     """
     sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
     answer = clear_best(hits)
-
-    def open_as_needed(hit: Hit, sentences: Sentences) -> Window:
-        return open_forward(hit, _texts_of(sentences, hit), is_answer=hit == answer)
-
     # What isn't known yet counts as nothing, so this is as far as they may go.
-    farthest = [open_as_needed(hit, known) for hit, size in sizes.items() if size is None]
+    farthest = [_open(hit, None, known, is_answer=hit == answer) for hit, size in sizes.items() if size is None]
     ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
     read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)))
-    texts = known | read
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
-
-    def window(hit: Hit) -> Window:
-        size = sizes[hit]
-        return open_as_needed(hit, texts) if size is None else expand(hit, *size)
-
-    # One that was opened as far as it needs is not in want of more.
-    return Opened(hits, window, lambda hit: sizes[hit] is not None and hit.score >= strong, read)
+    return Opened(hits, sizes, answer, strong, known | read, read)
 
 
-def _texts_of(sentences: Sentences, hit: Hit) -> Callable[[int], str]:
-    """The texts of a hit's document by index; those that aren't known are empty."""
+def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
+    if size is not None:
+        return expand(hit, *size)
 
     def text(index: int) -> str:
         sentence = sentences.get((hit.doc_id, index))
         return sentence.text if sentence else ""
 
-    return text
+    return open_forward(hit, text, is_answer=is_answer)
 
 
 def read_windows(
@@ -175,3 +189,7 @@ def _places(window: Window) -> list[tuple[str, int]]:
 
 def _size(window: object) -> Size:
     return None if isinstance(window, str) and window == "auto" else window_size(window)
+
+
+def _setting(size: Size) -> tuple[int, int] | Literal["auto"]:
+    return "auto" if size is None else size

@@ -19,10 +19,9 @@ from langchain_sentence_window.metadata import (
     by_place,
     document_place,
 )
-from langchain_sentence_window.opening import Opening, open_hits, read_windows
+from langchain_sentence_window.opening import Opened, Opening, open_hits, read_windows
 from langchain_sentence_window.search import find_sentences
 from langchain_sentence_window.windows import (
-    Hit,
     Order,
     Window,
     arrange,
@@ -69,18 +68,16 @@ class Found:
     """What a search found, opened into windows and read.
 
     Attributes:
-        hits: Best first.
         windows: Best first.
         documents: One for each window.
         sentences: The hits' and the windows'.
-        opened: The window of a hit alone.
+        opened: The hits, and how far each was opened.
     """
 
-    hits: Sequence[Hit]
     windows: Sequence[Window]
     documents: Sequence[Document]
     sentences: SentencesByPlace
-    opened: Callable[[Hit], Window]
+    opened: Opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +173,7 @@ def _find(store: VectorStore, request: Request, most: int | None, seconds: dict[
                 if not tries_left:
                     raise
                 continue
-        return Found(hits, windows, documents, known | read, opened.window)
+        return Found(windows, documents, known | read, opened)
 
 
 def _within_budget(ranked: Sequence[Document], request: Request, found: Found) -> list[Document]:

@@ -17,6 +17,7 @@ from langchain_sentence_window.budget import estimate_tokens
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
+from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
@@ -24,6 +25,7 @@ from langchain_sentence_window.opening import WindowSetting, read_opening
 from langchain_sentence_window.query import Request, checked_query, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.trace import Trace
 from langchain_sentence_window.windows import Order
 
 
@@ -187,6 +189,32 @@ class SentenceWindowRetriever(BaseRetriever):
     async def adelete(self, doc_ids: Sequence[str]) -> None:
         """Do what `delete` does, with the store's async methods."""
         await arun(delete_documents(self.vectorstore, _checked_doc_ids(doc_ids)))
+
+    def explain(
+        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+    ) -> Trace:
+        """Ask, and say what became of the query; for finding out why an answer wasn't found.
+
+        Nothing that `invoke` returns changes by it, and `invoke` does none of its work. Two more searches are
+        made, by meaning alone and by words alone, and the sentences around windows are read.
+
+        Args:
+            query: What is asked.
+            k: How many windows to return; ``None`` for the retriever's setting, as for the others.
+            filter: What the store's search is to filter by.
+            window: How far hits are opened.
+
+        Returns:
+            Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
+            was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
+        """
+        return run(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+
+    async def aexplain(
+        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+    ) -> Trace:
+        """Do what `explain` does, with the store's async methods."""
+        return await arun(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
 
     def _get_relevant_documents(
         self,
