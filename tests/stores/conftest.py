@@ -1,5 +1,22 @@
 """These tests need other vector stores: ``make test-stores`` installs them."""
 
+import asyncio
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from tests.stores.postgres import running_postgres
 
 collect_ignore_glob = [] if find_spec("langchain_milvus") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    from langchain_postgres import PGEngine
+
+    with running_postgres() as url:
+        engine = PGEngine.from_connection_string(url)
+        yield engine
+        asyncio.run(engine.close())

@@ -33,10 +33,12 @@ def chroma(embedding: Embeddings, folder: Path) -> VectorStore:
 def qdrant(embedding: Embeddings, **settings: Any) -> VectorStore:
     from langchain_qdrant import QdrantVectorStore
     from qdrant_client import QdrantClient
-    from qdrant_client.models import Distance, VectorParams
+    from qdrant_client.models import Distance, SparseVectorParams, VectorParams
 
     client = QdrantClient(":memory:")
-    client.create_collection("c", vectors_config=VectorParams(size=_dimension(embedding), distance=Distance.COSINE))
+    vectors = VectorParams(size=_dimension(embedding), distance=Distance.COSINE)
+    sparse = {"langchain-sparse": SparseVectorParams()} if "sparse_embedding" in settings else None
+    client.create_collection("c", vectors_config=vectors, sparse_vectors_config=sparse)
     return _made(QdrantVectorStore(client, "c", embedding, **settings))
 
 
@@ -48,20 +50,24 @@ def milvus(embedding: Embeddings, folder: Path, **settings: Any) -> VectorStore:
             embedding,
             collection_name=f"c{uuid4().hex}",
             connection_args={"uri": str(folder / "milvus.db")},
-            index_params={"index_type": "FLAT", "metric_type": "COSINE"},
             enable_dynamic_field=True,
             consistency_level="Strong",
-            **settings,
+            **{"index_params": {"index_type": "FLAT", "metric_type": "COSINE"}, **settings},
         )
     )
 
 
-def postgres(embedding: Embeddings, engine: Any, *, hnsw: bool = True) -> VectorStore:
+def postgres(embedding: Embeddings, engine: Any, hybrid_search_config: Any = None) -> VectorStore:
     from langchain_postgres import Column, PGVectorStore
     from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
 
     table = f"t{uuid4().hex}"
-    engine.init_vectorstore_table(table, _dimension(embedding), metadata_columns=[Column("tenant", "TEXT")])
+    engine.init_vectorstore_table(
+        table,
+        _dimension(embedding),
+        metadata_columns=[Column("tenant", "TEXT")],
+        hybrid_search_config=hybrid_search_config,
+    )
     store = PGVectorStore.create_sync(
         engine,
         embedding,
@@ -69,9 +75,9 @@ def postgres(embedding: Embeddings, engine: Any, *, hnsw: bool = True) -> Vector
         metadata_columns=["tenant"],
         # The index returns no more than ef_search rows, so this is the largest fetch_k that it can serve.
         index_query_options=HNSWQueryOptions(ef_search=400),
+        hybrid_search_config=hybrid_search_config,
     )
-    if hnsw:
-        store.apply_vector_index(HNSWIndex())
+    store.apply_vector_index(HNSWIndex())
     return _made(store)
 
 

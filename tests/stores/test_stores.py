@@ -1,7 +1,5 @@
 """The conformance suite on other stores, the real ones; ``make test-stores`` runs it."""
 
-import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +8,6 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.testing import MakeStore, SentenceWindowStoreTests
 from tests.stores import makers
-from tests.stores.postgres import running_postgres
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
-    from langchain_postgres import PGEngine
-
-    with running_postgres() as url:
-        engine = PGEngine.from_connection_string(url)
-        yield engine
-        asyncio.run(engine.close())
 
 
 class TestCommunityFaiss(SentenceWindowStoreTests):
