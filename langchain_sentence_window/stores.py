@@ -3,6 +3,7 @@
 What stores do otherwise than the interface says is dealt with here and nowhere else:
 
 - Some can't fetch by id (`NotImplementedError`); Milvus can, by a query of its own.
+- PostgreSQL plans a fetch anew for each number of ids that it hasn't seen; so they are asked for by powers of two.
 - Some limit how much one call may hold: Chroma 5,461 documents, PostgreSQL 32,767 ids.
 - Some refuse an id that they have (FAISS of langchain-community) or keep both (a Milvus server), where others
   put the new document in the place of the old.
@@ -17,6 +18,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
@@ -63,7 +65,7 @@ def fetch(store: VectorStore, ids: Sequence[str]) -> Steps[list[Document] | None
             found += yield from _fetch_from_milvus(store, part)
             continue
         try:
-            found += yield Call(store.get_by_ids, store.aget_by_ids, (part,))
+            found += yield Call(store.get_by_ids, store.aget_by_ids, (_padded(store, part),))
         except NotImplementedError:
             return None
     return found
@@ -120,6 +122,12 @@ def _scores_by_distance(store: VectorStore, scores: Sequence[float]) -> bool:
 
 def _replaces_by_id(store: VectorStore) -> bool:
     return not (_is_milvus(store) or _is_community_faiss(store))
+
+
+def _padded(store: VectorStore, ids: Sequence[str]) -> list[str]:
+    """Ids, the last of them repeated until there are 1, 2, 4, 8 ... of them, for a store to which that matters."""
+    wanted = 1 << (len(ids) - 1).bit_length() if _comes_from(store, "langchain_postgres") else len(ids)
+    return [*ids, *repeat(ids[-1], wanted - len(ids))]
 
 
 def _is_milvus(store: VectorStore) -> bool:

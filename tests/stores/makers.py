@@ -57,9 +57,11 @@ def milvus(embedding: Embeddings, folder: Path, **settings: Any) -> VectorStore:
     )
 
 
-def postgres(embedding: Embeddings, engine: Any, hybrid_search_config: Any = None) -> VectorStore:
+def postgres(
+    embedding: Embeddings, engine: Any, hybrid_search_config: Any = None, *, index: bool = True
+) -> VectorStore:
     from langchain_postgres import Column, PGVectorStore
-    from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
+    from langchain_postgres.v2.indexes import HNSWQueryOptions
 
     table = f"t{uuid4().hex}"
     engine.init_vectorstore_table(
@@ -77,8 +79,21 @@ def postgres(embedding: Embeddings, engine: Any, hybrid_search_config: Any = Non
         index_query_options=HNSWQueryOptions(ef_search=400),
         hybrid_search_config=hybrid_search_config,
     )
-    store.apply_vector_index(HNSWIndex())
+    if index:
+        index_vectors(store)
     return _made(store)
+
+
+def index_vectors(store: Any) -> None:
+    """Make the HNSW index of a PostgreSQL store."""
+    from langchain_postgres.v2.indexes import HNSWIndex
+
+    store.apply_vector_index(HNSWIndex())
+
+
+def table_of(store: Any) -> str:
+    """The name of a PostgreSQL store's table."""
+    return str(store._PGVectorStore__vs.table_name)
 
 
 def vacuum(store: Any) -> None:
