@@ -13,10 +13,15 @@ collect_ignore_glob = [] if find_spec("langchain_milvus") else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
+def postgres_url() -> Iterator[str]:
+    with running_postgres() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_url: str) -> Iterator[Any]:
     from langchain_postgres import PGEngine
 
-    with running_postgres() as url:
-        engine = PGEngine.from_connection_string(url)
-        yield engine
-        asyncio.run(engine.close())
+    engine = PGEngine.from_connection_string(postgres_url)
+    yield engine
+    asyncio.run(engine.close())
