@@ -376,3 +376,20 @@ def test_the_log_of_changes_stays_short(words: WordEmbeddings, tmp_path: Path, m
             assert [found.page_content for found in each.similarity_search("page", k=1)] == ["page 39"]
             assert [found.page_content for found, _ in each.lexical_search("39 38")] == ["page 39"]
             assert len(each) == len(each.similarity_search("page", k=9)) == 4
+
+
+async def test_a_query_that_is_searched_again_is_not_embedded_again(way: Invoke) -> None:
+    class Counting(WordEmbeddings):
+        asked: list[str] = []  # noqa: RUF012
+
+        def embed_query(self, text: str) -> list[float]:
+            self.asked.append(text)
+            return super().embed_query(text)
+
+    store = FaissStore(Counting())
+    store.add_documents([Document(page_content="A refund.")] * 9)
+    first = await way(store, "similarity_search_with_score", "refund", k=2)
+    assert await way(store, "hybrid_search", "refund", k=2, lexical_weight=0) == first
+    await way(store, "max_marginal_relevance_search", "refund")
+    await way(store, "similarity_search", "card")
+    assert Counting.asked == ["refund", "card"]

@@ -12,7 +12,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
-from langchain_sentence_window.embedder import describe_embedder, embed_in_slices, takes_several_calls, unit_vectors
+from langchain_sentence_window.embedder import (
+    QueryEmbedder,
+    describe_embedder,
+    embed_in_slices,
+    takes_several_calls,
+    unit_vectors,
+)
 from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
@@ -78,6 +84,7 @@ class FaissStore(SearchMethods):
         """
         _check_weights(neighbor_weights)
         self._embedding = embedding
+        self._queries = QueryEmbedder(embedding)
         self._description = describe_embedder(embedding)
         self._index = SentenceIndex(None if path is None else Path(path), index, neighbor_weights, read_only=read_only)
         try:
