@@ -7,6 +7,7 @@ puts it right.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -32,6 +33,7 @@ def replace_documents(
     store: VectorStore,
     sentences: Sequence[Document],
     doc_ids: Sequence[str],
+    contexts: Sequence[str] | None = None,
     *,
     show_progress: bool,
     words: WordIndex | None = None,
@@ -44,6 +46,8 @@ def replace_documents(
         store: Where they go.
         sentences: Sentence Documents, document by document, in order.
         doc_ids: The source documents they replace; those without a sentence now are removed.
+        contexts: What is put before each sentence when it is embedded, where the store lets us embed: one that
+            was built with `EmbeddingsInContext`, or `FaissStore`.
         show_progress: Whether to show a progress bar while embedding, where the store lets us embed.
         words: An index of words that is kept in step.
 
@@ -53,8 +57,9 @@ def replace_documents(
     replace: Any = getattr(store, "replace_documents", None)
     if replace is not None:
         areplace: Any = store.areplace_documents  # type: ignore[attr-defined]
+        before = {"contexts": contexts}
         progress = {"show_progress": show_progress}
-        yield Call(replace, lambda *given, **_: areplace(*given), (sentences, doc_ids), progress)
+        yield Call(partial(replace, **progress), areplace, (sentences, doc_ids), before)
         return
     stored = yield from _stored(store, doc_ids)
     if stored is None:
@@ -63,7 +68,7 @@ def replace_documents(
         stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MOST_UNSEEN)]
     else:
         existing = stale = [sentence_id(each.doc_id, each.index) for all_of in stored.values() for each in all_of]
-    yield from _write(store, sentences, existing, show_progress=show_progress)
+    yield from _write(store, sentences, contexts, existing, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
     yield from remove(store, [id_ for id_ in reversed(stale) if id_ not in new])
     if words is not None:
@@ -90,13 +95,18 @@ def read_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[list[Doc
 
 
 def _write(
-    store: VectorStore, sentences: Sequence[Document], existing: Sequence[str] | None, *, show_progress: bool
+    store: VectorStore,
+    sentences: Sequence[Document],
+    contexts: Sequence[str] | None,
+    existing: Sequence[str] | None,
+    *,
+    show_progress: bool,
 ) -> Steps[None]:
     if not sentences:
         return
     embedding = embedder_of(store)
     if isinstance(embedding, EmbeddingsInContext):
-        prepared = yield from prepare(embedding, sentences, show_progress=show_progress)
+        prepared = yield from prepare(embedding, sentences, contexts, show_progress=show_progress)
         yield from put(store, prepared.documents, existing)
         prepared.finish(store)
     else:

@@ -103,23 +103,31 @@ class Handover:
             )
 
 
-def prepare(embedding: EmbeddingsInContext, sentences: Sequence[Document], *, show_progress: bool) -> Steps[Handover]:
+def prepare(
+    embedding: EmbeddingsInContext,
+    sentences: Sequence[Document],
+    contexts: Sequence[str] | None = None,
+    *,
+    show_progress: bool,
+) -> Steps[Handover]:
     """Embed sentences, each text once, and mix their vectors.
 
     Args:
         embedding: What the store was built with.
         sentences: Whole documents, in order.
+        contexts: What is put before each sentence when it is embedded; ``None`` for nothing.
         show_progress: Whether to show a progress bar.
 
     Raises:
         EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
     """
-    texts = list(dict.fromkeys(sentence.page_content for sentence in sentences))
+    texts = [sentence.page_content for sentence in sentences]
+    if contexts is not None:
+        texts = [context + text for context, text in zip(contexts, texts, strict=True)]
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     slices: list[Vectors] = []
-    yield from embed_in_slices(embedding.embedding, texts, _into(slices), show_progress=show_progress)
-    unit = np.concatenate(slices)
-    row_of = {text: row for row, text in enumerate(texts)}
-    return handover(embedding, sentences, unit[[row_of[sentence.page_content] for sentence in sentences]])
+    yield from embed_in_slices(embedding.embedding, list(row_of), _into(slices), show_progress=show_progress)
+    return handover(embedding, sentences, np.concatenate(slices)[[row_of[text] for text in texts]])
 
 
 def handover(embedding: EmbeddingsInContext, sentences: Sequence[Document], vectors: Vectors) -> Handover:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.opening import WindowSetting, read_opening
 from langchain_sentence_window.query import Request, checked_query, retrieve
+from langchain_sentence_window.situating import Situate, contexts_of
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.trace import Trace
@@ -82,6 +84,15 @@ class SentenceWindowRetriever(DocumentIndex):
     own hybrid search."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Cuts the documents that are added."""
+    embed_headings: bool = True
+    """Whether the heading path is put before a sentence when it is embedded, where the store lets us. It makes
+    embedding slower, and a heading that changes costs embedding its section again. Recall within 400 / 800 /
+    1,600 / 3,200 characters with and without, all-MiniLM-L6-v2: 56.6 / 71.1 / 82.4 / 93.6 and 49.6 / 64.0 /
+    75.6 / 88.0 on the 144 questions of Chroma's benchmark about pages with headings, 79.7 / 89.8 / 95.0 / 96.2 and
+    78.2 / 87.5 / 90.0 / 97.5 on the 40 questions of this project's examples."""
+    situate: Situate | None = None
+    """Writes a line that says what a sentence is about, given its document and itself; it is put before the
+    sentence when that is embedded, and nowhere else. It is called for each sentence of a document that is added."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -300,10 +311,16 @@ class SentenceWindowRetriever(DocumentIndex):
         doc_ids = document_ids(documents)
         splitter = self.splitter
         sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
+        contexts = yield self._situating(sentences, dict(zip(doc_ids, documents, strict=True)))
         yield from replace_documents(
-            self.vectorstore, sentences, doc_ids, show_progress=show_progress, words=self.words
+            self.vectorstore, sentences, doc_ids, contexts, show_progress=show_progress, words=self.words
         )
         return doc_ids
+
+    def _situating(self, sentences: Sequence[Document], documents: Mapping[str, Document]) -> Call:
+        situate = partial(contexts_of, sentences, documents, self.situate, headings=self.embed_headings)
+        # `situate` may ask a model.
+        return Call(situate, lambda: run_in_executor(None, situate))
 
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
