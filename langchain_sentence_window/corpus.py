@@ -40,7 +40,7 @@ def replace_documents(
 ) -> Steps[None]:
     """Put sentences in the place of all that the source documents had in the store.
 
-    A failing embedder leaves what was there.
+    A failing embedder leaves what was there, of up to `WRITTEN_AT_ONCE` sentences in a store that embeds them itself.
 
     Args:
         store: Where they go.

@@ -25,6 +25,7 @@ from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.opening import WindowSetting, read_opening
 from langchain_sentence_window.query import Request, checked_query, retrieve
+from langchain_sentence_window.search import HybridStore
 from langchain_sentence_window.situating import Situate, contexts_of
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
@@ -111,6 +112,10 @@ class SentenceWindowRetriever(DocumentIndex):
         if self.max_tokens is not None:
             checked_count("max_tokens", self.max_tokens)
         checked_weight("lexical_weight", self.lexical_weight)
+        if "k" in self.search_kwargs:
+            raise InvalidInputError(f"search_kwargs sets k to {self.search_kwargs['k']!r}; set fetch_k, or k, instead")
+        if self.words is not None and isinstance(self.vectorstore, HybridStore):
+            raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out words")
         if self.min_score is not None and math.isnan(self.min_score):
             raise InvalidInputError("min_score is nan; it must be a number, or None")
         read_opening(self.window, self.window_key)

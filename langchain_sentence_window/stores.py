@@ -30,8 +30,9 @@ from langchain_sentence_window.calls import Call, Steps
 READ_AT_ONCE = 10_000
 """Ids in one call; more are asked for in several."""
 
-WRITTEN_AT_ONCE = 1_000
-"""Documents in one call."""
+WRITTEN_AT_ONCE = 5_000
+"""Documents in one call. A store that embeds them itself has written those of the calls before when its embedder
+fails."""
 
 T = TypeVar("T")
 

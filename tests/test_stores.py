@@ -15,6 +15,7 @@ from langchain_sentence_window import (
     FaissStore,
     SentenceSplitter,
     SentenceWindowRetriever,
+    WordIndex,
     acopy_index,
     copy_index,
 )
@@ -251,3 +252,12 @@ def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings)
     embedding: Embeddings = EmbeddingsInContext(words)
     assert embedding.embed_documents(["refund"]) == words.embed_documents(["refund"])
     assert embedding.embed_query("refund") == words.embed_query("refund")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"search_kwargs": {"k": 3}}, "set fetch_k"), ({"words": WordIndex()}, "searches by words itself")],
+)
+def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
