@@ -6,12 +6,13 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata import read_sentence, source_names
 from langchain_sentence_window.questions import Question
 from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.stores import fetch
 
 SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
 """For each ``doc_id``, the first code point of each of its sections, in order."""
@@ -71,9 +72,8 @@ def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[Secti
         index = 0
         while True:
             ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
-            try:
-                documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
-            except NotImplementedError:
+            documents = yield from fetch(store, ids)
+            if documents is None:
                 return None
             sentences = sorted(map(read_sentence, documents), key=lambda sentence: sentence.index)
             starts = [one.start for one in sentences if one.section_start == one.index]

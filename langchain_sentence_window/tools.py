@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, Field, ValidationError
 
-from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.calls import Steps, arun, run
 from langchain_sentence_window.context import describe_place, escape
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.ids import is_storable_id, sentence_id
@@ -24,6 +24,7 @@ from langchain_sentence_window.metadata import (
     window_document,
 )
 from langchain_sentence_window.retriever import SentenceWindowRetriever
+from langchain_sentence_window.stores import fetch
 from langchain_sentence_window.windows import Window
 
 MOST_WINDOWS = 20
@@ -163,10 +164,9 @@ def _read(
     if not is_storable_id(doc_id):
         raise ToolException(f"{doc_id!r} is no doc_id. Search first, and use the doc_id of a passage that was found.")
     ids = [sentence_id(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
-    try:
-        documents: list[Document] = yield Call(store.get_by_ids, store.aget_by_ids, (ids,))
-    except NotImplementedError as error:
-        raise ToolException("This index can't be read sentence by sentence. Search again instead.") from error
+    documents = yield from fetch(store, ids)
+    if documents is None:
+        raise ToolException("This index can't be read sentence by sentence. Search again instead.")
     read = by_place(map(read_sentence, documents))
     found = sorted(index for _, index in read)
     inside = [index for index in found if first <= index <= last]
