@@ -2,6 +2,10 @@
 
 import re
 import uuid
+from hashlib import sha1
+
+ID_LENGTH = 36
+"""Characters of an id of a sentence or a window."""
 
 _UNSAFE = re.compile("[\\0\\ud800-\\udfff]")
 _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
@@ -14,9 +18,16 @@ def is_storable_id(name: str) -> bool:
 
 def sentence_id(doc_id: str, index: int) -> str:
     """The id of a document's sentence in every store: a UUID, as some stores take nothing else."""
-    return str(uuid.uuid5(_NAMESPACE, f"sentence\n{index}\n{doc_id}"))
+    return _uuid5(f"sentence\n{index}\n{doc_id}")
 
 
 def window_id(doc_id: str, first: int, last: int) -> str:
     """The id of the window that holds the sentences ``first`` to ``last``, both included."""
-    return str(uuid.uuid5(_NAMESPACE, f"window\n{first}\n{last}\n{doc_id}"))
+    return _uuid5(f"window\n{first}\n{last}\n{doc_id}")
+
+
+def _uuid5(name: str) -> str:
+    """What ``str(uuid.uuid5(_NAMESPACE, name))`` is, in a third of the time; a query takes some hundred."""
+    digest = sha1(_NAMESPACE.bytes + name.encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"

@@ -46,7 +46,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.blocks import PROSE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ids import is_storable_id, sentence_id, window_id
+from langchain_sentence_window.ids import ID_LENGTH, is_storable_id, sentence_id, window_id
 from langchain_sentence_window.mixing import NOWHERE, Places
 from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.windows import Hit, Window, expand
@@ -246,11 +246,15 @@ def read_sentence(document: Document) -> StoredSentence:
 
 def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What the source document had; not our keys, nor what a store adds: the id, its collection, empty columns."""
-    own = sentence_id(metadata[DOC_ID], int(metadata[SENTENCE_INDEX]))
-    added = {key for key, value in metadata.items() if value is None or value == own}
-    if added:
-        added.add(_COLLECTION)
-    return {key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS and key not in added}
+    own = {key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS and value is not None}
+    # Told by their length first, as working out the id takes longer than all else.
+    ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
+    if ids:
+        id_ = sentence_id(metadata[DOC_ID], int(metadata[SENTENCE_INDEX]))
+        added = [key for key in ids if own[key] == id_]
+        for key in [*added, _COLLECTION] if added else []:
+            own.pop(key, None)
+    return own
 
 
 def _inline_sentences(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:

@@ -2,10 +2,13 @@
 
 import asyncio
 import threading
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -18,6 +21,7 @@ from langchain_sentence_window import (
     WordIndex,
     acopy_index,
     copy_index,
+    ids,
 )
 from langchain_sentence_window.errors import EmbeddingError, IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
@@ -261,3 +265,8 @@ def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings)
 def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 10**6))
+def test_ids_are_uuids_of_version_5(doc_id: str, index: int) -> None:
+    assert sentence_id(doc_id, index) == str(uuid.uuid5(ids._NAMESPACE, f"sentence\n{index}\n{doc_id}"))
