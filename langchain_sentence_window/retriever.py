@@ -22,7 +22,6 @@ from langchain_sentence_window.errors import InvalidInputError, checked_count, c
 from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.opening import WindowSetting, read_opening
 from langchain_sentence_window.query import Request, checked_query, retrieve
 from langchain_sentence_window.search import HybridStore
@@ -139,8 +138,7 @@ class SentenceWindowRetriever(DocumentIndex):
             path: A folder to keep the index in; ``None`` keeps it in memory. Documents that an index at
                 the path holds already stay, or are replaced by those of the same ``doc_id``.
             neighbor_weights: How much of its neighbours in its section each sentence's vector is given when
-                it is searched, see `FaissStore`; ``(1,)`` for nothing. ``None`` for what the index at
-                the path has, and `NEIGHBOR_WEIGHTS` for a new one.
+                it is searched, see `FaissStore`.
             show_progress: Whether to show a progress bar while embedding.
             **settings: The retriever's fields, such as ``k`` and ``window``.
 
@@ -150,7 +148,7 @@ class SentenceWindowRetriever(DocumentIndex):
         """
         documents = list(documents)
         _check_text(documents)
-        retriever = cls(vectorstore=_make_store(embedding, path, neighbor_weights), **settings)
+        retriever = cls(vectorstore=FaissStore(embedding, path, neighbor_weights=neighbor_weights), **settings)
         retriever.add_documents(documents, show_progress=show_progress)
         retriever._save(path)
         return retriever
@@ -168,7 +166,8 @@ class SentenceWindowRetriever(DocumentIndex):
         """Do what `from_documents` does, with the embedder's own async method and without progress."""
         documents = list(documents)
         _check_text(documents)
-        store = await run_in_executor(None, _make_store, embedding, path, neighbor_weights)
+        make = partial(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
+        store = await run_in_executor(None, make)
         retriever = cls(vectorstore=store, **settings)
         await retriever.aadd_documents(documents)
         await run_in_executor(None, retriever._save, path)
@@ -330,14 +329,6 @@ class SentenceWindowRetriever(DocumentIndex):
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
-
-
-def _make_store(
-    embedding: Embeddings, path: str | PathLike[str] | None, neighbor_weights: Sequence[float] | None
-) -> FaissStore:
-    if neighbor_weights is None and (path is None or not FaissStore.exists(path)):
-        neighbor_weights = NEIGHBOR_WEIGHTS
-    return FaissStore(embedding, path, neighbor_weights=neighbor_weights)
 
 
 def _check_text(documents: Sequence[Document]) -> None:

@@ -169,7 +169,9 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
             asked.append(k)
             return await super().asimilarity_search_with_score(query, k, **kwargs)
 
-    retriever = SentenceWindowRetriever(vectorstore=Counting(words), fetch_k=5, k=1, lexical_weight=0, window=2)
+    retriever = SentenceWindowRetriever(
+        vectorstore=Counting(words, neighbor_weights=(1,)), fetch_k=5, k=1, lexical_weight=0, window=2
+    )
     retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
     assert len(await way(retriever, "invoke", "refund")) == 1
     assert len(await way(retriever, "invoke", "refund", k=2)) == 2
