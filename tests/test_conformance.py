@@ -18,7 +18,7 @@ class TestFaissStore(SentenceWindowStoreTests):
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
         def make(embedding: Embeddings) -> FaissStore:
-            weights = embedding.neighbor_weights if isinstance(embedding, EmbeddingsInContext) else None
+            weights = embedding.neighbor_weights if isinstance(embedding, EmbeddingsInContext) else (1,)
             return FaissStore(embedding, tmp_path / uuid4().hex, neighbor_weights=weights)
 
         return make

@@ -394,6 +394,7 @@ def test_whatever_is_indexed_and_asked_windows_are_verbatim(
     assert bool(found) == any(text.strip() for text in texts)
 
 
+@settings(deadline=None)
 @given(st.text("ab. ", max_size=40), st.integers(0, 5))
 def test_sentences_without_space_between_them_make_verbatim_windows_too(text: str, size: int) -> None:
     def slices(paragraph: str) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -267,6 +267,7 @@ def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings
         SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 10**6))
 def test_ids_are_uuids_of_version_5(doc_id: str, index: int) -> None:
     assert sentence_id(doc_id, index) == str(uuid.uuid5(ids._NAMESPACE, f"sentence\n{index}\n{doc_id}"))
