@@ -37,8 +37,8 @@ from tests.stores import makers
 from tests.stores.postgres import running_postgres
 
 DIMENSION = 384
-QUERIES = 100
-WARM_UP = 10
+QUERIES = 40
+WARM_UP = 5
 SENTENCES_OF_A_DOCUMENT = 40
 
 _COLUMNS = "langchain_id, content, langchain_metadata, embedding <=> $1 AS distance"
@@ -192,7 +192,7 @@ def stores(sentences: int, *, with_suite: bool) -> None:
             added = 1e6 * (time.perf_counter() - start) / sentences
             retriever = over(store, 2, 10)
             plain, windows = medians_ms(asked, partial(store.similarity_search_with_score, k=50), retriever.invoke)
-            calls = calls_of(retriever, asked)
+            calls = calls_of(retriever, asked[:WARM_UP])
             suite = tested(SUITES[name]) if with_suite else "-"
             cells = (name, suite, f"{added:,.0f}", f"{plain:.1f}", f"{windows:.1f}", f"{windows / plain:.2f}", calls)
             print(f"| {' | '.join(map(str, cells))} |", flush=True)
@@ -242,7 +242,7 @@ def large_postgres(sentences: int) -> None:
                     asked, by_sql, partial(store.similarity_search_with_score, k=50), retriever.invoke
                 )
                 times = f"{plain:.1f} | {own:.1f} | {windows:.1f} | {windows / plain:.2f} | {windows / own:.2f}"
-                print(f"| {window} | {k} | {times} | {calls_of(retriever, asked):.1f} |", flush=True)
+                print(f"| {window} | {k} | {times} | {calls_of(retriever, asked[:WARM_UP]):.1f} |", flush=True)
 
 
 async def copy_in(store: Any, engine: Any, sentences: int) -> None:

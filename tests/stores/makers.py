@@ -27,7 +27,10 @@ def community_faiss(embedding: Embeddings) -> VectorStore:
 def chroma(embedding: Embeddings, folder: Path) -> VectorStore:
     from langchain_chroma import Chroma
 
-    return _made(Chroma(f"c{uuid4().hex}", embedding, persist_directory=str(folder)))
+    # Its index is approximate; with its own settings it misses some of 10,000 nearly equal vectors.
+    hnsw = {"ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
+    name = f"c{uuid4().hex}"
+    return _made(Chroma(name, embedding, str(folder), collection_configuration={"hnsw": hnsw}))
 
 
 def qdrant(embedding: Embeddings, **settings: Any) -> VectorStore:

@@ -41,10 +41,8 @@ def test_postgres(postgres_url: str) -> None:
     assert "state of the last nightly merge" in operations
 
 
-def test_qdrant_in_a_folder_twice(tmp_path: Path) -> None:
-    first, second = (run("qdrant.py", str(tmp_path / "qdrant")) for _ in range(2))
-    for done in (first, second):
-        assert done.returncode == 0, done.stderr
-        assert assert_places_are_true(done.stdout) == 2
-        assert "within 30 days of the first payment" in done.stdout
-    assert first.stdout == second.stdout
+def test_qdrant_in_a_folder(tmp_path: Path) -> None:
+    done = run("qdrant.py", str(tmp_path / "qdrant"))
+    assert done.returncode == 0, done.stderr
+    assert assert_places_are_true(done.stdout) == 2
+    assert "within 30 days of the first payment" in done.stdout
