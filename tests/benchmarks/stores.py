@@ -159,7 +159,7 @@ def tested(node: str) -> str:
     return f"{passed}{extra}"
 
 
-def stores(sentences: int, *, with_suite: bool) -> None:
+def stores(sentences: int, only: str, *, with_suite: bool) -> None:
     """Print the table, store by store."""
     asked = questions()
     embedding = EmbeddingsInContext(Known(asked))
@@ -185,6 +185,8 @@ def stores(sentences: int, *, with_suite: bool) -> None:
             "PGVectorStore (PostgreSQL, HNSW)": (lambda: makers.postgres(embedding, engine), SentenceSplitter()),
         }
         for name, (make, splitter) in made.items():
+            if only.lower() not in name.lower():
+                continue
             store = make()
             retriever = SentenceWindowRetriever(vectorstore=store, splitter=splitter)
             start = time.perf_counter()
@@ -286,13 +288,14 @@ async def plain_query(store: Any, engine: Any, embedding: Embeddings, query: str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sentences", type=int, default=10_000)
+    parser.add_argument("--only", default="", metavar="NAME", help="those with this in their names")
     parser.add_argument("--no-suite", action="store_true", help="only the times")
     parser.add_argument("--postgres", type=int, metavar="SENTENCES", help="ask a large PostgreSQL alone")
     given = parser.parse_args()
     if given.postgres:
         large_postgres(given.postgres)
     else:
-        stores(given.sentences, with_suite=not given.no_suite)
+        stores(given.sentences, given.only, with_suite=not given.no_suite)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ def chroma(embedding: Embeddings, folder: Path) -> VectorStore:
     from langchain_chroma import Chroma
 
     # Its index is approximate; with its own settings it misses some of 10,000 nearly equal vectors.
-    hnsw = {"ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
+    configuration: Any = {"hnsw": {"ef_construction": 200, "ef_search": 400, "max_neighbors": 32}}
     name = f"c{uuid4().hex}"
-    return _made(Chroma(name, embedding, str(folder), collection_configuration={"hnsw": hnsw}))
+    return _made(Chroma(name, embedding, str(folder), collection_configuration=configuration))
 
 
 def qdrant(embedding: Embeddings, **settings: Any) -> VectorStore:
