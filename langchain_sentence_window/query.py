@@ -23,6 +23,7 @@ from langchain_sentence_window.metadata import (
     window_document,
     window_text,
 )
+from langchain_sentence_window.tracing import reranked
 from langchain_sentence_window.windows import (
     MOST_FORWARD,
     Hit,
@@ -96,12 +97,7 @@ def retrieve(
     most = request.k if reranker is None else None
     windows, sentences, documents = yield from _find(store, request, most)
     if reranker is not None and documents:
-        documents = yield Call(
-            reranker.compress_documents,
-            reranker.acompress_documents,
-            (documents, request.query),
-            {"callbacks": callbacks},
-        )
+        documents = yield from reranked(reranker, documents, request.query, callbacks)
     return arrange(_within_budget(documents, request, windows, sentences), request.order, document_place)
 
 

@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
-from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, hit_spans, readable, token_counts
+from langchain_sentence_window.metadata import hit_spans
+from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 SHORTEST_PASSAGE = 32

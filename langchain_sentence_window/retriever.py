@@ -7,20 +7,21 @@ from typing import Any, Literal, Self
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, valid_settings
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.query import Request, checked_query, estimate_tokens, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.tracing import search_params
 from langchain_sentence_window.windows import Order, WindowSize, window_size
 
 
@@ -73,10 +74,8 @@ class SentenceWindowRetriever(BaseRetriever):
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
-        try:
+        with valid_settings(type(self).__name__):
             super().__init__(**settings)
-        except ValidationError as error:
-            raise invalid_settings(type(self).__name__, error.errors()) from error
         checked_count("k", self.k)
         checked_count("fetch_k", self.fetch_k)
         if self.max_tokens is not None:
@@ -200,6 +199,9 @@ class SentenceWindowRetriever(BaseRetriever):
     ) -> list[Document]:
         request = self._request(query, k, filter, window)
         return await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
     def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | Literal["auto"] | None) -> Request:
         return Request(
