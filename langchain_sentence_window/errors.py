@@ -17,7 +17,7 @@ model or store is passed on as it is, after the state was put back.
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from pydantic import ValidationError
+import pydantic
 
 __all__ = [
     "EmbeddingError",
@@ -89,7 +89,7 @@ def valid_settings(name: str) -> Iterator[None]:
     """Say what pydantic finds wrong with a class's settings as one exception of ours."""
     try:
         yield
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         listed: dict[str, str] = {}
         for problem in error.errors():
             setting = str(problem["loc"][0]) if problem["loc"] else name
