@@ -23,7 +23,7 @@ from langchain_sentence_window.metadata import (
     window_document,
     window_text,
 )
-from langchain_sentence_window.tracing import reranked
+from langchain_sentence_window.callback_runs import reranked
 from langchain_sentence_window.windows import (
     MOST_FORWARD,
     Hit,

@@ -21,7 +21,7 @@ from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.query import Request, checked_query, estimate_tokens, retrieve
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.tracing import search_params
+from langchain_sentence_window.callback_runs import search_params
 from langchain_sentence_window.windows import Order, WindowSize, window_size
 
 
