@@ -40,6 +40,7 @@ _MARKDOWN = re.compile(
 _LINK = re.compile(r"\]\(\S+?\)")
 _UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
+_WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
 _LONGEST_HEADING = 90
 _FEWEST_CAPITALS = 3
@@ -86,6 +87,8 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         return Block(start, end, TABLE_ROW)
     if _BULLET_LINE.match(text, start, end):
         return Block(start, end, LIST_ITEM)
+    if match := wiki_heading(text, start, end):
+        return Block(start, end, HEADING, match[1].count("="))
     if (
         may_be_heading
         and end - start <= _LONGEST_HEADING
@@ -97,6 +100,14 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _FEWEST_CAPITALS:
             return Block(start, end, HEADING, 1)
     return Block(start, end)
+
+
+def wiki_heading(text: str, start: int, end: int) -> "re.Match[str] | None":
+    """Read a heading of MediaWiki, such as ``== Plot ==``; with its marks apart, as in WikiText, too."""
+    if not text.startswith("=", start):
+        return None
+    match = _WIKI_HEADING.fullmatch(text, start, end)
+    return match if match and (match[2] or match[1] != "=") and any(map(str.isalnum, match[3])) else None
 
 
 def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
@@ -123,10 +134,12 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
 
 
 def heading_title(text: str, block: Block) -> str:
-    """What a heading says, without its Markdown marks and on one line."""
+    """What a heading says, without its marks and on one line."""
     lines = text[block.start : block.end].splitlines()
     title = lines[0].strip()
-    if match := _ATX.match(title):
+    if match := wiki_heading(title, 0, len(title)):
+        title = match[3]
+    elif match := _ATX.match(title):
         title = _ATX_CLOSING.sub("", title[match.end() :])
     else:  # underlined; the underline has no word in it
         title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title

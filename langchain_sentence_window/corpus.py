@@ -5,6 +5,7 @@ transaction says so with a method of its own, as `FaissStore.replace_documents` 
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -19,7 +20,12 @@ IDS_AT_ONCE = 256
 
 
 def replace_documents(
-    store: VectorStore, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool
+    store: VectorStore,
+    sentences: Sequence[Document],
+    doc_ids: Sequence[str],
+    contexts: Sequence[str] | None = None,
+    *,
+    show_progress: bool,
 ) -> Steps[None]:
     """Put sentences in the place of all that the source documents had in the store.
 
@@ -28,8 +34,9 @@ def replace_documents(
     replace: Any = getattr(store, "replace_documents", None)
     if replace is not None:
         areplace: Any = store.areplace_documents  # type: ignore[attr-defined]
+        before = {"contexts": contexts}
         progress = {"show_progress": show_progress}
-        yield Call(replace, lambda *given, **_: areplace(*given), (sentences, doc_ids), progress)
+        yield Call(partial(replace, **progress), areplace, (sentences, doc_ids), before)
         return
     if sentences:
         ids = {"ids": [sentence.id for sentence in sentences]}

@@ -1,6 +1,7 @@
 """Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,6 +15,9 @@ from langchain_sentence_window.spans import encodable
 
 TEXTS_AT_ONCE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
+
+QUERIES_KEPT = 1_000
+"""Queries whose vectors are kept, as a query is often searched again: for more sentences, with other settings."""
 
 _TELLING = ("model", "deployment", "revision", "dimension", "size", "seed", "normalize", "prompt", "instruction")
 
@@ -43,6 +47,39 @@ def embed_in_slices(
             vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (given,))
             yield from keep(part, unit_vectors(vectors, len(part)))
             bar.update(len(part))
+
+
+class QueryEmbedder:
+    """Embeds queries, and keeps the vectors of the last `QUERIES_KEPT`."""
+
+    def __init__(self, embedding: Embeddings) -> None:
+        """Choose what to embed with."""
+        self._embedding = embedding
+        self._kept: dict[str, Vectors] = {}
+        self._lock = threading.Lock()
+
+    def embed(self, query: str) -> Vectors:
+        """The query's unit vector, shape ``(dimension,)``.
+
+        Raises:
+            EmbeddingError: The embedder gave something else than a list of numbers.
+        """
+        kept = self._kept.get(query)
+        return kept if kept is not None else self._keep(query, self._embedding.embed_query(encodable(query)))
+
+    async def aembed(self, query: str) -> Vectors:
+        """Do what `embed` does, with the embedder's own async method."""
+        kept = self._kept.get(query)
+        return kept if kept is not None else self._keep(query, await self._embedding.aembed_query(encodable(query)))
+
+    def _keep(self, query: str, vector: list[float]) -> Vectors:
+        unit = unit_vector(vector)
+        unit.flags.writeable = False
+        with self._lock:
+            self._kept[query] = unit
+            while len(self._kept) > QUERIES_KEPT:
+                del self._kept[next(iter(self._kept))]
+        return unit
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:

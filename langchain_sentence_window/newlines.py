@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from langchain_sentence_window.blocks import wiki_heading
 from langchain_sentence_window.language import Language
 
 NARROWEST_COLUMN = 40
@@ -108,6 +109,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     line, end, start = gap.line, gap.start, gap.end
     if gap.is_column or text[start] in _BULLETS:
         return False
+    if wiki_heading(text, line, end) or wiki_heading(text, start, _line_end(text, start)):
+        return False
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
     last = _last_character(text, line, end)
@@ -179,6 +182,14 @@ def _is_open(text: str, line: int, end: int, language: Language, *, is_name: boo
 def _fits(text: str, gap: Gap, column: float) -> bool:
     """Whether the next line's first word would have fitted into the line before."""
     return gap.start - gap.line + 1 + _word_length(text, gap.end) <= column
+
+
+def _line_end(text: str, start: int) -> int:
+    """Where a line ends, without the white space after it."""
+    if text[start] != "=":
+        return start  # only headings are asked for
+    end = next((at for at in range(start, len(text)) if text[at] in "\r\n"), len(text))
+    return start + len(text[start:end].rstrip())
 
 
 def _word_length(text: str, start: int) -> int:

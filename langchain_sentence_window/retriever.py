@@ -1,8 +1,10 @@
 """`SentenceWindowRetriever`: search sentences, return the windows around them."""
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -12,17 +14,22 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field
 
+from langchain_sentence_window.budget import estimate_tokens
+from langchain_sentence_window.callback_runs import search_params
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, valid_settings
+from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
 from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.query import Request, checked_query, estimate_tokens, retrieve
+from langchain_sentence_window.opening import WindowSetting, read_opening
+from langchain_sentence_window.query import Request, checked_query, retrieve
+from langchain_sentence_window.situating import Situate, contexts_of
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.callback_runs import search_params
-from langchain_sentence_window.windows import Order, WindowSize, window_size
+from langchain_sentence_window.trace import Trace
+from langchain_sentence_window.windows import Order
 
 
 class SentenceWindowRetriever(BaseRetriever):
@@ -41,30 +48,45 @@ class SentenceWindowRetriever(BaseRetriever):
 
     vectorstore: VectorStore
     """Where the sentences are; any LangChain vector store that can fetch by id."""
-    k: int = 4
-    """How many windows to return; exactly so many come back while there are so many apart."""
+    k: int = 10
+    """How many windows to return; exactly so many come back while there are so many apart. Ten of ``auto`` have
+    about 400 tokens together, of English prose."""
     fetch_k: int = 50
     """How many sentences to search at first; more are searched while they make less than ``k`` windows."""
-    window: WindowSize | Literal["auto"] = 2
-    """How many sentences a hit is opened by on each side, or ``(before, after)``; 0 returns hits alone.
-    ``auto`` opens each forward as far as it needs, see `open_forward`, and merges none: the most evidence
-    for a budget. Recall within 1,600 characters, 40 windows, all-MiniLM-L6-v2, with 2 and ``auto``: 72.0 and
-    78.4 on Chroma's benchmark, 77.5 and 80.4 on Doc2Dial, 86.2 and 93.0 on SQuAD; but a window of 2 shows a
-    reader what surrounds a hit."""
+    window: WindowSetting = "auto"
+    """How far a hit is opened. ``auto`` opens it forward as far as it needs, see `open_forward`: the most
+    evidence for a budget. A number opens it by so many sentences on each side, ``(before, after)`` by so
+    many; that shows a reader what surrounds a hit. Recall within 1,600 characters, 40 windows,
+    all-MiniLM-L6-v2, with ``auto`` and 2: 78.5 and 72.0 on Chroma's benchmark, 80.7 and 77.5 on Doc2Dial,
+    93.0 and 86.2 on SQuAD. A mapping opens hits by a value of their document's metadata, such as
+    ``{"legal": (3, 5), "faq": 1}``, and those whose documents hold none of its values by ``auto``."""
+    window_key: str | None = None
+    """Where in the metadata the values of such a mapping stand; ``None`` for anywhere."""
     lexical_weight: float = LEXICAL_WEIGHT
     """How much words count beside meaning, where the store can search by words, as `FaissStore` can; 0 for
     not at all. See `langchain_sentence_window.fusion`."""
-    max_tokens: int | None = None
+    max_tokens: int | None = 2000
     """The most tokens all windows may have together; ``None`` for no limit. A window that doesn't fit
     loses neighbours first, then its weaker hits; one whose best hit doesn't fit is left out."""
     count_tokens: Callable[[str], int] = estimate_tokens
     """How many tokens a text has."""
     order: Order = "relevance"
     """``relevance``: best first. ``document``: as they stand in the source. ``edges``: best first and last."""
+    min_score: float | None = None
+    """The lowest score of a sentence that counts as a hit, on the scale of the store's search; ``None`` for any."""
     reranker: BaseDocumentCompressor | None = None
     """Ranks the windows of all ``fetch_k`` sentences before the best are taken."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Cuts the documents that are added."""
+    embed_headings: bool = True
+    """Whether the heading path is put before a sentence when it is embedded, where the store lets us. It makes
+    embedding slower, and a heading that changes costs embedding its section again. Recall within 400 / 800 /
+    1,600 / 3,200 characters with and without, all-MiniLM-L6-v2: 56.6 / 71.1 / 82.4 / 93.6 and 49.6 / 64.0 /
+    75.6 / 88.0 on the 144 questions of Chroma's benchmark about pages with headings, 79.7 / 89.8 / 95.0 / 96.2 and
+    78.2 / 87.5 / 90.0 / 97.5 on the 40 questions of this project's examples."""
+    situate: Situate | None = None
+    """Writes a line that says what a sentence is about, given its document and itself; it is put before the
+    sentence when that is embedded, and nowhere else. It is called for each sentence of a document that is added."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -81,7 +103,9 @@ class SentenceWindowRetriever(BaseRetriever):
         if self.max_tokens is not None:
             checked_count("max_tokens", self.max_tokens)
         checked_weight("lexical_weight", self.lexical_weight)
-        _size_or_auto(self.window)
+        if self.min_score is not None and math.isnan(self.min_score):
+            raise InvalidInputError("min_score is nan; it must be a number, or None")
+        read_opening(self.window, self.window_key)
 
     @classmethod
     def from_documents(
@@ -176,6 +200,32 @@ class SentenceWindowRetriever(BaseRetriever):
         """Do what `delete` does, with the store's async methods."""
         await arun(delete_documents(self.vectorstore, _checked_doc_ids(doc_ids)))
 
+    def explain(
+        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+    ) -> Trace:
+        """Ask, and say what became of the query; for finding out why an answer wasn't found.
+
+        Nothing that `invoke` returns changes by it, and `invoke` does none of its work. Two more searches are
+        made, by meaning alone and by words alone, and the sentences around windows are read.
+
+        Args:
+            query: What is asked.
+            k: How many windows to return; ``None`` for the retriever's setting, as for the others.
+            filter: What the store's search is to filter by.
+            window: How far hits are opened.
+
+        Returns:
+            Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
+            was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
+        """
+        return run(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+
+    async def aexplain(
+        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+    ) -> Trace:
+        """Do what `explain` does, with the store's async methods."""
+        return await arun(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+
     def _get_relevant_documents(
         self,
         query: str,
@@ -183,10 +233,11 @@ class SentenceWindowRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
-        window: WindowSize | Literal["auto"] | None = None,
+        window: WindowSetting | None = None,
     ) -> list[Document]:
         request = self._request(query, k, filter, window)
-        return run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        found = run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        return found.documents
 
     async def _aget_relevant_documents(
         self,
@@ -195,24 +246,26 @@ class SentenceWindowRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Any = None,
-        window: WindowSize | Literal["auto"] | None = None,
+        window: WindowSetting | None = None,
     ) -> list[Document]:
         request = self._request(query, k, filter, window)
-        return await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        found = await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        return found.documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
-    def _request(self, query: str, k: int | None, filter: Any, window: WindowSize | Literal["auto"] | None) -> Request:
+    def _request(self, query: str, k: int | None, filter: Any, window: WindowSetting | None) -> Request:
         return Request(
             query=checked_query(query),
             k=self.k if k is None else checked_count("k", k),
             fetch_k=self.fetch_k,
-            window=_size_or_auto(self.window if window is None else window),
+            opening=read_opening(self.window if window is None else window, self.window_key),
             max_tokens=self.max_tokens,
             count_tokens=self.count_tokens,
             order=self.order,
             lexical_weight=self.lexical_weight,
+            min_score=self.min_score,
             search={} if filter is None else {"filter": filter},
         )
 
@@ -220,16 +273,18 @@ class SentenceWindowRetriever(BaseRetriever):
         doc_ids = document_ids(documents)
         splitter = self.splitter
         sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
-        yield from replace_documents(self.vectorstore, sentences, doc_ids, show_progress=show_progress)
+        contexts = yield self._situating(sentences, dict(zip(doc_ids, documents, strict=True)))
+        yield from replace_documents(self.vectorstore, sentences, doc_ids, contexts, show_progress=show_progress)
         return doc_ids
+
+    def _situating(self, sentences: Sequence[Document], documents: Mapping[str, Document]) -> Call:
+        situate = partial(contexts_of, sentences, documents, self.situate, headings=self.embed_headings)
+        # `situate` may ask a model.
+        return Call(situate, lambda: run_in_executor(None, situate))
 
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
-
-
-def _size_or_auto(window: object) -> tuple[int, int] | None:
-    return None if window == "auto" else window_size(window)
 
 
 def _make_store(

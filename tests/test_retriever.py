@@ -15,6 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.opening import WindowSetting
 from langchain_sentence_window.sentences import Sentence
 from tests.conftest import Invoke
 from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
@@ -150,8 +151,8 @@ async def test_exactly_k_windows_come_back_while_there_are_so_many(way: Invoke) 
     crowd = [document("Refund. " * 60, "crowd")]
     others = [document(f"About a {word}.", word) for word in VOCABULARY]
     for k in (1, 2, 5, 11):
-        assert len(await retrieved(way, crowd + others, "refund", k=k)) == k
-    assert len(await retrieved(way, crowd + others, "refund", k=12)) == 11
+        assert len(await retrieved(way, crowd + others, "refund", k=k, window=2)) == k
+    assert len(await retrieved(way, crowd + others, "refund", k=12, window=2)) == 11
 
 
 async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbeddings, way: Invoke) -> None:
@@ -168,7 +169,7 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
             asked.append(k)
             return await super().asimilarity_search_with_score(query, k, **kwargs)
 
-    retriever = SentenceWindowRetriever(vectorstore=Counting(words), fetch_k=5, k=1, lexical_weight=0)
+    retriever = SentenceWindowRetriever(vectorstore=Counting(words), fetch_k=5, k=1, lexical_weight=0, window=2)
     retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
     assert len(await way(retriever, "invoke", "refund")) == 1
     assert len(await way(retriever, "invoke", "refund", k=2)) == 2
@@ -195,6 +196,47 @@ async def test_windows_come_in_the_order_asked_for(way: Invoke, order: Any, expe
     assert "".join(window.metadata["doc_id"] for window in found) == expected
 
 
+async def test_windows_go_by_a_value_of_the_documents_metadata(way: Invoke) -> None:
+    documents = [
+        document(story({4: "Refund."}, 9).page_content, name, type=name, **more)
+        for name, more in (("legal", {}), ("faq", {}), ("other", {"was": "legal"}), ("listed", {"was": ["legal"]}))
+    ]
+    window = {"legal": (3, 4), "faq": 1}
+    found = await retrieved(way, documents, "refund", k=4, window=window)
+    assert {each.metadata["doc_id"]: each.metadata["sentences"] for each in found} == {
+        "legal": [1, 8],
+        "faq": [3, 5],
+        "other": [1, 8],
+        "listed": [4, 6],
+    }
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), window=window, window_key="type")
+    found = await way(retriever, "invoke", "refund", k=4)
+    assert {each.metadata["doc_id"]: each.metadata["sentences"] for each in found}["other"] == [4, 6]
+
+
+async def test_hits_below_min_score_do_not_count(way: Invoke) -> None:
+    documents = [document("Refund.", "a"), document("A refund and an annual card.", "b"), document("A seat.", "c")]
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), min_score=0.5, **PLAIN)
+    assert [each.metadata["doc_id"] for each in await way(retriever, "invoke", "refund")] == ["a", "b"]
+    assert await way(retriever, "invoke", "backup") == []
+
+
+@pytest.mark.parametrize("window", ["auto", 0, 2, (0, 3)])
+@pytest.mark.parametrize("k", [1, 10, 40])
+async def test_windows_are_read_in_one_round_trip(way: Invoke, window: WindowSetting, k: int) -> None:
+    class Counting(FaissStore):
+        reads = 0
+
+        def get_by_ids(self, ids: Any, /) -> list[Document]:
+            Counting.reads += 1
+            return super().get_by_ids(ids)
+
+    retriever = SentenceWindowRetriever(vectorstore=Counting(WordEmbeddings()), window=window)
+    retriever.add_documents([story({4: "Refund.", 9: "Card."}, 12, name) for name in map(str, range(50))])
+    assert len(await way(retriever, "invoke", "refund", k=k)) == k
+    assert Counting.reads == (0 if window == 0 else 1)
+
+
 async def test_a_budget_trims_neighbours_then_drops_windows_and_is_never_exceeded(way: Invoke) -> None:
     def words_in(text: str) -> int:
         return len(text.split())
@@ -210,7 +252,7 @@ async def test_a_budget_trims_neighbours_then_drops_windows_and_is_never_exceede
     }
     for max_tokens, windows in expected.items():
         retriever = SentenceWindowRetriever.from_documents(
-            documents, WordEmbeddings(), max_tokens=max_tokens, count_tokens=words_in, k=2
+            documents, WordEmbeddings(), max_tokens=max_tokens, count_tokens=words_in, k=2, window=2
         )
         found = await way(retriever, "invoke", "refund")
         assert_verbatim(found, documents)
@@ -255,7 +297,7 @@ async def test_documents_in_any_store_that_fetches_by_id_are_replaced_whole(way:
     await way(retriever, "add_documents", [story({2: "Refund."}, 600)])
     assert len(store.store) == 600
     await way(retriever, "add_documents", [story({1: "Card."}, 2)])
-    (window,) = await way(retriever, "invoke", "card", k=1)
+    (window,) = await way(retriever, "invoke", "card", k=1, window=2)
     assert window.page_content == "Nothing 0. Card."
     assert len(store.store) == 2
     await way(retriever, "delete", ["a"])
@@ -305,8 +347,9 @@ async def test_a_store_of_other_documents_is_an_error(words: WordEmbeddings, way
         await way(SentenceWindowRetriever(vectorstore=store), "invoke", "refund")
 
 
+@pytest.mark.parametrize("window", ["auto", 2])
 async def test_a_document_replaced_between_search_and_reading_is_searched_again(
-    words: WordEmbeddings, way: Invoke
+    words: WordEmbeddings, way: Invoke, window: WindowSetting
 ) -> None:
     old, new = story({4: "Refund."}, 9), document("Now a refund. Or a card.")
 
@@ -319,11 +362,11 @@ async def test_a_document_replaced_between_search_and_reading_is_searched_again(
                 retriever.add_documents([new])
             return super().get_by_ids(ids)
 
-    retriever = SentenceWindowRetriever(vectorstore=Racing(words), k=1)
+    retriever = SentenceWindowRetriever(vectorstore=Racing(words), k=1, window=window)
     retriever.add_documents([old])
     found = await way(retriever, "invoke", "refund")
     assert_verbatim(found, [new])
-    assert Racing.reads == 2
+    assert Racing.reads > 1
 
 
 @settings(max_examples=40, deadline=None)

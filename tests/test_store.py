@@ -291,10 +291,10 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 3, and this version .* reads format 2"):
+    with pytest.raises(IndexMismatchError, match="has format 4, and this version .* reads format 3"):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 
@@ -376,3 +376,20 @@ def test_the_log_of_changes_stays_short(words: WordEmbeddings, tmp_path: Path, m
             assert [found.page_content for found in each.similarity_search("page", k=1)] == ["page 39"]
             assert [found.page_content for found, _ in each.lexical_search("39 38")] == ["page 39"]
             assert len(each) == len(each.similarity_search("page", k=9)) == 4
+
+
+async def test_a_query_that_is_searched_again_is_not_embedded_again(way: Invoke) -> None:
+    class Counting(WordEmbeddings):
+        asked: list[str] = []  # noqa: RUF012
+
+        def embed_query(self, text: str) -> list[float]:
+            self.asked.append(text)
+            return super().embed_query(text)
+
+    store = FaissStore(Counting())
+    store.add_documents([Document(page_content="A refund.")] * 9)
+    first = await way(store, "similarity_search_with_score", "refund", k=2)
+    assert await way(store, "hybrid_search", "refund", k=2, lexical_weight=0) == first
+    await way(store, "max_marginal_relevance_search", "refund")
+    await way(store, "similarity_search", "card")
+    assert Counting.asked == ["refund", "card"]

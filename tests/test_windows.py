@@ -14,6 +14,7 @@ from langchain_sentence_window.windows import (
     Window,
     arrange,
     best_windows,
+    clear_best,
     expand,
     merge,
     open_forward,
@@ -36,6 +37,10 @@ def hits(draw: st.DrawFn) -> list[Hit]:
 def hit(index: int, doc_id: str = "a", score: float = 1.0) -> Hit:
     start, end = next(section for section in SECTIONS if section[0] <= index < section[1])
     return Hit(doc_id, index, start, end, score)
+
+
+def at_least(score: float) -> Callable[[Hit], bool]:
+    return lambda hit: hit.score >= score
 
 
 def opening(before: int, after: int) -> Callable[[Hit], Window]:
@@ -100,7 +105,7 @@ def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit]
 @given(hits(), sides, sides)
 def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit], before: int, after: int) -> None:
     strong = strong_score(found)
-    best = best_windows(found, None, opening(before, after), strong)
+    best = best_windows(found, None, opening(before, after), at_least(strong))
     assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
     assert_disjoint(best)
     taken = {each for window in best for each in window.hits}
@@ -123,9 +128,9 @@ def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
     found: list[Hit], before: int, after: int, k: int
 ) -> None:
     strong = strong_score(found)
-    best = best_windows(found, k, opening(before, after), strong)
+    best = best_windows(found, k, opening(before, after), at_least(strong))
     assert len(best) <= k
-    if len(best_windows(found, None, opening(before, after), strong)) >= k:
+    if len(best_windows(found, None, opening(before, after), at_least(strong))) >= k:
         assert len(best) == k
     assert_disjoint(best)
 
@@ -174,8 +179,8 @@ def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
     found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
     assert strong_score(found) == pytest.approx(0.7)
-    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), 0.7)] == [("a", 9, 13)]
-    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), 0.7)] == [
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), at_least(0.7))] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), at_least(0.7))] == [
         ("a", 9, 13),
         ("a", 14, 15),
         ("a", 19, 21),
@@ -223,7 +228,7 @@ def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
 
 def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
     found = [hit(10, score=1.0), hit(13, score=0.1), hit(11, score=0.2), hit(24, score=0.0)]
-    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), 0.9)] == [
+    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), at_least(0.9))] == [
         ("a", 9, 11),
         ("a", 12, 14),
         ("a", 23, 25),
@@ -248,3 +253,35 @@ def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> 
 def test_a_hit_opens_forward_within_its_section_alone() -> None:
     assert run_of(open_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
     assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "last"),
+    [
+        ([300, 80], 5),
+        ([120, 90, 88, 90], 7),  # 120 + 1 + 90 + 1 + 88 are enough
+        ([120, 90, 87, 90], 8),  # 299 are not,
+        ([20, 20, 20, 20, 20, 20], 9),  # four further, not more
+    ],
+)
+def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last: int) -> None:
+    texts = dict(enumerate(["a" * (length - 1) + "." for length in lengths] + ["b."] * 9, 5))
+    assert run_of(open_forward(Hit("a", 5, 0, 99, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, last)
+    assert run_of(open_forward(Hit("a", 5, 0, 7, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, min(last, 6))
+
+
+@pytest.mark.parametrize(
+    ("scores", "clear"),
+    [
+        ([], False),
+        ([0.3], True),
+        ([0.3, 0.3], False),
+        ([0.9, 0.5], True),
+        ([0.9, 0.8, 0.4], False),  # a lead of exactly a fifth of the range
+        ([0.9, 0.79, 0.4], True),
+        ([-1.0, -2.0, -3.0], True),
+    ],
+)
+def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(scores: list[float], clear: bool) -> None:
+    found = [hit(index, score=score) for index, score in enumerate(scores)]
+    assert clear_best(found) == (found[0] if clear else None)

@@ -12,7 +12,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window.calls import Call, Steps, arun, run
-from langchain_sentence_window.embedder import describe_embedder, embed_in_slices, takes_several_calls, unit_vectors
+from langchain_sentence_window.embedder import (
+    QueryEmbedder,
+    describe_embedder,
+    embed_in_slices,
+    takes_several_calls,
+    unit_vectors,
+)
 from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError
 from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
@@ -78,6 +84,7 @@ class FaissStore(SearchMethods):
         """
         _check_weights(neighbor_weights)
         self._embedding = embedding
+        self._queries = QueryEmbedder(embedding)
         self._description = describe_embedder(embedding)
         self._index = SentenceIndex(None if path is None else Path(path), index, neighbor_weights, read_only=read_only)
         try:
@@ -194,22 +201,33 @@ class FaissStore(SearchMethods):
         return await run_in_executor(None, self.add_embeddings, documents, vectors)
 
     def replace_documents(
-        self, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool = False
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        show_progress: bool = False,
     ) -> None:
         """Put sentences in the place of all that source documents had, in one transaction.
 
         Args:
             sentences: Sentence Documents, as `SentenceSplitter` makes them.
             doc_ids: The source documents they replace; those without a sentence now are removed.
+            contexts: What is put before each sentence when it is embedded, and nowhere else.
             show_progress: Whether to show a progress bar while embedding.
         """
-        run(self._add(sentences, None, remove=of_documents(doc_ids), show_progress=show_progress))
+        run(self._add(sentences, None, contexts, remove=of_documents(doc_ids), show_progress=show_progress))
 
     async def areplace_documents(
-        self, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool = False
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        show_progress: bool = False,
     ) -> None:
         """Do what `replace_documents` does, with the embedder's own async method."""
-        await arun(self._add(sentences, None, remove=of_documents(doc_ids), show_progress=show_progress))
+        await arun(self._add(sentences, None, contexts, remove=of_documents(doc_ids), show_progress=show_progress))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -274,14 +292,15 @@ class FaissStore(SearchMethods):
         self,
         documents: Sequence[Document],
         ids: Sequence[str] | None,
+        contexts: Sequence[str] | None = None,
         *,
         remove: Condition | None = None,
         show_progress: bool,
     ) -> Steps[list[str]]:
         """Embed what is new, then write everything at once."""
-        records = to_records(documents, ids)
+        records = to_records(documents, ids, contexts)
         latest = list({record.id: record for record in records}.values())
-        texts = [record.text for record in latest]
+        texts = [record.embedded for record in latest]
         while latest or remove:
             new_texts: list[str] = yield _call(self._index.unknown_texts, texts)
             vectors: dict[str, bytes] = {}

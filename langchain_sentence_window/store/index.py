@@ -93,7 +93,7 @@ class SentenceIndex:
             return found
 
     def first(self) -> tuple[str, Vectors] | None:
-        """The text and vector of the first record, if there is one."""
+        """What was embedded of the first record, and its vector, if there is one."""
         with self._database.snapshot() as snapshot:
             return snapshot.first()
 
@@ -148,10 +148,10 @@ class SentenceIndex:
                 if isinstance(vectors, np.ndarray):
                     halves = to_halves(vectors[start : start + len(part)])
                 else:
-                    halves = _halves_of([record.text for record in part], vectors or {}, transaction)
+                    halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
                 _note(transaction, len(halves[0]) // 2, embedder)
                 transaction.add(part, halves)
-                transaction.forget_ahead({record.text for record in part})
+                transaction.forget_ahead({record.embedded for record in part})
         self._vectors.follow()
         self._lexical.follow(len(records))
 

@@ -143,9 +143,10 @@ class Snapshot:
         return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
 
     def first(self) -> tuple[str, Vectors] | None:
-        """The text and vector of the first sentence, if there is one."""
-        found = self._execute("SELECT text, vector FROM sentences JOIN vectors USING (row) ORDER BY row").fetchone()
-        return None if found is None else (loaded_text(found[0]), from_halves(found[1]))
+        """What was embedded of the first sentence, and its vector, if there is one."""
+        sql = "SELECT context, text, vector FROM sentences JOIN vectors USING (row) ORDER BY row"
+        found = self._execute(sql).fetchone()
+        return None if found is None else (loaded_text(found[0] + found[1]), from_halves(found[2]))
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
         """Yield ``(row, text)`` of all sentences with a higher number."""
@@ -155,17 +156,16 @@ class Snapshot:
     # Vectors
 
     def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """Half-precision vectors of those texts that some sentence has, or that were embedded ahead."""
+        """Half-precision vectors of those texts that were embedded for some sentence, or ahead."""
         wanted = {stored_text(text): text for text in texts}
         known: dict[str, bytes] = {}
         checksums = json.dumps([zlib.crc32(text) for text in wanted])
         for sql in (
-            "SELECT text, vector FROM embedded",
-            "SELECT text, vector FROM sentences JOIN vectors USING (row)",
+            "SELECT x'', text, vector FROM embedded",
+            "SELECT context, text, vector FROM sentences JOIN vectors USING (row)",
         ):
-            for stored, vector in self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums]):
-                if stored in wanted:
-                    known[wanted[stored]] = vector
+            found = self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
+            known |= {wanted[context + text]: vector for context, text, vector in found if context + text in wanted}
         return known
 
     def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
@@ -226,7 +226,7 @@ class Snapshot:
 
 def _record(id_: str, text: bytes, metadata: str) -> Record:
     # Record(...) takes twice as long.
-    return Record._make((id_, loaded_text(text), metadata, None, None, 0))
+    return Record._make((id_, loaded_text(text), metadata, None, None, 0, ""))
 
 
 def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:

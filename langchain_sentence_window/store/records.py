@@ -17,16 +17,21 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def to_records(documents: Sequence[Document], ids: Sequence[str] | None) -> list[Record]:
+def to_records(
+    documents: Sequence[Document], ids: Sequence[str] | None, contexts: Sequence[str] | None = None
+) -> list[Record]:
     """Make records of Documents, under ids that replace their own if there are some.
 
     Raises:
-        InvalidInputError: Not one id for each, an id that can't be stored, or metadata JSON can't hold.
+        InvalidInputError: Not one id or context for each, an id that can't be stored, or metadata JSON can't hold.
     """
     if ids is not None and len(ids) != len(documents):
         raise InvalidInputError(f"got {len(ids)} ids for {len(documents)} documents; give one for each")
+    if contexts is not None and len(contexts) != len(documents):
+        raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     given = ids if ids is not None else [document.id for document in documents]
-    return [_record(document, id_) for id_, document in zip(given, documents, strict=True)]
+    before = contexts if contexts is not None else [""] * len(documents)
+    return [_record(document, id_, context) for id_, document, context in zip(given, documents, before, strict=True)]
 
 
 def to_documents(records: Sequence[Record]) -> list[Document]:
@@ -42,7 +47,7 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
     ]
 
 
-def _record(document: Document, id_: str | None) -> Record:
+def _record(document: Document, id_: str | None, context: str) -> Record:
     doc_id, place, section = neighbourhood(document.metadata)
     for given in (id_, doc_id):
         if isinstance(given, str) and not is_storable_id(given):
@@ -56,6 +61,7 @@ def _record(document: Document, id_: str | None) -> Record:
         doc_id=doc_id,
         place=place,
         section=section,
+        context=context,
     )
 
 

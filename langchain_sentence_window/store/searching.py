@@ -4,16 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from langchain_sentence_window.embedder import unit_vector
+from langchain_sentence_window.embedder import QueryEmbedder, unit_vector
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.mixing import Vectors
-from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex
 from langchain_sentence_window.store.records import to_documents
@@ -23,7 +21,7 @@ from langchain_sentence_window.store.tables import Record
 class SearchMethods(VectorStore):
     """What of a `VectorStore` only reads."""
 
-    _embedding: Embeddings
+    _queries: QueryEmbedder
     _index: SentenceIndex
 
     def similarity_search(
@@ -54,15 +52,13 @@ class SearchMethods(VectorStore):
             FilterError: The filter can't be read.
             EmbeddingError: The query's vector is of another size than the store's.
         """
-        return self.similarity_search_with_score_by_vector(
-            self._embedding.embed_query(encodable(query)), k, filter=filter
-        )
+        return self.similarity_search_with_score_by_vector(self._queries.embed(query), k, filter=filter)
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """Do what `similarity_search_with_score` does, with the embedder's own async method."""
-        vector = await self._embedding.aembed_query(encodable(query))
+        vector = await self._queries.aembed(query)
         return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
 
     def similarity_search_by_vector(
@@ -132,7 +128,7 @@ class SearchMethods(VectorStore):
             StoreError: The lexical index is behind and can't be written.
         """
         checked_weight("lexical_weight", lexical_weight)
-        vector = self._embedding.embed_query(encodable(query))
+        vector = self._queries.embed(query)
         return self._hybrid_search(query, vector, k, lexical_weight, filter)
 
     async def ahybrid_search(
@@ -140,16 +136,16 @@ class SearchMethods(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Do what `hybrid_search` does, with the embedder's own async method."""
         checked_weight("lexical_weight", lexical_weight)
-        vector = await self._embedding.aembed_query(encodable(query))
+        vector = await self._queries.aembed(query)
         return await run_in_executor(None, self._hybrid_search, query, vector, k, lexical_weight, filter)
 
     def _hybrid_search(
-        self, query: str, vector: list[float], k: int, lexical_weight: float, filter: Filter | None
+        self, query: str, vector: Vectors, k: int, lexical_weight: float, filter: Filter | None
     ) -> list[tuple[Document, float]]:
         if not lexical_weight:
             return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
         checked_count("k", k)
-        return _scored(self._index.hybrid_search(unit_vector(vector), query, k, lexical_weight, _condition(filter)))
+        return _scored(self._index.hybrid_search(vector, query, k, lexical_weight, _condition(filter)))
 
     def max_marginal_relevance_search(
         self,
@@ -175,7 +171,7 @@ class SearchMethods(VectorStore):
             InvalidInputError: ``k`` or ``fetch_k`` isn't a number above 0, or ``lambda_mult`` not in [0, 1].
             FilterError: The filter can't be read.
         """
-        vector = self._embedding.embed_query(encodable(query))
+        vector = self._queries.embed(query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
 
     async def amax_marginal_relevance_search(
@@ -189,7 +185,7 @@ class SearchMethods(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """Do what `max_marginal_relevance_search` does, with the embedder's own async method."""
-        vector = await self._embedding.aembed_query(encodable(query))
+        vector = await self._queries.aembed(query)
         return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
 
     def max_marginal_relevance_search_by_vector(

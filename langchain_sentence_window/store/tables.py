@@ -27,6 +27,7 @@ SCHEMA = (
         place INTEGER,
         section INTEGER NOT NULL,
         text BLOB NOT NULL,
+        context BLOB NOT NULL,
         metadata TEXT NOT NULL,
         text_checksum INTEGER NOT NULL,
         checksum INTEGER NOT NULL
@@ -78,6 +79,7 @@ class Record(NamedTuple):
             metadata too, and isn't read back.
         place: Its index among the document's sentences, if it says so.
         section: A number for its section of the document.
+        context: What is put before the text when it is embedded.
     """
 
     id: str
@@ -86,6 +88,12 @@ class Record(NamedTuple):
     doc_id: str | None = None
     place: int | None = None
     section: int = 0
+    context: str = ""
+
+    @property
+    def embedded(self) -> str:
+        """What is embedded."""
+        return self.context + self.text
 
 
 Version: TypeAlias = tuple[int, int]
@@ -127,8 +135,8 @@ class Changes:
 
 CHECKED: dict[str, tuple[str, Callable[..., bool]]] = {
     "sentences": (
-        "SELECT row, id, document, place, section, metadata, checksum, text, text_checksum FROM sentences",
-        lambda *row: checksum_of(*row[:6]) == row[6] and zlib.crc32(row[7]) == row[8],
+        "SELECT row, id, document, place, section, metadata, checksum, context, text, text_checksum FROM sentences",
+        lambda *row: checksum_of(*row[:6]) == row[6] and zlib.crc32(row[8], zlib.crc32(row[7])) == row[9],
     ),
     "vectors": (
         "SELECT row, vector, checksum FROM vectors",

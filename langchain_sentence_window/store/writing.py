@@ -72,7 +72,7 @@ class Transaction(Snapshot):
         first = state.last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
         self._connection.executemany(
-            "INSERT INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (_fields(row, record, documents) for row, record in enumerate(records, first)),
         )
         self._connection.executemany(
@@ -161,7 +161,7 @@ class Transaction(Snapshot):
 
 def _fields(row: int, record: Record, documents: dict[str, int]) -> tuple[Any, ...]:
     document = None if record.doc_id is None else documents[record.doc_id]
-    text = stored_text(record.text)
+    text, context = stored_text(record.text), stored_text(record.context)
     checksum = checksum_of(row, record.id, document, record.place, record.section, record.metadata)
     return (
         row,
@@ -170,7 +170,8 @@ def _fields(row: int, record: Record, documents: dict[str, int]) -> tuple[Any, .
         record.place,
         record.section,
         text,
+        context,
         record.metadata,
-        zlib.crc32(text),
+        zlib.crc32(text, zlib.crc32(context)),
         checksum,
     )

@@ -1,0 +1,195 @@
+"""How far each hit is opened, and reading what is needed for it.
+
+A hit is opened by so many sentences, by as many as it needs, or as its kind of document wants.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Steps
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.metadata import StoredSentence, window_document
+from langchain_sentence_window.neighbours import fetch_sentences
+from langchain_sentence_window.windows import (
+    Hit,
+    Window,
+    WindowSize,
+    best_windows,
+    clear_best,
+    expand,
+    open_forward,
+    strong_score,
+    window_size,
+)
+
+FEWEST_TO_COMPARE = 10
+"""Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
+
+_FAR = 1_000_000_000
+
+Sentences: TypeAlias = dict[tuple[str, int], StoredSentence]
+"""Sentences by document and index."""
+
+Size: TypeAlias = tuple[int, int] | None
+"""Sentences before and after a hit; ``None`` for as many after it as it needs, see `open_forward`."""
+
+WindowSetting: TypeAlias = WindowSize | Literal["auto"] | Mapping[Any, WindowSize | Literal["auto"]]
+"""Sentences on each side of a hit, or ``(before, after)``, or ``auto`` for as many after it as it needs; or
+these by a value of the source document's metadata, such as ``{"legal": (3, 5), "faq": 1}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How far hits are opened.
+
+    Attributes:
+        usual: Where nothing else is said.
+        by_value: For documents whose metadata holds one of these values.
+        key: Where in the metadata the value stands; ``None`` for anywhere.
+    """
+
+    usual: Size
+    by_value: Mapping[Any, Size] = field(default_factory=dict)
+    key: str | None = None
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """How far a hit of a document of this metadata is opened."""
+        if not self.by_value:
+            return self.usual
+        values = metadata.values() if self.key is None else [metadata.get(self.key)]
+        return next((self.by_value[value] for value in values if value in self.by_value), self.usual)
+
+    def describe(self) -> WindowSetting:
+        """The setting that it was read from."""
+        if self.by_value:
+            return {value: _setting(size) for value, size in self.by_value.items()}
+        return _setting(self.usual)
+
+
+def read_opening(window: WindowSetting, key: str | None = None) -> Opening:
+    """Read the setting ``window``.
+
+    Args:
+        window: See `WindowSetting`. Documents whose value a mapping doesn't hold are opened by ``auto``.
+        key: The metadata's key for a mapping; ``None`` for any.
+
+    Raises:
+        InvalidInputError: It is nothing of the kind, or a number is negative.
+    """
+    if isinstance(window, Mapping):
+        if not window:
+            raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
+        return Opening(None, {value: _size(size) for value, size in window.items()}, key)
+    return Opening(_size(window))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Hits, and how far each is opened.
+
+    Attributes:
+        hits: Best first.
+        sizes: How far each is opened.
+        answer: The hit that is taken for the answer, if one is.
+        strong: The lowest score of a hit that may widen a window.
+        sentences: The hits, and what was read for those that are opened as far as they need.
+        read: What was read.
+    """
+
+    hits: Sequence[Hit]
+    sizes: Mapping[Hit, Size]
+    answer: Hit | None
+    strong: float
+    sentences: Sentences
+    read: Sentences
+
+    def window(self, hit: Hit) -> Window:
+        """The window of a hit alone."""
+        return _open(hit, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+
+    def unbounded(self, hit: Hit) -> Window:
+        """The window that it would have if its section had no ends; its indexes may lie outside the document."""
+        endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
+        return _open(endless, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+
+    def best(self, k: int | None) -> list[Window]:
+        """The ``k`` best windows, disjoint."""
+        # One that was opened as far as it needs is not in want of more.
+        return best_windows(
+            self.hits, k, self.window, lambda hit: self.sizes[hit] is not None and hit.score >= self.strong
+        )
+
+
+def open_hits(
+    store: VectorStore, opening: Opening, hits: Sequence[Hit], known: Sentences, *, all_hits: bool
+) -> Steps[Opened]:
+    """See how far each hit is opened, and read what must be known for it.
+
+    Args:
+        store: Where the sentences are.
+        opening: How far.
+        hits: Best first.
+        known: The sentences that were hit.
+        all_hits: Whether the store has no more of them.
+    """
+    sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
+    answer = clear_best(hits)
+    # What isn't known yet counts as nothing, so this is as far as they may go.
+    farthest = [_open(hit, None, known, is_answer=hit == answer) for hit, size in sizes.items() if size is None]
+    ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
+    read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)))
+    # A few hits that were asked for as such are all meant.
+    strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
+    return Opened(hits, sizes, answer, strong, known | read, read)
+
+
+def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
+    if size is not None:
+        return expand(hit, *size)
+
+    def text(index: int) -> str:
+        sentence = sentences.get((hit.doc_id, index))
+        return sentence.text if sentence else ""
+
+    return open_forward(hit, text, is_answer=is_answer)
+
+
+def read_windows(
+    store: VectorStore, windows: Sequence[Window], known: Sentences, read: Sentences
+) -> Steps[tuple[list[Document], Sentences]]:
+    """Make the windows' Documents, of sentences that were read in one call, as documents change meanwhile.
+
+    Args:
+        store: Where the sentences are.
+        windows: What to read.
+        known: The sentences that were found; a window of one sentence needs no more.
+        read: What was read before.
+    """
+    alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
+    places = [place for window in windows for place in _places(window) if place not in read and place not in alone]
+    read = read | (yield from fetch_sentences(store, places)) | {place: known[place] for place in alone}
+    documents = [window_document(window, read) for window in windows]
+    for window in windows:
+        for hit in window.hits:
+            if known[hit.doc_id, hit.index].text != read[hit.doc_id, hit.index].text:
+                raise IncompleteWindowError(
+                    f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
+                )
+    return documents, read
+
+
+def _places(window: Window) -> list[tuple[str, int]]:
+    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]
+
+
+def _size(window: object) -> Size:
+    return None if isinstance(window, str) and window == "auto" else window_size(window)
+
+
+def _setting(size: Size) -> tuple[int, int] | Literal["auto"]:
+    return "auto" if size is None else size
