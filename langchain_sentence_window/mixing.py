@@ -16,7 +16,7 @@ Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 
 NEIGHBOR_WEIGHTS = (1.0, 0.3, 0.2, 0.1)
-"""What a retriever makes its store with if it isn't told otherwise. Recall within 1,600 characters of single sentences,
+"""What a new store mixes by if it isn't told otherwise. Recall within 1,600 characters of single sentences,
 all-MiniLM-L6-v2, without and with it: 63.2 and 73.3 on Chroma's benchmark, 56.6 and 59.4 on COVID-QA, 89.1
 and 87.7 on SQuAD, whose facts stand in one sentence each."""
 

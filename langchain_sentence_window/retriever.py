@@ -18,11 +18,10 @@ from langchain_sentence_window.budget import estimate_tokens
 from langchain_sentence_window.callback_runs import search_params
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, valid_settings
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, listed, valid_settings
 from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.opening import WindowSetting, read_opening
 from langchain_sentence_window.query import Request, checked_query, retrieve
 from langchain_sentence_window.situating import Situate, contexts_of
@@ -30,6 +29,11 @@ from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.trace import Trace
 from langchain_sentence_window.windows import Order
+
+PER_CALL = frozenset(
+    {"k", "fetch_k", "window", "max_tokens", "count_tokens", "order", "lexical_weight", "min_score", "window_key"}
+)
+"""Settings that a call may give for itself: ``retriever.invoke(query, k=3, order="document")``; and ``filter``."""
 
 
 class SentenceWindowRetriever(BaseRetriever):
@@ -126,8 +130,7 @@ class SentenceWindowRetriever(BaseRetriever):
             path: A folder to keep the index in; ``None`` keeps it in memory. Documents that an index at
                 the path holds already stay, or are replaced by those of the same ``doc_id``.
             neighbor_weights: How much of its neighbours in its section each sentence's vector is given when
-                it is searched, see `FaissStore`; ``(1,)`` for nothing. ``None`` for what the index at
-                the path has, and `NEIGHBOR_WEIGHTS` for a new one.
+                it is searched, see `FaissStore`.
             show_progress: Whether to show a progress bar while embedding.
             **settings: The retriever's fields, such as ``k`` and ``window``.
 
@@ -137,7 +140,7 @@ class SentenceWindowRetriever(BaseRetriever):
         """
         documents = list(documents)
         _check_text(documents)
-        retriever = cls(vectorstore=_make_store(embedding, path, neighbor_weights), **settings)
+        retriever = cls(vectorstore=FaissStore(embedding, path, neighbor_weights=neighbor_weights), **settings)
         retriever.add_documents(documents, show_progress=show_progress)
         retriever._save(path)
         return retriever
@@ -155,21 +158,35 @@ class SentenceWindowRetriever(BaseRetriever):
         """Do what `from_documents` does, with the embedder's own async method and without progress."""
         documents = list(documents)
         _check_text(documents)
-        store = await run_in_executor(None, _make_store, embedding, path, neighbor_weights)
+        make = partial(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
+        store = await run_in_executor(None, make)
         retriever = cls(vectorstore=store, **settings)
         await retriever.aadd_documents(documents)
         await run_in_executor(None, retriever._save, path)
         return retriever
 
     @classmethod
-    def open(cls, path: str | PathLike[str], embedding: Embeddings, **settings: Any) -> Self:
+    def open(
+        cls,
+        path: str | PathLike[str],
+        embedding: Embeddings,
+        *,
+        neighbor_weights: Sequence[float] | None = None,
+        **settings: Any,
+    ) -> Self:
         """Open an index that `from_documents` made at a path; nothing is embedded.
+
+        Args:
+            path: Its folder.
+            embedding: What its sentences were embedded with.
+            neighbor_weights: Others than the index has are applied without embedding; ``None`` for those.
+            **settings: The retriever's fields.
 
         Raises:
             IndexNotFoundError: There is no index at the path.
             IndexMismatchError: The index was made with another embedder or a newer version.
         """
-        return cls(vectorstore=FaissStore.open(path, embedding), **settings)
+        return cls(vectorstore=FaissStore.open(path, embedding, neighbor_weights=neighbor_weights), **settings)
 
     def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
         """Index documents; one whose ``doc_id`` is known replaces the old one.
@@ -201,7 +218,13 @@ class SentenceWindowRetriever(BaseRetriever):
         await arun(delete_documents(self.vectorstore, _checked_doc_ids(doc_ids)))
 
     def explain(
-        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        window: WindowSetting | None = None,
+        **settings: Any,
     ) -> Trace:
         """Ask, and say what became of the query; for finding out why an answer wasn't found.
 
@@ -213,18 +236,25 @@ class SentenceWindowRetriever(BaseRetriever):
             k: How many windows to return; ``None`` for the retriever's setting, as for the others.
             filter: What the store's search is to filter by.
             window: How far hits are opened.
+            **settings: Others of the retriever's settings, as for `invoke`.
 
         Returns:
             Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
             was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
         """
-        return run(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+        return run(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
 
     async def aexplain(
-        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        window: WindowSetting | None = None,
+        **settings: Any,
     ) -> Trace:
         """Do what `explain` does, with the store's async methods."""
-        return await arun(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+        return await arun(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
 
     def _get_relevant_documents(
         self,
@@ -234,8 +264,9 @@ class SentenceWindowRetriever(BaseRetriever):
         k: int | None = None,
         filter: Any = None,
         window: WindowSetting | None = None,
+        **settings: Any,
     ) -> list[Document]:
-        request = self._request(query, k, filter, window)
+        request = self._request(query, k, filter, window, settings)
         found = run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
         return found.documents
 
@@ -247,27 +278,42 @@ class SentenceWindowRetriever(BaseRetriever):
         k: int | None = None,
         filter: Any = None,
         window: WindowSetting | None = None,
+        **settings: Any,
     ) -> list[Document]:
-        request = self._request(query, k, filter, window)
+        request = self._request(query, k, filter, window, settings)
         found = await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
         return found.documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
-    def _request(self, query: str, k: int | None, filter: Any, window: WindowSetting | None) -> Request:
+    def _request(
+        self, query: str, k: int | None, filter: Any, window: WindowSetting | None, settings: Mapping[str, Any]
+    ) -> Request:
+        given = {"k": None if k is None else checked_count("k", k), "window": window}
+        now = self._with({name: value for name, value in given.items() if value is not None} | dict(settings))
         return Request(
             query=checked_query(query),
-            k=self.k if k is None else checked_count("k", k),
-            fetch_k=self.fetch_k,
-            opening=read_opening(self.window if window is None else window, self.window_key),
-            max_tokens=self.max_tokens,
-            count_tokens=self.count_tokens,
-            order=self.order,
-            lexical_weight=self.lexical_weight,
-            min_score=self.min_score,
+            k=now.k,
+            fetch_k=now.fetch_k,
+            opening=read_opening(now.window, now.window_key),
+            max_tokens=now.max_tokens,
+            count_tokens=now.count_tokens,
+            order=now.order,
+            lexical_weight=now.lexical_weight,
+            min_score=now.min_score,
             search={} if filter is None else {"filter": filter},
         )
+
+    def _with(self, settings: Mapping[str, Any]) -> Self:
+        """This retriever with some settings of a call."""
+        unknown = settings.keys() - PER_CALL
+        if unknown:
+            raise InvalidInputError(
+                f"a call can't set {listed(sorted(unknown))}; it can set filter, {', '.join(sorted(PER_CALL))}"
+            )
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**(own | dict(settings))) if settings else self
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)
@@ -285,14 +331,6 @@ class SentenceWindowRetriever(BaseRetriever):
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
-
-
-def _make_store(
-    embedding: Embeddings, path: str | PathLike[str] | None, neighbor_weights: Sequence[float] | None
-) -> FaissStore:
-    if neighbor_weights is None and (path is None or not FaissStore.exists(path)):
-        neighbor_weights = NEIGHBOR_WEIGHTS
-    return FaissStore(embedding, path, neighbor_weights=neighbor_weights)
 
 
 def _check_text(documents: Sequence[Document]) -> None:

@@ -80,7 +80,7 @@ def test_neighbours_lend_their_words_within_their_section(words: WordEmbeddings,
     store = FaissStore(words, path, neighbor_weights=WEIGHTS)
     retriever = SentenceWindowRetriever(vectorstore=store)
     retriever.add_documents([document])
-    alone = FaissStore(words)
+    alone = FaissStore(words, neighbor_weights=(1,))
     SentenceWindowRetriever(vectorstore=alone).add_documents([document])
     for text in ("The annual plan.", "The card."):
         assert scores(store)[text] > 0.2 > scores(alone)[text]
@@ -110,7 +110,7 @@ def test_a_change_reaches_the_neighbours(words: WordEmbeddings, path: Path | Non
 
 def test_other_weights_cost_no_embedding(words: WordEmbeddings, tmp_path: Path) -> None:
     document = Document(page_content=TEXT, id="a")
-    with FaissStore(words, tmp_path) as store:
+    with FaissStore(words, tmp_path, neighbor_weights=(1,)) as store:
         SentenceWindowRetriever(vectorstore=store).add_documents([document])
         alone = scores(store)
         store.save()

@@ -23,7 +23,7 @@ def about(source: Document, sentence: Document) -> str:
 async def test_headings_and_a_line_of_ones_own_are_embedded_and_go_nowhere_else(
     words: WordEmbeddings, way: Invoke
 ) -> None:
-    given, store = document(TEXT), FaissStore(words)
+    given, store = document(TEXT), FaissStore(words, neighbor_weights=(1,))
     retriever = SentenceWindowRetriever(vectorstore=store, situate=about, lexical_weight=0)
     await way(retriever, "add_documents", [given])
     assert words.embedded == [

@@ -71,8 +71,9 @@ class FaissStore(SearchMethods):
                 from the database, without embedding.
             neighbor_weights: How much of its neighbours in its section each sentence's vector is given
                 when it is searched: the weight of itself, of those next to it, of those two away, and
-                so on. ``None`` for what the store has, and ``(1,)``, nothing, for a new one. Other
-                weights than the store has are applied without embedding.
+                so on; ``(1,)`` for nothing. ``None`` for what the store has, and `NEIGHBOR_WEIGHTS` for a
+                new one. Other weights than the store has are applied without embedding. Documents that
+                aren't sentences of others, with ``doc_id`` and ``sentence_index``, have no neighbours.
             read_only: Whether to leave the files as they are. The saved FAISS index is mapped into memory
                 then, not read, if it is current.
 

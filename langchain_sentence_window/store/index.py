@@ -7,7 +7,7 @@ import numpy as np
 
 from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
-from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS, Vectors
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.faiss_kinds import make_faiss_index
@@ -62,7 +62,7 @@ class SentenceIndex:
             with self._database.snapshot() as snapshot:
                 kept = snapshot.fact("settings") or {}
             self.factory: str = factory or kept.get("index", "Flat")
-            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", (1.0,)))
+            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
             settings = {"index": self.factory, "weights": list(self.weights)}
             if settings != kept and not read_only:
                 with self._database.transaction() as transaction:

@@ -113,7 +113,7 @@ def measure(sentences: int, index: str, peers: list[str]) -> dict[str, float]:
         faiss.write_index(raw, str(folder / "raw.faiss"))
         raw_bytes = (folder / "raw.faiss").stat().st_size
 
-        store = FaissStore(KnownEmbeddings(), folder / "store", index)
+        store = FaissStore(KnownEmbeddings(), folder / "store", index, neighbor_weights=(1,))
         seconds = 0.0
         for documents, vectors in corpus.slices():
             seconds += _seconds(lambda: store.add_embeddings(documents, vectors))  # noqa: B023

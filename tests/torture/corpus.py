@@ -1,6 +1,7 @@
 """Documents for torture: each sentence says what it is, and its vector can be told from its text."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,19 +88,20 @@ def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
 
 def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, queries: int = 3) -> None:
     """See that searches, with and without a filter, find what comparing with every text finds."""
-    texts = sorted(text for text, _ in everything(store))
-    if not texts:
+    held = everything(store)
+    if not held:
         return
-    vectors = np.array([embedding.vector(text) for text in texts])
+    vectors = searched_vectors(held, embedding, store.stats().neighbor_weights)
+    texts = sorted(vectors)
     for number in range(queries):
         query = f"query {number}"
-        scores = vectors @ embedding.vector(query)
+        scores = np.array([vectors[text] for text in texts]) @ embedding.vector(query)
         best = np.sort(scores)[::-1][:5]
         found = store.similarity_search_with_score(query, k=5)
         assert len(found) == min(5, len(texts))
         assert np.allclose([score for _, score in found], best, atol=3e-3), (found, best)
         for each, score in found:
-            assert abs(float(embedding.vector(each.page_content) @ embedding.vector(query)) - score) < 3e-3, each
+            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < 3e-3, each
     text = texts[len(texts) // 2]
     words = store.lexical_search(text, k=len(texts))
     assert len(words) == len(texts)
@@ -108,6 +110,20 @@ def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, quer
     filtered = store.lexical_search(text, k=99, filter={"number": number})
     assert {each.metadata["number"] for each, _ in filtered} == {number}
     assert len(filtered) == len(store.similarity_search(text, k=99, filter={"number": number})) == SENTENCES
+
+
+def searched_vectors(
+    held: list[tuple[str, dict[str, Any]]], embedding: TextEmbeddings, weights: Sequence[float]
+) -> dict[str, Vectors]:
+    """What each text is to be searched by: its vector with its neighbours', worked out one by one."""
+    alone = {(metadata["doc_id"], metadata["sentence_index"]): embedding.vector(text) for text, metadata in held}
+    mixed = dict[str, Vectors]()
+    for text, metadata in held:
+        around = range(-len(weights) + 1, len(weights))
+        places = [(weights[abs(by)], (metadata["doc_id"], metadata["sentence_index"] + by)) for by in around]
+        vector = np.sum([weight * alone[place] for weight, place in places if place in alone], axis=0)
+        mixed[text] = vector / np.linalg.norm(vector)
+    return mixed
 
 
 def size_of(folder: Path) -> int:
