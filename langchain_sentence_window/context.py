@@ -57,7 +57,7 @@ def format_context(documents: Sequence[Document]) -> str:
             text = "" if document.page_content in texts else document.page_content
             texts.add(document.page_content)
         if text.strip():
-            blocks.append(f"<source>\n[{number}] {escape(describe_place(document))}\n{escape(text)}\n</source>")
+            blocks.append(tagged(f"[{number}] {describe_place(document)}\n{text}"))
     return "\n\n".join(blocks)
 
 
@@ -84,9 +84,9 @@ def find_citations(answer: str, documents: Sequence[Document]) -> list[Citation]
     ]
 
 
-def escape(text: str) -> str:
-    """Make text unable to open or close a source's tag."""
-    return _TAG.sub("&lt;", text)
+def tagged(source: str) -> str:
+    """Put a source between its tags, unable to open or close one itself."""
+    return "<source>\n" + _TAG.sub("&lt;", source) + "\n</source>"
 
 
 def _name(document: Document) -> str:

@@ -14,8 +14,10 @@ Every message names the value and the cure. An exception that comes out of a use
 model or store is passed on as it is, after the state was put back.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import pydantic
 
 __all__ = [
     "EmbeddingError",
@@ -82,14 +84,18 @@ class MissingExtraError(SentenceWindowError, ImportError):
         )
 
 
-def invalid_settings(name: str, problems: Sequence[Mapping[str, Any]]) -> InvalidInputError:
-    """Say what pydantic found wrong with a class's settings, as one exception of ours."""
-    listed: dict[str, str] = {}
-    for problem in problems:
-        setting = str(problem["loc"][0]) if problem["loc"] else name
-        value = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
-        listed.setdefault(setting, f"{setting}: {problem['msg']}{value}")
-    return InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}")
+@contextmanager
+def valid_settings(name: str) -> Iterator[None]:
+    """Say what pydantic finds wrong with a class's settings as one exception of ours."""
+    try:
+        yield
+    except pydantic.ValidationError as error:
+        listed: dict[str, str] = {}
+        for problem in error.errors():
+            setting = str(problem["loc"][0]) if problem["loc"] else name
+            value = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
+            listed.setdefault(setting, f"{setting}: {problem['msg']}{value}")
+        raise InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}") from error
 
 
 def wrong_size(given: int, expected: int) -> EmbeddingError:

@@ -49,6 +49,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.ids import ID_LENGTH, is_storable_id, sentence_id, window_id
 from langchain_sentence_window.mixing import NOWHERE, Places
 from langchain_sentence_window.sentences import Sentence
+from langchain_sentence_window.spans import Span
 from langchain_sentence_window.windows import Hit, Window, expand
 
 DOC_ID = "doc_id"
@@ -310,6 +311,16 @@ def as_hit(sentence: StoredSentence, score: float) -> Hit:
 def document_place(document: Document) -> tuple[str, int]:
     """The source document of a window Document, and where the window starts in it."""
     return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
+
+
+def hit_spans(document: Document) -> list[Span]:
+    """Where a window's hits stand in its text; none for Documents that aren't a slice of their source."""
+    metadata = document.metadata
+    start = metadata.get(START_INDEX)
+    if not isinstance(start, int) or metadata.get(END_INDEX) != start + len(document.page_content):
+        return []
+    hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
+    return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
 
 
 def source_names(document: Document) -> list[str]:

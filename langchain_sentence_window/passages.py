@@ -54,9 +54,12 @@ def _units(
     cuts = [start for start, _ in sentences if not any(left < start < right for left, right in hits)]
     whole = list(pieces(text, 0, len(text), [*cuts, *(end for hit in hits for end in hit)]))
     units: list[Span] = []
+    sizes: list[int] = []
     for span, size in zip(whole, count([text[start:end] for start, end in whole]), strict=True):
-        units += [span] if size <= most else _parts(text, span, count, most)
-    return units, count([text[start:end] for start, end in units])
+        parts = [span] if size <= most else _parts(text, span, count, most)
+        units += parts
+        sizes += [size] if size <= most else count([text[start:end] for start, end in parts])
+    return units, sizes
 
 
 def _parts(text: str, span: Span, count: Count, most: int) -> list[Span]:

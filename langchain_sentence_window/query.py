@@ -11,7 +11,8 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.budget import within_budget
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.callback_runs import reranked
+from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import window_id
 from langchain_sentence_window.metadata import (
@@ -116,12 +117,7 @@ def retrieve(
     ranked: Sequence[Document] = found.documents
     if reranker is not None and ranked:
         with _timed(seconds, "rerank"):
-            ranked = yield Call(
-                reranker.compress_documents,
-                reranker.acompress_documents,
-                (list(ranked), request.query),
-                {"callbacks": callbacks},
-            )
+            ranked = yield from reranked(reranker, ranked, request.query, callbacks)
     with _timed(seconds, "budget"):
         taken = _within_budget(ranked, request, found)
     return Retrieval(found, ranked, taken, arrange(taken, request.order, document_place), seconds)

@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
-from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, hit_spans, readable, token_counts
+from langchain_sentence_window.metadata import hit_spans
+from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 SHORTEST_PASSAGE = 32
@@ -72,10 +73,10 @@ class CrossEncoderReranker(Reranker):
         most = self._longest_text(count([query])[0])
         groups: list[list[str]] = []
         for document in documents:
-            hits = [document.page_content[start:end] for start, end in hit_spans(document)]
-            whole = readable(document, count, most, max(1, most // 2), self.splitter)
-            groups.append(whole if self.reads != "hit" or not hits else [])
-            groups.append(hits if self.reads != "window" else [])
+            spans = hit_spans(document) if self.reads != "window" else []
+            groups.append([document.page_content[start:end] for start, end in spans])
+            whole = self.reads != "hit" or not spans
+            groups.append(readable(document, count, most, max(1, most // 2), self.splitter) if whole else [])
         texts = list(dict.fromkeys(text for group in groups for text in group))
         scores = dict(zip(texts, self._scores(query, texts), strict=True))
         best = [max((scores[text] for text in group), default=None) for group in groups]

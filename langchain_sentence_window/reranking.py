@@ -1,19 +1,17 @@
-"""What rerankers share: settings, order, traced runs, and the places of hits in a text."""
+"""What rerankers share: settings, order, and the passages of texts that are too long."""
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import RunnableLambda
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
-from langchain_sentence_window.errors import InvalidInputError, checked_count, invalid_settings
-from langchain_sentence_window.metadata import END_INDEX, HITS, RELEVANCE_SCORE, START_INDEX
+from langchain_sentence_window.errors import InvalidInputError, checked_count, valid_settings
+from langchain_sentence_window.metadata import RELEVANCE_SCORE, hit_spans
 from langchain_sentence_window.passages import Count, passages
-from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitter import SentenceSplitter
 
 USUAL_LENGTH = 512
@@ -24,8 +22,7 @@ class Reranker(BaseDocumentCompressor):
     """Order documents by a score of its own.
 
     What comes back are copies with ``relevance_score`` added to their metadata. A retriever's ``score``
-    stays, and the documents handed in are left as they are. Callbacks see it as a run of its own, under
-    the retriever's.
+    stays, and the documents handed in are left as they are.
     """
 
     top_n: int | None = None
@@ -41,10 +38,8 @@ class Reranker(BaseDocumentCompressor):
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
-        try:
+        with valid_settings(type(self).__name__):
             super().__init__(**settings)
-        except ValidationError as error:
-            raise invalid_settings(type(self).__name__, error.errors()) from error
         if self.top_n is not None:
             checked_count("top_n", self.top_n)
         if self.min_score is not None and math.isnan(self.min_score):
@@ -59,45 +54,20 @@ class Reranker(BaseDocumentCompressor):
     ) -> list[Document]:
         """Return the best documents, best first; equal ones keep their order.
 
+        ``acompress_documents`` does it in a thread.
+
         Raises:
             InvalidInputError: The model doesn't give one number for each text it is asked about.
         """
-        given = {"query": query, "documents": list(documents)}
-        ranked: list[Document] = RunnableLambda(self._ranked).invoke(given, self._config(callbacks))
-        return ranked
-
-    async def acompress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """Do what `compress_documents` does, in a thread."""
-        given = {"query": query, "documents": list(documents)}
-        ranked: list[Document] = await RunnableLambda(self._ranked).ainvoke(given, self._config(callbacks))
-        return ranked
-
-    def _config(self, callbacks: Callbacks | None) -> Any:
-        return {"callbacks": callbacks, "run_name": type(self).__name__}
-
-    def _ranked(self, given: Mapping[str, Any]) -> list[Document]:
-        documents: list[Document] = given["documents"]
         if not documents:
             return []
-        scores = self.relevance(documents, given["query"])
+        scores = self.relevance(documents, query)
         best_first = sorted(zip(documents, scores, strict=True), key=lambda pair: -pair[1])
         return [
             document.model_copy(update={"metadata": {**document.metadata, RELEVANCE_SCORE: score}})
             for document, score in best_first[: self.top_n]
             if self.min_score is None or score >= self.min_score
         ]
-
-
-def hit_spans(document: Document) -> list[Span]:
-    """Where a window's hits stand in its text; none for other documents."""
-    metadata = document.metadata
-    start = metadata.get(START_INDEX)
-    if not isinstance(start, int) or metadata.get(END_INDEX) != start + len(document.page_content):
-        return []
-    hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
-    return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
 
 
 def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:

@@ -11,14 +11,16 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
+from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from langchain_sentence_window.budget import estimate_tokens
+from langchain_sentence_window.callback_runs import search_params
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.corpus import delete_documents, read_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, invalid_settings
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, listed, valid_settings
 from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
@@ -31,6 +33,11 @@ from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.trace import Trace
 from langchain_sentence_window.windows import Order
 from langchain_sentence_window.words import WordIndex
+
+PER_CALL = frozenset(
+    {"k", "fetch_k", "window", "max_tokens", "count_tokens", "order", "lexical_weight", "min_score", "window_key"}
+)
+"""Settings that a call may give for itself: ``retriever.invoke(query, k=3, order="document")``; and ``filter``."""
 
 
 class SentenceWindowRetriever(DocumentIndex):
@@ -102,10 +109,8 @@ class SentenceWindowRetriever(DocumentIndex):
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
-        try:
+        with valid_settings(type(self).__name__):
             super().__init__(**settings)
-        except ValidationError as error:
-            raise invalid_settings(type(self).__name__, error.errors()) from error
         checked_count("k", self.k)
         checked_count("fetch_k", self.fetch_k)
         if self.max_tokens is not None:
@@ -174,14 +179,27 @@ class SentenceWindowRetriever(DocumentIndex):
         return retriever
 
     @classmethod
-    def open(cls, path: str | PathLike[str], embedding: Embeddings, **settings: Any) -> Self:
+    def open(
+        cls,
+        path: str | PathLike[str],
+        embedding: Embeddings,
+        *,
+        neighbor_weights: Sequence[float] | None = None,
+        **settings: Any,
+    ) -> Self:
         """Open an index that `from_documents` made at a path; nothing is embedded.
+
+        Args:
+            path: Its folder.
+            embedding: What its sentences were embedded with.
+            neighbor_weights: Others than the index has are applied without embedding; ``None`` for those.
+            **settings: The retriever's fields.
 
         Raises:
             IndexNotFoundError: There is no index at the path.
             IndexMismatchError: The index was made with another embedder or a newer version.
         """
-        return cls(vectorstore=FaissStore.open(path, embedding), **settings)
+        return cls(vectorstore=FaissStore.open(path, embedding, neighbor_weights=neighbor_weights), **settings)
 
     def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
         """Index documents; one whose ``doc_id`` is known replaces the old one.
@@ -245,7 +263,13 @@ class SentenceWindowRetriever(DocumentIndex):
         return await arun(read_documents(self.vectorstore, _checked_doc_ids(ids)))
 
     def explain(
-        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        window: WindowSetting | None = None,
+        **settings: Any,
     ) -> Trace:
         """Ask, and say what became of the query; for finding out why an answer wasn't found.
 
@@ -257,18 +281,25 @@ class SentenceWindowRetriever(DocumentIndex):
             k: How many windows to return; ``None`` for the retriever's setting, as for the others.
             filter: What the store's search is to filter by.
             window: How far hits are opened.
+            **settings: Others of the retriever's settings, as for `invoke`.
 
         Returns:
             Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
             was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
         """
-        return run(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+        return run(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
 
     async def aexplain(
-        self, query: str, *, k: int | None = None, filter: Any = None, window: WindowSetting | None = None
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        window: WindowSetting | None = None,
+        **settings: Any,
     ) -> Trace:
         """Do what `explain` does, with the store's async methods."""
-        return await arun(explain(self.vectorstore, self._request(query, k, filter, window), self.reranker))
+        return await arun(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
 
     def _get_relevant_documents(
         self,
@@ -278,8 +309,9 @@ class SentenceWindowRetriever(DocumentIndex):
         k: int | None = None,
         filter: Any = None,
         window: WindowSetting | None = None,
+        **settings: Any,
     ) -> list[Document]:
-        request = self._request(query, k, filter, window)
+        request = self._request(query, k, filter, window, settings)
         found = run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
         return found.documents
 
@@ -291,25 +323,43 @@ class SentenceWindowRetriever(DocumentIndex):
         k: int | None = None,
         filter: Any = None,
         window: WindowSetting | None = None,
+        **settings: Any,
     ) -> list[Document]:
-        request = self._request(query, k, filter, window)
+        request = self._request(query, k, filter, window, settings)
         found = await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
         return found.documents
 
-    def _request(self, query: str, k: int | None, filter: Any, window: WindowSetting | None) -> Request:
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
+
+    def _request(
+        self, query: str, k: int | None, filter: Any, window: WindowSetting | None, settings: Mapping[str, Any]
+    ) -> Request:
+        given = {"k": None if k is None else checked_count("k", k), "window": window}
+        now = self._with({name: value for name, value in given.items() if value is not None} | dict(settings))
         return Request(
             query=checked_query(query),
-            k=self.k if k is None else checked_count("k", k),
-            fetch_k=self.fetch_k,
-            opening=read_opening(self.window if window is None else window, self.window_key),
-            max_tokens=self.max_tokens,
-            count_tokens=self.count_tokens,
-            order=self.order,
-            lexical_weight=self.lexical_weight,
+            k=now.k,
+            fetch_k=now.fetch_k,
+            opening=read_opening(now.window, now.window_key),
+            max_tokens=now.max_tokens,
+            count_tokens=now.count_tokens,
+            order=now.order,
+            lexical_weight=now.lexical_weight,
+            min_score=now.min_score,
             words=self.words,
             search={**self.search_kwargs, **({} if filter is None else {"filter": filter})},
-            min_score=self.min_score,
         )
+
+    def _with(self, settings: Mapping[str, Any]) -> Self:
+        """This retriever with some settings of a call."""
+        unknown = settings.keys() - PER_CALL
+        if unknown:
+            raise InvalidInputError(
+                f"a call can't set {listed(sorted(unknown))}; it can set filter, {', '.join(sorted(PER_CALL))}"
+            )
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**(own | dict(settings))) if settings else self
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)

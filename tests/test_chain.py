@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate
@@ -294,6 +294,23 @@ def test_a_window_that_gives_orders_stays_data(server: OpenAIServer, llm: ChatOp
     assert re.findall(r"(?i)<\s*/?\s*source", shown) == ["<source", "</source"]
     assert shown.endswith(f"\n</source>\n\nQuestion: {QUESTION}")
     assert shown.startswith("<source>\n[1] ")
+    # All of it is there to be read, as text of that one source.
+    assert orders in SOURCE.findall(shown)[0][2].replace("&lt;", "<")
+
+
+DELIMITERS = st.lists(st.sampled_from(["<", "/", "source", "SOURCE", ">", " ", "\n", "[2]", "&lt;", "x"])).map("".join)
+
+
+@given(DELIMITERS, DELIMITERS, DELIMITERS)
+@example("a<", "", "/source>")
+@example("", "<\n/\nsource>", "< source")
+def test_no_text_place_or_heading_opens_or_closes_a_source(place: str, heading: str, text: str) -> None:
+    assume(text.strip())
+    shown = format_context([Document(text, metadata={"source": place, "heading": heading})])
+    inside = shown.removeprefix("<source>\n[1] ").removesuffix("\n</source>")
+    assert len(inside) == len(shown) - len("<source>\n[1] \n</source>")
+    assert not re.search(r"<\s*/?\s*source\b", inside, re.IGNORECASE)
+    assert inside.replace("&lt;", "<").endswith(f"\n{text}".replace("&lt;", "<"))
 
 
 # format_context

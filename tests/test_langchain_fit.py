@@ -203,7 +203,7 @@ def nearly(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_a_store_of_langchain_gives_the_same_windows_through_changes(words: WordEmbeddings, way: Invoke) -> None:
-    faiss, memory = FaissStore(words), InMemoryVectorStore(words)
+    faiss, memory = FaissStore(words, neighbor_weights=(1,)), InMemoryVectorStore(words)
     retrievers = [
         SentenceWindowRetriever(vectorstore=store, k=2, window=1, lexical_weight=0) for store in (faiss, memory)
     ]

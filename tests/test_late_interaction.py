@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.late_interaction import blend, max_sim
+from langchain_sentence_window.late_interaction import Tokens, blend, likeness, rarity
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -18,13 +18,25 @@ QUESTION = "When is a refund refused?"
 REFUSED = "A refund is refused once 100 bookings have been taken."
 
 
-def test_each_token_of_the_query_finds_the_likest_of_the_text() -> None:
-    query = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    text = np.array([[0.6, 0.8], [1, 0], [-1, 0]], dtype=np.float32)
-    # 1 for the first token, .8 for the second.
-    assert max_sim(query, text) == pytest.approx(0.9)
-    assert max_sim(query, text[2:]) == pytest.approx(-0.5)
-    assert max_sim(query[:0], text) == max_sim(query, text[:0]) == 0
+def tokens(ids: list[int], *vectors: tuple[float, float]) -> Tokens:
+    return Tokens(np.array(ids), np.array(vectors, dtype=np.float32).reshape(-1, 2))
+
+
+def test_each_token_of_the_query_looks_for_the_likest_of_the_text() -> None:
+    query = tokens([1, 2], (1, 0), (0, 1))
+    even = np.ones(2, dtype=np.float32)
+    assert likeness(query, tokens([3], (0.6, 0.8)), even) == pytest.approx(0.7)
+    assert likeness(query, tokens([3], (0.6, 0.8)), np.array([1, 3], dtype=np.float32)) == pytest.approx(0.75)
+    # Of two tokens the likest counts, less what two find by chance: the logarithm of 2, over 20.
+    assert likeness(query, tokens([3, 4], (0.6, 0.8), (-0.6, -0.8)), even) == pytest.approx(0.7 - np.log(2) / 20)
+    assert likeness(query, tokens([3, 4], (0.6, 0.8), (0.6, 0.8)), even) == pytest.approx(0.7)
+    assert likeness(tokens([]), tokens([3], (1, 0)), even[:0]) == likeness(query, tokens([]), even) == 0
+
+
+def test_a_token_that_few_texts_hold_counts_most() -> None:
+    texts = [tokens([1, 2], (1, 0), (1, 0)), tokens([1], (1, 0)), tokens([1, 1], (1, 0), (1, 0))]
+    # In 3, 1 and 0 of 3 texts: log(1 + .5 / 3.5), log(1 + 2.5 / 1.5), log(1 + 3.5 / .5).
+    assert rarity(tokens([1, 2, 9], (1, 0), (1, 0), (1, 0)), texts) == pytest.approx([0.1335, 0.9808, 2.0794], abs=1e-4)
 
 
 def test_scores_are_blended_in_standard_deviations() -> None:

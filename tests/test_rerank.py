@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window import CrossEncoderReranker, SentenceTransformerCrossEncoder, SentenceWindowRetriever
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    LateInteractionReranker,
+    SentenceTransformerCrossEncoder,
+    SentenceWindowRetriever,
+)
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings, document
@@ -176,42 +181,44 @@ def test_a_score_that_is_no_number_is_refused() -> None:
 
 
 async def test_the_loop_runs_on_while_the_model_works() -> None:
-    released = threading.Event()
+    loop, ticked = asyncio.get_running_loop(), threading.Event()
 
     class Waiting(Lengths):
         def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
-            assert released.wait(30)
+            # The loop can only do this if it isn't the one that waits here.
+            loop.call_soon_threadsafe(ticked.set)
+            assert ticked.wait(10)
             return super().score(text_pairs)
 
-    ranking = asyncio.ensure_future(CrossEncoderReranker(model=Waiting()).acompress_documents(DOCUMENTS, "refund"))
-    await asyncio.sleep(0)
-    released.set()
-    assert len(await ranking) == 3
+    assert len(await CrossEncoderReranker(model=Waiting()).acompress_documents(DOCUMENTS, "refund")) == 3
 
 
-async def test_callbacks_see_the_reranker_as_a_run_below_the_retrievers(words: WordEmbeddings, way: Invoke) -> None:
-    class Runs(BaseCallbackHandler):
-        def __init__(self) -> None:
-            self.retriever: Any = None
-            self.chains: list[tuple[str, Any, Any]] = []
-            self.outputs: list[Any] = []
+async def test_the_loop_ticks_during_a_real_forward_pass(minilm: Embeddings) -> None:
+    reranker = LateInteractionReranker(model=minilm)
+    encode, ticks, seen = reranker.model.encode, 0, list[int]()
 
-        def on_retriever_start(self, serialized: Any, query: str, *, run_id: Any, **kwargs: Any) -> None:
-            self.retriever = run_id
+    def watched(*arguments: Any, **keywords: Any) -> Any:
+        before = ticks
+        try:
+            return encode(*arguments, **keywords)
+        finally:
+            seen.append(ticks - before)
 
-        def on_chain_start(self, serialized: Any, inputs: Any, *, parent_run_id: Any = None, **kwargs: Any) -> None:
-            self.chains.append((kwargs["name"], parent_run_id, inputs))
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
 
-        def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
-            self.outputs.append(outputs)
-
-    runs = Runs()
-    settings: dict[str, Any] = {"k": 1, "reranker": CrossEncoderReranker(model=Lengths())}
-    retriever = SentenceWindowRetriever.from_documents([document("A refund. A seat.")], words, **settings)
-    found = await way(retriever, "invoke", "refund", config={"callbacks": [runs]})
-    ((name, parent, inputs),) = runs.chains
-    assert (name, parent, inputs["query"]) == ("CrossEncoderReranker", runs.retriever, "refund")
-    assert runs.outputs == [found]
+    reranker.model.encode = watched
+    ticking = asyncio.ensure_future(tick())
+    try:
+        await reranker.acompress_documents([Document(LONG)] * 4, QUESTION)
+    finally:
+        ticking.cancel()
+        del reranker.model.encode
+    (during,) = seen
+    assert during > 10
 
 
 def test_scales_are_never_mixed(tiny_model: Path) -> None:

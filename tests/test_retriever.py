@@ -198,6 +198,41 @@ async def test_windows_come_in_the_order_asked_for(way: Invoke, order: Any, expe
     assert "".join(window.metadata["doc_id"] for window in found) == expected
 
 
+async def test_a_call_may_change_all_that_needs_no_index(way: Invoke) -> None:
+    documents = [story({4: "Refund.", 20: "A refund and a card."}, 30), document("Refund card.", "b")]
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), window=1, **PLAIN)
+    for changed in (
+        {"order": "document", "k": 2},
+        {"order": "edges"},
+        {"max_tokens": 9, "count_tokens": len},
+        {"max_tokens": None},
+        {"lexical_weight": 2.0},
+        {"min_score": 0.5, "fetch_k": 3},
+        {"window": {"b": 0}, "window_key": "doc_id"},
+    ):
+        there = retriever.model_copy(update=changed)
+        assert await way(retriever, "invoke", "refund", **changed) == await way(there, "invoke", "refund"), changed
+    with pytest.raises(InvalidInputError, match="order: Input should be 'relevance'.* not 'best'"):
+        await way(retriever, "invoke", "refund", order="best")
+    with pytest.raises(InvalidInputError, match="a call can't set 'fliter'; it can set filter, count_tokens, fetch_k"):
+        await way(retriever, "invoke", "refund", fliter={})
+
+
+def test_neighbor_weights_change_when_an_index_is_opened(tmp_path: Path) -> None:
+    embedding = WordEmbeddings()
+    SentenceWindowRetriever.from_documents([story({2: "Refund."}, 9)], embedding, path=tmp_path, **PLAIN)
+    calls = embedding.calls
+    store = SentenceWindowRetriever.open(tmp_path, embedding, neighbor_weights=(1, 0.5)).vectorstore
+    assert isinstance(store, FaissStore)
+    assert store.stats().neighbor_weights == (1, 0.5)
+    assert [text.page_content for text in store.similarity_search("refund", k=3)] == [
+        "Refund.",
+        "Nothing 1.",
+        "Nothing 3.",
+    ]
+    assert embedding.calls == calls
+
+
 async def test_windows_go_by_a_value_of_the_documents_metadata(way: Invoke) -> None:
     documents = [
         document(story({4: "Refund."}, 9).page_content, name, type=name, **more)

@@ -255,6 +255,27 @@ def test_a_hit_opens_forward_within_its_section_alone() -> None:
     assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
 
 
+@given(hits(), st.lists(st.integers(1, 400), min_size=30, max_size=30), st.integers(1, 9), st.randoms())
+def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
+    found: list[Hit], lengths: list[int], k: int, chance: random.Random
+) -> None:
+    def opened(each: Hit) -> Window:
+        return open_forward(each, lambda index: "a" * lengths[index], is_answer=each == clear_best(ranked))
+
+    ranked = sorted(found, key=lambda each: (-each.score, each.doc_id, each.index))
+    windows = best_windows(found, None, opened, lambda _: False)
+    chance.shuffle(found)
+    assert best_windows(found, None, opened, lambda _: False) == windows
+    held = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
+    assert len(held) == len(set(held)) >= len({(each.doc_id, each.index) for each in found} & set(held))
+    assert {(each.doc_id, each.index) for each in found} <= set(held)
+    for window in windows:
+        (each,) = window.hits
+        assert each.section_start <= window.first == each.index <= window.last < each.section_end
+        assert window.last <= opened(each).last <= each.index + 4
+    assert best_windows(found, k, opened, lambda _: False) == windows[:k]
+
+
 @pytest.mark.parametrize(
     ("lengths", "last"),
     [

@@ -1,0 +1,62 @@
+"""Retrieval as callbacks and LangSmith show it: what was searched, and the reranker as a run of its own.
+
+LangChain's own retrievers only hand their callbacks on to a compressor, which mostly makes no run of them;
+so it is made here, whatever compressor it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.metadata import WINDOW_ID
+
+
+def search_params(store: VectorStore) -> LangSmithRetrieverParams:
+    """What LangSmith shows of a store and its embedder, as far as it is known."""
+    params = LangSmithRetrieverParams(ls_vector_store_provider=type(store).__name__)
+    embedding = store.embeddings or getattr(store, "embedding", None)
+    if embedding is not None:
+        params["ls_embedding_provider"] = type(embedding).__name__
+        # As langchain-huggingface calls it, and as most others do.
+        model = getattr(embedding, "model_name", None) or getattr(embedding, "model", None)
+        if isinstance(model, str):
+            params["ls_embedding_model"] = model
+    return params
+
+
+def reranked(
+    reranker: BaseDocumentCompressor, documents: Sequence[Document], query: str, callbacks: Callbacks
+) -> Steps[list[Document]]:
+    """Rerank in a run of the reranker's name, below the one whose callbacks are given.
+
+    The run takes the query, and the documents in the order of the search. It gives them in the reranker's
+    order, and as ``search_ranks`` the place, from 1, that each of them had in the search.
+    """
+
+    def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        found = reranker.compress_documents(given["documents"], given["query"], config.get("callbacks"))
+        return _ranked(given["documents"], found)
+
+    async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        found = await reranker.acompress_documents(given["documents"], given["query"], config.get("callbacks"))
+        return _ranked(given["documents"], found)
+
+    run = RunnableLambda(rerank, arerank, name=type(reranker).__name__)
+    given = {"query": query, "documents": list(documents)}
+    found: dict[str, list[Document]] = yield Call(run.invoke, run.ainvoke, (given, {"callbacks": callbacks}))
+    return found["documents"]
+
+
+def _ranked(searched: Sequence[Document], found: Sequence[Document]) -> dict[str, Any]:
+    # A compressor may return Documents of its own, so they are known by their metadata, if at all.
+    ranks = {document.metadata[WINDOW_ID]: rank for rank, document in enumerate(searched, 1)}
+    return {
+        "documents": list(found),
+        "search_ranks": [ranks.get(document.metadata.get(WINDOW_ID)) for document in found],
+    }
