@@ -63,7 +63,7 @@ def ask(options: argparse.Namespace, folder: Path, questions: Sequence[str]) -> 
     documents = read_documents(folder)
     embedding = load_embeddings()
     # More around a hit than by default, as a person reads it.
-    retriever = open_or_index(documents, embedding, options.index or index_folder(folder), k=options.k, window=(1, 3))
+    retriever = open_or_index(documents, embedding, options.index or index_folder(folder), k=options.k, window=(2, 3))
     retriever.reranker = load_reranker(options.reranker, embedding)
     model = load_chat_model()
     for number, question in enumerate(questions, 1):

@@ -120,7 +120,7 @@ def unit_vector(vector: object) -> Vectors:
         array = np.array(vector, dtype=np.float32)  # of a flat list, as a nested one takes three times as long
     except (TypeError, ValueError):
         array = np.empty(0, dtype=np.float32)
-    length = float(np.sqrt(array @ array)) if array.ndim == 1 and len(array) else math.inf
+    length = math.sqrt(array @ array) if array.ndim == 1 and len(array) else math.inf
     # What isn't right is told by the check for many.
     return array / np.float32(length or 1) if math.isfinite(length) else unit_vectors([vector], 1)[0]
 

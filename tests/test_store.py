@@ -2,6 +2,7 @@
 
 import copy
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -147,14 +148,26 @@ def test_a_store_is_opened_as_it_was_left_and_embeds_nothing(words: WordEmbeddin
         assert words.calls == calls
 
 
-def test_a_store_in_memory_can_be_saved_into_a_folder(store: FaissStore, words: WordEmbeddings, tmp_path: Path) -> None:
+async def test_a_store_in_memory_can_be_saved_into_a_folder(
+    store: FaissStore, words: WordEmbeddings, tmp_path: Path, way: Invoke
+) -> None:
     with pytest.raises(StoreError, match="give save\\(\\) a path"):
-        store.save()
-    store.save(tmp_path / "copy")
+        await way(store, "save")
+    await way(store, "save", tmp_path / "copy")
     with FaissStore.open(tmp_path / "copy", words) as copied:
         assert copied.similarity_search_with_score("card") == store.similarity_search_with_score("card")
     with pytest.raises(StoreError, match="holds an index already"):
-        store.save(tmp_path / "copy")
+        await way(store, "save", tmp_path / "copy")
+
+
+def test_a_search_asks_the_database_once(words: WordEmbeddings, tmp_path: Path) -> None:
+    asked: list[str] = []
+    with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
+        expected = store.similarity_search_with_score("refund", k=3)
+        for connection in store._index._database._connections._all:
+            connection.set_trace_callback(asked.append)
+        assert store.similarity_search_with_score("refund", k=3) == expected
+        assert len(asked) == 1
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "flipped", "garbage", "behind"])
@@ -338,25 +351,30 @@ async def test_max_marginal_relevance_takes_what_is_unlike(store: FaissStore, wa
             await way(store, "max_marginal_relevance_search", "refund", **wrong)
 
 
-def test_what_the_store_holds_is_counted(words: WordEmbeddings, tmp_path: Path) -> None:
+async def test_what_the_store_holds_is_counted(words: WordEmbeddings, tmp_path: Path, way: Invoke) -> None:
     with FaissStore(words, tmp_path) as store:
-        empty = store.stats()
+        empty = await way(store, "stats")
         assert (empty.documents, empty.sentences, empty.generation, empty.index) == (0, 0, 0, "Flat")
         sentences = [Document(page_content=text, id=text, metadata={"doc_id": text[0]}) for text in TEXTS]
         store.add_documents(sentences)
         store.add_texts(["of no document"])
-        store.save()
-        stats = store.stats()
+        await way(store, "save")
+        stats = await way(store, "stats")
         assert (stats.documents, stats.sentences, stats.generation) == (3, 5, 2)
         assert (stats.tombstones, stats.rebuild_saves, stats.embedded_ahead) == (0, 0, 0)
-        assert stats.bytes == {
-            "database": sum(path.stat().st_size for path in tmp_path.glob("sentences.*")),
-            "vectors": (tmp_path / VECTORS_FILE).stat().st_size,
-            "lexical": sum(path.stat().st_size for path in (tmp_path / "lexical").iterdir()),
-        }
+        assert stats.bytes == _sizes(tmp_path)
         store.delete(["trial"])
         assert (store.stats().documents, store.stats().sentences) == (2, 4)
     assert FaissStore(words).stats().bytes == {}
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    parts: dict[str, Iterable[Path]] = {
+        "database": folder.glob("sentences.*"),
+        "vectors": [folder / VECTORS_FILE],
+        "lexical": (folder / "lexical").iterdir(),
+    }
+    return {part: sum(file.stat().st_size for file in files) for part, files in parts.items()}
 
 
 def test_the_log_of_changes_stays_short(words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import secrets
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE, Co
 from langchain_sentence_window.store.locks import ReadersWriterLock
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import read_number
-from langchain_sentence_window.store.tables import SCHEMA
+from langchain_sentence_window.store.tables import SCHEMA, Record, Version
 from langchain_sentence_window.store.writing import Transaction
 
 FORMAT_VERSION = 3
@@ -78,14 +78,12 @@ class Database:
         Raises:
             StoreError: SQLite can't read: the store is closed, or its file damaged.
         """
-        if self._memory_lock:
-            with self._memory_lock.reading(), self._reading_errors():
-                yield Snapshot(self._connections.writer)
-            return
-        with self._reading_errors():
-            connection = self._connections.take_reader()
+        with self._reader() as connection:
+            if self._memory_lock:
+                yield Snapshot(connection)
+                return
+            connection.execute("BEGIN")
             try:
-                connection.execute("BEGIN")
                 yield Snapshot(connection)
                 connection.execute("COMMIT")
             except BaseException:
@@ -93,8 +91,18 @@ class Database:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                 raise
-            finally:
-                self._connections.give_back(connection)
+
+    def records_at(self, version: Version, rows: Sequence[int]) -> dict[int, Record] | None:
+        """Fetch records by row; ``None`` unless all are there and no write came after the given one.
+
+        One statement sees one state, so this needs no `snapshot`, which would take three more.
+
+        Raises:
+            StoreError: SQLite can't read.
+        """
+        with self._reader() as connection:
+            records = Snapshot(connection).by_rows(rows, latest=version)
+        return records if len(records) == len(rows) else None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -148,8 +156,19 @@ class Database:
         except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
             raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
 
-    def _reading_errors(self) -> AbstractContextManager[None]:
-        return self._errors("can't be read", "if it isn't closed, it may be damaged: open it again")
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with, that no writer disturbs."""
+        with self._errors("can't be read", "if it isn't closed, it may be damaged: open it again"):
+            if self._memory_lock:
+                with self._memory_lock.reading():
+                    yield self._connections.writer
+                return
+            connection = self._connections.take_reader()
+            try:
+                yield connection
+            finally:
+                self._connections.give_back(connection)
 
     # Opening
 

@@ -71,8 +71,9 @@ class FaissStore(SearchMethods):
             path: A folder; ``None`` for a store in memory.
             index: What FAISS's index factory calls the index: ``Flat`` is exact; ``SQ8`` and ``SQfp16``
                 are smaller; ``HNSW32``, ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some. ``None``
-                for what the store has, and ``Flat`` for a new one. Another than the store has is built
-                from the database, without embedding.
+                for ``Flat`` in a new store, and in one that exists for what it has, so that opening it
+                without naming an index never builds another. One that is named and isn't what the store
+                has is built from the database, without embedding, and is what it has from then on.
             neighbor_weights: How much of its neighbours in its section each sentence's vector is given
                 when it is searched: the weight of itself, of those next to it, of those two away, and
                 so on; ``(1,)`` for nothing. ``None`` for what the store has, and `NEIGHBOR_WEIGHTS` for a
@@ -271,6 +272,10 @@ class FaissStore(SearchMethods):
         """Count what the store holds and what it takes; see `StoreStats`."""
         return self._index.stats()
 
+    async def astats(self) -> StoreStats:
+        """Do what `stats` does without blocking the event loop."""
+        return await run_in_executor(None, self.stats)
+
     def save(self, path: str | PathLike[str] | None = None) -> None:
         """Write the FAISS index and the lexical index beside the database, so that the next opening needn't.
 
@@ -287,6 +292,10 @@ class FaissStore(SearchMethods):
             self._index.save()
         else:
             self._index.copy_to(Path(path))
+
+    async def asave(self, path: str | PathLike[str] | None = None) -> None:
+        """Do what `save` does without blocking the event loop."""
+        await run_in_executor(None, self.save, path)
 
     def close(self) -> None:
         """Close the files; the store can't be used any more. Nothing needs to be saved before."""

@@ -95,7 +95,8 @@ def _operation(key: str, operator: object, operand: object) -> Condition:
 def _compare(sign: str, key: str, operand: object) -> Condition:
     if sign == "=":
         return _in(key, [operand])
-    return _where(key, f"{_same_type(operand)} AND value {sign} ?", [_value(operand)])
+    value = _value(operand)
+    return _where(key, f"{sign} ?", _same_type(value), [value])
 
 
 def _in(key: str, operand: object) -> Condition:
@@ -104,7 +105,7 @@ def _in(key: str, operand: object) -> Condition:
     groups = [[each for each in given if isinstance(each, str) is is_text] for is_text in (True, False)]
     conditions = [_one_of(key, group) for group in groups if group]
     if len(given) < len(values):
-        conditions.append(_where(key, "type = 'null'", []))
+        conditions.append(_where_type(key, "= 'null'"))
     return _join(" OR ", conditions)
 
 
@@ -127,7 +128,7 @@ def _between(key: str, operand: object) -> Condition:
 def _exists(key: str, operand: object) -> Condition:
     if not isinstance(operand, bool):
         raise FilterError(f"$exists takes True or False, not {_short(operand)}")
-    sql, parameters = _where(key, "type IS NOT NULL", [])
+    sql, parameters = _where_type(key, "IS NOT NULL")
     return sql if operand else f"NOT {sql}", parameters
 
 
@@ -140,15 +141,29 @@ _OTHERS: dict[str, Callable[[str, object], Condition]] = {
 }
 
 
-def _where(key: str, condition: str, parameters: list[Any]) -> Condition:
-    # `condition` is one of this module's own expressions; keys and values are parameters.
+# Comparisons and types are this module's own expressions; keys and values are parameters. A key like most
+# is looked up by a path, twice as fast as one with dots, quotes or other letters.
+
+
+def _where(key: str, comparison: str, types: str, values: list[Any]) -> Condition:
     if _PLAIN.fullmatch(key):
-        # Twice as fast as what follows, which also takes keys with dots, quotes or other letters.
-        sql = condition.replace("type", "json_type(metadata, ?)").replace("value", "json_extract(metadata, ?)")
-        return f"ifnull({sql}, 0)", [f"$.{key}"] * sql.count("metadata") + parameters
+        path = f"$.{key}"
+        # SQLite asks for the type only where the comparison holds, if it isn't inside a function's brackets.
+        sql = f"(ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types})"
+        return sql, [path, *values, path]
+    return _where_any(key, f"value {comparison} AND type {types}", values)
+
+
+def _where_type(key: str, types: str) -> Condition:
+    if _PLAIN.fullmatch(key):
+        return f"ifnull(json_type(metadata, ?) {types}, 0)", [f"$.{key}"]
+    return _where_any(key, f"type {types}", [])
+
+
+def _where_any(key: str, condition: str, values: list[Any]) -> Condition:
     return f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})", [  # noqa: S608
         _value(key),
-        *parameters,
+        *values,
     ]
 
 
@@ -158,12 +173,12 @@ def _one_of(key: str, values: Sequence[str | float]) -> Condition:
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
         sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
         return sql, [with_nul(value) for value in values]
-    return _where(key, f"{_same_type(values[0])} AND value IN ({marks})", list(values))
+    return _where(key, f"IN ({marks})", _same_type(values[0]), list(values))
 
 
 def _same_type(value: object) -> str:
     # SQLite sorts every number before every string; so a comparison says of what it speaks.
-    return "type = 'text'" if isinstance(value, str) else "type IN ('integer', 'real', 'true', 'false')"
+    return "= 'text'" if isinstance(value, str) else "IN ('integer', 'real', 'true', 'false')"
 
 
 def _value(value: object) -> str | int | float:

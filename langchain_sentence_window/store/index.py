@@ -183,7 +183,23 @@ class SentenceIndex:
             nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
             return _with_records(snapshot, nearest)
 
-        return self._vectors.read(work)
+        at_once = None if where else self._search_at_once(vector, k)
+        return self._vectors.read(work) if at_once is None else at_once
+
+    def _search_at_once(self, vector: Vectors, k: int) -> list[tuple[Record, float]] | None:
+        """Search, and see only then whether the index was current; ``None`` if it wasn't.
+
+        After FAISS has compared all, nothing else is in the CPU's caches any more. What is left to do is
+        kept short, and at one place.
+        """
+        answer = self._vectors.ask(lambda index: index.search(vector, k, None))
+        if answer is None:
+            return None
+        nearest, version = answer
+        if not nearest:
+            return None
+        records = self._database.records_at(version, [row for row, _ in nearest])
+        return None if records is None else [(records[row], score) for row, score in nearest]
 
     def search_with_vectors(
         self, vector: Vectors, k: int, where: Condition | None = None

@@ -22,14 +22,16 @@ class ReadersWriterLock:
     def reading(self) -> Iterator[None]:
         """Hold the lock together with other readers."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_written and not self._writers_waiting)
+            while self._is_written or self._writers_waiting:
+                self._changed.wait()
             self._readers += 1
         try:
             yield
         finally:
             with self._changed:
                 self._readers -= 1
-                self._changed.notify_all()
+                if not self._readers:
+                    self._changed.notify_all()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -28,7 +28,10 @@ from langchain_sentence_window.store.tables import (
 )
 
 _AT_ONCE = 10_000
+_MARKS = 500  # parameters of one statement; old releases of SQLite take no more than 999
 _RECORD = "id, text, metadata FROM sentences"
+_LATEST = "FROM writes ORDER BY generation DESC LIMIT 1"
+_IS_LATEST = f"(SELECT (generation, token) = (?, ?) {_LATEST})"
 
 
 class Snapshot:
@@ -62,9 +65,7 @@ class Snapshot:
     @property
     def version(self) -> Version:
         """The latest write; what `state` says too, but read faster, as every search asks."""
-        generation, token = self._execute(
-            "SELECT generation, token FROM writes ORDER BY generation DESC LIMIT 1"
-        ).fetchone()
+        generation, token = self._execute(f"SELECT generation, token {_LATEST}").fetchone()
         return generation, token
 
     def count_documents(self) -> int:
@@ -114,11 +115,20 @@ class Snapshot:
         found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
 
-    def by_rows(self, rows: Sequence[int]) -> dict[int, Record]:
-        """Fetch records by row; rows that don't exist are left out."""
-        sql = f"SELECT row, {_RECORD} WHERE row IN (SELECT value FROM json_each(?))"  # noqa: S608
-        found = self._execute(sql, [json.dumps(list(rows))])
-        return {row: _record(id_, text, metadata) for row, id_, text, metadata in found}
+    def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
+        """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
+        condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
+        records: dict[int, Record] = {}
+        for start in range(0, len(rows), _MARKS):
+            part = rows[start : start + _MARKS]
+            marks = ",".join("?" * len(part))  # read faster than a JSON list is
+            found = self._execute(
+                f"SELECT row, {_RECORD} WHERE row IN ({marks}) AND {condition}",
+                [*part, *version],
+            )
+            for row, id_, text, metadata in found:
+                records[row] = _record(id_, text, metadata)
+        return records
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist are left out."""

@@ -66,6 +66,16 @@ class VectorCache:
             self._advance(snapshot)
             return work(snapshot, self._index)
 
+    def ask(self, question: Callable[[VectorIndex], T]) -> tuple[T, Version] | None:
+        """Ask the index as it is, even if it is behind; return of which write that is, too.
+
+        ``None`` if there is no index yet.
+        """
+        with self._lock.reading():
+            if self._index is None or self._at is None:
+                return None
+            return question(self._index), self._at
+
     def catch_up(self) -> None:
         """Bring the index to the state of the database."""
         with self._lock.writing(), self._database.snapshot() as snapshot:

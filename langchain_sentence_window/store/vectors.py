@@ -201,9 +201,9 @@ class VectorIndex:
             selector = load_faiss().IDSelectorBitmap(bits)
             settings["sel"] = selector
         parameters = kind(**settings) if settings else None
-        scores, positions = index.search(vector[None, :], k, params=parameters)
-        pairs = zip(positions[0].tolist(), scores[0].tolist(), strict=True)
-        return [(int(self._rows[position]), min(score, 1.0)) for position, score in pairs if position >= 0]
+        (scores,), (positions,) = index.search(vector[None, :], k, params=parameters)
+        found = zip(positions.tolist(), self._rows[positions].tolist(), scores.tolist(), strict=True)
+        return [(row, min(score, 1.0)) for position, row, score in found if position >= 0]
 
     # The file
 
