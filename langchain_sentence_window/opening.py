@@ -110,12 +110,12 @@ class Opened:
 
     def window(self, hit: Hit) -> Window:
         """The window of a hit alone."""
-        return _open(hit, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+        return _open(hit, self.sizes[hit], self.sentences, is_answer=hit is self.answer)
 
     def unbounded(self, hit: Hit) -> Window:
         """The window that it would have if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return _open(endless, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+        return _open(endless, self.sizes[hit], self.sentences, is_answer=hit is self.answer)
 
     def best(self, k: int | None) -> list[Window]:
         """The ``k`` best windows, disjoint."""
@@ -140,7 +140,7 @@ def open_hits(
     sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
     answer = clear_best(hits)
     # What isn't known yet counts as nothing, so this is as far as they may go.
-    farthest = [_open(hit, None, known, is_answer=hit == answer) for hit, size in sizes.items() if size is None]
+    farthest = [_open(hit, None, known, is_answer=hit is answer) for hit, size in sizes.items() if size is None]
     ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
     read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)))
     # A few hits that were asked for as such are all meant.
