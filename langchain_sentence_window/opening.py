@@ -94,7 +94,7 @@ class Opened:
 
     Attributes:
         hits: Best first.
-        sizes: How far each is opened.
+        opening: How far they are opened.
         answer: The hit that is taken for the answer, if one is.
         strong: The lowest score of a hit that may widen a window.
         sentences: The hits, and what was read for those that are opened as far as they need.
@@ -102,7 +102,7 @@ class Opened:
     """
 
     hits: Sequence[Hit]
-    sizes: Mapping[Hit, Size]
+    opening: Opening
     answer: Hit | None
     strong: float
     sentences: Sentences
@@ -110,19 +110,23 @@ class Opened:
 
     def window(self, hit: Hit) -> Window:
         """The window of a hit alone."""
-        return _open(hit, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+        return _open(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def unbounded(self, hit: Hit) -> Window:
         """The window that it would have if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return _open(endless, self.sizes[hit], self.sentences, is_answer=hit == self.answer)
+        return _open(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def best(self, k: int | None) -> list[Window]:
         """The ``k`` best windows, disjoint."""
+        return best_windows(self.hits, k, self.window, self._widens)
+
+    def _widens(self, hit: Hit) -> bool:
         # One that was opened as far as it needs is not in want of more.
-        return best_windows(
-            self.hits, k, self.window, lambda hit: self.sizes[hit] is not None and hit.score >= self.strong
-        )
+        return hit.score >= self.strong and self._size(hit) is not None
+
+    def _size(self, hit: Hit) -> Size:
+        return self.opening.size(self.sentences[hit.doc_id, hit.index].source)
 
 
 def open_hits(
@@ -137,15 +141,18 @@ def open_hits(
         known: The sentences that were hit.
         all_hits: Whether the store has no more of them.
     """
-    sizes = {hit: opening.size(known[hit.doc_id, hit.index].source) for hit in hits}
     answer = clear_best(hits)
     # What isn't known yet counts as nothing, so this is as far as they may go.
-    farthest = [_open(hit, None, known, is_answer=hit == answer) for hit, size in sizes.items() if size is None]
+    farthest = [
+        _open(hit, None, known, is_answer=hit is answer)
+        for hit in hits
+        if opening.size(known[hit.doc_id, hit.index].source) is None
+    ]
     ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
     read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)), known)
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
-    return Opened(hits, sizes, answer, strong, known | read, read)
+    return Opened(hits, opening, answer, strong, known | read, read)
 
 
 def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:

@@ -91,11 +91,13 @@ class Window:
     @property
     def score(self) -> float:
         """The score of the best hit."""
-        return max(hit.score for hit in self.hits)
+        return self.best.score
 
     @property
     def best(self) -> Hit:
         """The best hit, the first of them among equals."""
+        if len(self.hits) == 1:  # as most are; it is asked for often
+            return self.hits[0]
         return max(self.hits, key=lambda hit: (hit.score, -hit.index))
 
 
@@ -138,10 +140,11 @@ def open_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fals
         is_answer: Whether it is taken for the answer, see `clear_best`; then it is opened farther.
     """
     enough, most = (ENOUGH_OF_BEST, MOST_FORWARD_OF_BEST) if is_answer else (ENOUGH, MOST_FORWARD)
-    end = hit.section_end - 1
-    last, length = hit.index, len(text(hit.index))
-    label_end = hit.index + MOST_FORWARD if _is_label(text(hit.index)) else hit.index
-    while last < min(end, hit.index + most) and (last < label_end or length < enough):
+    own = text(hit.index)
+    last, length = hit.index, len(own)
+    end = min(hit.section_end - 1, hit.index + most)
+    label_end = hit.index + MOST_FORWARD if _is_label(own) else hit.index
+    while last < end and (last < label_end or length < enough):
         last += 1
         length += 1 + len(text(last))
     return Window(hit.doc_id, hit.index, last, (hit,))

@@ -49,6 +49,16 @@ def test_each_vector_is_what_the_formula_says(places: list[tuple[int, int, int]]
     assert (vectors == before).all()
 
 
+@pytest.mark.parametrize("count", [1, 3, 1_023, 1_024, 1_025, 2_049, 5_000])
+def test_a_long_section_is_mixed_as_by_one_convolution(count: int) -> None:
+    vectors = np.random.default_rng(count).standard_normal((count, 4)).astype(np.float32)
+    zeros, indexes = np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64)
+    kernel = [*reversed(WEIGHTS[1:]), *WEIGHTS]
+    summed = np.array([np.convolve(column, kernel)[3:-3] for column in vectors.T]).T
+    expected = summed / np.linalg.norm(summed, axis=1, keepdims=True)
+    assert in_context(vectors, Places(zeros, zeros, indexes), WEIGHTS) == pytest.approx(expected, abs=1e-5)
+
+
 def test_what_stands_nowhere_is_left_alone() -> None:
     numbers = np.array([NOWHERE, NOWHERE], dtype=np.int64)
     vectors = np.array([[2, 0], [0, 0]], dtype=np.float32)
