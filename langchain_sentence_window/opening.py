@@ -16,6 +16,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.metadata import StoredSentence, window_document
 from langchain_sentence_window.neighbours import fetch_sentences
 from langchain_sentence_window.windows import (
+    ENOUGH,
     Hit,
     Window,
     WindowSize,
@@ -142,13 +143,14 @@ def open_hits(
         all_hits: Whether the store has no more of them.
     """
     answer = clear_best(hits)
-    # What isn't known yet counts as nothing, so this is as far as they may go.
-    farthest = [
-        _open(hit, None, known, is_answer=hit is answer)
-        for hit in hits
-        if opening.size(known[hit.doc_id, hit.index].source) is None
-    ]
-    ahead = [place for window in farthest if window.first < window.last for place in _places(window)]
+    ahead = list[tuple[str, int]]()
+    for hit in hits:
+        found = known[hit.doc_id, hit.index]
+        needs_more = hit is answer or len(found.text) < ENOUGH
+        if needs_more and opening.size(found.source) is None:
+            # What isn't known yet counts as nothing, so this is as far as it may go.
+            farthest = _open(hit, None, known, is_answer=hit is answer)
+            ahead += _places(farthest) if farthest.first < farthest.last else []
     read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)), known)
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
