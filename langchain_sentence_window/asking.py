@@ -1,15 +1,12 @@
 """Asking questions and scoring what comes back: the loop of an evaluation."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import run_in_executor
 from tqdm.auto import tqdm
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import InvalidInputError, checked_count
 from langchain_sentence_window.metadata import found_span
 from langchain_sentence_window.metrics import Count, Passage, is_elsewhere, score, within_budget
@@ -35,7 +32,7 @@ def ask_all(
     sections: SectionStarts | None
     if documents is not None:
         texts = texts_by_name(documents, questions)
-        sections = yield _work(sections_of_texts, texts)
+        sections = yield in_thread(sections_of_texts, texts)
     else:
         sections = yield from _stored_sections(retrievers.values(), questions)
     unit = "characters" if count_tokens is None else "tokens"
@@ -48,7 +45,7 @@ def ask_all(
             for question in questions:
                 found: list[Document] = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
                 passages = [Passage(*found_span(document), document.page_content) for document in found]
-                results.append((yield _work(_result, question, passages, budgets, count, sections)))
+                results.append((yield in_thread(_result, question, passages, budgets, count, sections)))
                 bar.update()
             reports[name] = Report(budgets, unit, tuple(results), count)
     return Comparison(reports)
@@ -86,15 +83,6 @@ def _best_first(retriever: BaseRetriever) -> BaseRetriever:
     if isinstance(retriever, SentenceWindowRetriever):
         return retriever.model_copy(update={"order": "relevance"})
     return retriever
-
-
-def _work(function: Callable[..., Any], *arguments: Any) -> Call:
-    """Something that takes its time, in a thread where an event loop would wait for it."""
-
-    async def threaded() -> Any:
-        return await run_in_executor(None, function, *arguments)
-
-    return Call(partial(function, *arguments), threaded)
 
 
 def _checked_questions(questions: Iterable[Question]) -> list[Question]:

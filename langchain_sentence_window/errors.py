@@ -14,6 +14,7 @@ Every message names the value and the cure. An exception that comes out of a use
 model or store is passed on as it is, after the state was put back.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -121,6 +122,16 @@ def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
     shown = ", ".join(map(repr, list(names)[:LISTED]))
     return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def checked_least(name: str, value: float | None) -> None:
+    """Check a setting that is the lowest score to keep; ``None`` keeps all.
+
+    Raises:
+        InvalidInputError: It is NaN, with which nothing compares.
+    """
+    if value is not None and math.isnan(value):
+        raise InvalidInputError(f"{name} is nan; it must be a number, or None for all")
 
 
 def checked_weight(name: str, value: object) -> float:

@@ -1,6 +1,5 @@
 """What rerankers share: settings, order, and the passages of texts that are too long."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +8,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
-from langchain_sentence_window.errors import InvalidInputError, checked_count, valid_settings
+from langchain_sentence_window.errors import checked_count, checked_least, valid_settings
 from langchain_sentence_window.metadata import RELEVANCE_SCORE, hit_spans
 from langchain_sentence_window.passages import Count, passages
 from langchain_sentence_window.splitter import SentenceSplitter
@@ -42,8 +41,7 @@ class Reranker(BaseDocumentCompressor):
             super().__init__(**settings)
         if self.top_n is not None:
             checked_count("top_n", self.top_n)
-        if self.min_score is not None and math.isnan(self.min_score):
-            raise InvalidInputError("min_score is nan; it must be a number, or None for all")
+        checked_least("min_score", self.min_score)
 
     @abstractmethod
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:

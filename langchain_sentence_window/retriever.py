@@ -1,6 +1,5 @@
 """`SentenceWindowRetriever`: search sentences, return the windows around them."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -18,9 +17,16 @@ from pydantic import ConfigDict, Field
 
 from langchain_sentence_window.budget import estimate_tokens
 from langchain_sentence_window.callback_runs import search_params
-from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.corpus import delete_documents, read_documents, replace_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight, listed, valid_settings
+from langchain_sentence_window.errors import (
+    InvalidInputError,
+    checked_count,
+    checked_least,
+    checked_weight,
+    listed,
+    valid_settings,
+)
 from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
@@ -120,8 +126,7 @@ class SentenceWindowRetriever(DocumentIndex):
             raise InvalidInputError(f"search_kwargs sets k to {self.search_kwargs['k']!r}; set fetch_k, or k, instead")
         if self.words is not None and isinstance(self.vectorstore, HybridStore):
             raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out words")
-        if self.min_score is not None and math.isnan(self.min_score):
-            raise InvalidInputError("min_score is nan; it must be a number, or None")
+        checked_least("min_score", self.min_score)
         read_opening(self.window, self.window_key)
 
     @classmethod
@@ -372,9 +377,8 @@ class SentenceWindowRetriever(DocumentIndex):
         return doc_ids
 
     def _situating(self, sentences: Sequence[Document], documents: Mapping[str, Document]) -> Call:
-        situate = partial(contexts_of, sentences, documents, self.situate, headings=self.embed_headings)
-        # `situate` may ask a model.
-        return Call(situate, lambda: run_in_executor(None, situate))
+        # In a thread, as `situate` may ask a model.
+        return in_thread(partial(contexts_of, sentences, documents, self.situate, headings=self.embed_headings))
 
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):

@@ -22,10 +22,9 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
-from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Call, Steps, in_thread
 
 READ_AT_ONCE = 10_000
 """Ids in one call; more are asked for in several."""
@@ -164,8 +163,7 @@ def _add_with_vectors(store: Any, documents: Sequence[Document], vectors: Sequen
     if _is_milvus(store):
         return Call(store.add_embeddings, store.aadd_embeddings, (texts, vectors, metadata), ids)
     pairs = list(zip(texts, vectors, strict=True))
-    add = partial(store.add_embeddings, pairs, metadata, **ids)
-    return Call(add, partial(run_in_executor, None, add))
+    return in_thread(partial(store.add_embeddings, pairs, metadata, **ids))
 
 
 def _fetch_from_milvus(store: Any, ids: Sequence[str]) -> Steps[list[Document]]:

@@ -1,6 +1,7 @@
 """Text tables: rows of cells, and estimates as percent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_sentence_window.metrics import Estimate
 
@@ -17,6 +18,21 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(wide[i]) if i == 0 else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in table
     ]
     return [line.rstrip() for line in lines if line.strip()]
+
+
+def named(settings: Mapping[str, Any]) -> str:
+    """Settings with their names, on a line."""
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+def milliseconds(seconds: Mapping[str, float]) -> str:
+    """How long each stage took, on a line."""
+    return ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in seconds.items())
+
+
+def ranked(rank: int | None, score: float | None, digits: int) -> str:
+    """A rank with its score; a dash if there is none."""
+    return "-" if rank is None or score is None else f"{rank} ({score:.{digits}f})"
 
 
 def percent(estimate: Estimate | None) -> str:

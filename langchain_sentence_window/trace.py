@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from langchain_sentence_window.tables import aligned
+from langchain_sentence_window.tables import aligned, milliseconds, named, ranked
 from langchain_sentence_window.trace_html import page
 
 _SHOWN = 60
@@ -147,8 +147,6 @@ class Trace:
 
     def __str__(self) -> str:
         """The trace as tables."""
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        seconds = ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in self.seconds.items())
         windows = [
             ["windows", "number", "sentences", "score", "hits", "reranked", "relevance", "cut by", "fate"],
             *(_window_row(window) for window in self.windows),
@@ -157,7 +155,18 @@ class Trace:
             ["hits", "rank", "sentence", "score", "dense", "lexical", "opened", "cut by", "fate"],
             *(_hit_row(hit) for hit in self.hits),
         ]
-        return "\n".join([self.query, settings, "", *aligned(windows), "", *aligned(hits), "", seconds])
+        return "\n".join(
+            [
+                self.query,
+                named(self.settings),
+                "",
+                *aligned(windows),
+                "",
+                *aligned(hits),
+                "",
+                milliseconds(self.seconds),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         """The trace as a page for a notebook."""
@@ -186,16 +195,12 @@ def _hit_row(hit: HitTrace) -> list[str]:
         str(hit.rank),
         f"{hit.doc_id[:20]}:{hit.index}",
         f"{hit.score:.3f}",
-        _ranked(hit.dense_rank, hit.dense_score, 3),
-        _ranked(hit.lexical_rank, hit.lexical_score, 1),
+        ranked(hit.dense_rank, hit.dense_score, 3),
+        ranked(hit.lexical_rank, hit.lexical_score, 1),
         f"{hit.opened[0]}-{hit.opened[1]}",
         ", ".join(f"{what} {where}" for what, where in ends if what) or "-",
         hit.fate,
     ]
-
-
-def _ranked(rank: int | None, score: float | None, digits: int) -> str:
-    return "-" if rank is None else f"{rank} ({score:.{digits}f})"
 
 
 def _or_dash(value: int | None) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from langchain_sentence_window.tables import milliseconds, named, ranked
+
 _CELL = 'style="padding:2px 8px;text-align:left;vertical-align:top"'
 _OUTLINED = "border-top:2px solid #3465a4;border-bottom:2px solid #3465a4;"
 
@@ -12,8 +14,7 @@ def page(trace: Mapping[str, Any]) -> str:
     """Make a page of a trace as `Trace.to_dict` gives it; all text in it is escaped."""
     scores = [hit["score"] for hit in trace["hits"]]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
-    settings = ", ".join(f"{name}={value!r}" for name, value in trace["settings"].items())
-    seconds = ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in trace["seconds"].items())
+    settings, seconds = named(trace["settings"]), milliseconds(trace["seconds"])
     parts = [
         f"<p><b>{escape(trace['query'])}</b><br><small>{escape(settings)}<br>{escape(seconds)}</small></p>",
         *(_window(window, low, high) for window in trace["windows"]),
@@ -59,8 +60,8 @@ def _hits(hits: Sequence[Mapping[str, Any]]) -> str:
             hit["rank"],
             f"{hit['doc_id']}:{hit['index']}",
             f"{hit['score']:.3f}",
-            "-" if hit["dense_rank"] is None else f"{hit['dense_rank']} ({hit['dense_score']:.3f})",
-            "-" if hit["lexical_rank"] is None else f"{hit['lexical_rank']} ({hit['lexical_score']:.1f})",
+            ranked(hit["dense_rank"], hit["dense_score"], 3),
+            ranked(hit["lexical_rank"], hit["lexical_score"], 1),
             hit["fate"],
             hit["text"],
         )

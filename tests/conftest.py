@@ -1,27 +1,21 @@
 """Fixtures that several tests share."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window.testing.material import Way, either_way
 from tests.toys import VOCABULARY, WordEmbeddings
 
-Invoke = Callable[..., Awaitable[Any]]
+Invoke = Way
 
 
 @pytest.fixture(params=["sync", "async"])
 def way(request: pytest.FixtureRequest) -> Invoke:
     """Call a method in its sync or its async form: ``await way(retriever, "invoke", "query")``."""
-
-    async def call(thing: object, method: str, *arguments: Any, **keywords: Any) -> Any:
-        if request.param == "sync":
-            return getattr(thing, method)(*arguments, **keywords)
-        return await getattr(thing, f"a{method}")(*arguments, **keywords)
-
-    return call
+    return either_way(request.param)
 
 
 @pytest.fixture

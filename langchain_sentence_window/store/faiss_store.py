@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
-from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.calls import Steps, arun, in_thread, run
 from langchain_sentence_window.embedder import (
     QueryEmbedder,
     describe_embedder,
@@ -327,19 +327,19 @@ class FaissStore(SearchMethods):
         latest = list({record.id: record for record in records}.values())
         texts = [record.embedded for record in latest]
         while latest or remove:
-            new_texts: list[str] = yield _call(self._index.unknown_texts, texts)
+            new_texts: list[str] = yield in_thread(self._index.unknown_texts, texts)
             vectors: dict[str, bytes] = {}
             keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
             yield from embed_in_slices(self._embedding, new_texts, keep, show_progress=show_progress)
             try:
-                yield _call(self._write, latest, vectors, remove)
+                yield in_thread(self._write, latest, vectors, remove)
             except VanishedTextError:
                 continue
             break
         return [record.id for record in records]
 
     def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
-        yield _call(self._index.keep_ahead, texts, vectors, self._description)
+        yield in_thread(self._index.keep_ahead, texts, vectors, self._description)
 
     def _write(self, records: Sequence[Record], vectors: Mapping[str, bytes], remove: Condition | None) -> None:
         self._index.write(records, vectors, remove=remove, embedder=self._description if records else None)
@@ -356,11 +356,6 @@ class FaissStore(SearchMethods):
                 f"the index was made with {made_with} and can't be searched with {self._description}, which embeds "
                 "the same text otherwise; open it with the first, or index the documents again at another path"
             )
-
-
-def _call(method: Callable[..., Any], *arguments: Any) -> Call:
-    """A call that would block an event loop."""
-    return Call(method, lambda *given: run_in_executor(None, method, *given), arguments)
 
 
 def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:

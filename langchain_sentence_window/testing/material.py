@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,21 @@ from langchain_core.embeddings import Embeddings
 
 DIMENSION = 64
 """Numbers of each vector."""
+
+
+Way = Callable[..., Awaitable[Any]]
+"""Calls a method by its name, in its sync or its async form: ``await way(retriever, "invoke", "query")``."""
+
+
+def either_way(kind: str) -> Way:
+    """What calls methods in their ``sync`` or their ``async`` form."""
+
+    async def call(thing: object, method: str, *arguments: Any, **keywords: Any) -> Any:
+        if kind == "sync":
+            return getattr(thing, method)(*arguments, **keywords)
+        return await getattr(thing, f"a{method}")(*arguments, **keywords)
+
+    return call
 
 
 class WordVectors(Embeddings):

@@ -1,7 +1,7 @@
 """The conformance suite; see `langchain_sentence_window.testing`."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.testing.material import WordVectors, source, stories
+from langchain_sentence_window.testing.material import Way, WordVectors, either_way, source, stories
 from langchain_sentence_window.transfer import acopy_index, copy_index
 
 MANY = 10_000
@@ -29,7 +29,6 @@ SAME_SCORE = 2e-3
 """Scores that differ by less are a tie: stores keep vectors in other precisions."""
 
 MakeStore = Callable[[Embeddings], VectorStore]
-Way = Callable[..., Awaitable[Any]]
 
 
 class SentenceWindowStoreTests:
@@ -55,13 +54,7 @@ class SentenceWindowStoreTests:
     @pytest.fixture(params=["sync", "async"])
     def way(self, request: pytest.FixtureRequest) -> Way:
         """What calls a method by its name, in its sync or its async form."""
-
-        async def call(thing: object, method: str, *arguments: Any, **keywords: Any) -> Any:
-            if request.param == "sync":
-                return getattr(thing, method)(*arguments, **keywords)
-            return await getattr(thing, f"a{method}")(*arguments, **keywords)
-
-        return call
+        return either_way(request.param)
 
     @pytest.fixture
     def words(self) -> WordVectors:
