@@ -7,6 +7,7 @@ when they are stored (see `langchain_sentence_window.mixing`), the BM25 scores h
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 LEXICAL_WEIGHT = 0.25
 """What a standard deviation of BM25 counts, in standard deviations of the cosines. With the sentence that
@@ -52,18 +53,20 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
         ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for rows with a
         score below the mean.
     """
-    rows = list(cosines)
-    bonus = standardized([lexical.get(row, 0.0) for row in rows])
-    scale = weight * float(np.std(list(cosines.values()))) if rows else 0.0
-    fused = [(row, cosines[row] + scale * extra) for row, extra in zip(rows, bonus, strict=True)]
-    return sorted(fused, key=lambda pair: (-pair[1], pair[0]))
+    if not cosines:
+        return []
+    rows = np.fromiter(cosines, dtype=np.int64)
+    scores = np.fromiter(cosines.values(), dtype=np.float64)
+    fused = scores + weight * scores.std() * standardized([lexical.get(row, 0.0) for row in cosines])
+    order = np.lexsort((rows, -fused))
+    return list(zip(rows[order].tolist(), fused[order].tolist(), strict=True))
 
 
-def standardized(values: Sequence[float]) -> list[float]:
+def standardized(values: Sequence[float]) -> npt.NDArray[np.float64]:
     """How far each value stands from their mean, in standard deviations; 0 where all are equal."""
     array = np.asarray(values, dtype=np.float64)
     deviation = array.std() if len(array) else 0.0
     # Equal values say nothing; what their rounding left is no difference.
     if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
-        return [0.0] * len(array)
-    return [float(value) for value in (array - array.mean()) / deviation]
+        return np.zeros(len(array))
+    return np.asarray((array - array.mean()) / deviation)

@@ -72,9 +72,8 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
         weight: Of the similarities; the scores have 1.
     """
     similar = standardized(similarities)
-    if scores is None:
-        return similar
-    return [score + weight * other for score, other in zip(standardized(scores), similar, strict=True)]
+    blended: list[float] = (similar if scores is None else standardized(scores) + weight * similar).tolist()
+    return blended
 
 
 class LateInteractionReranker(Reranker):

@@ -6,10 +6,13 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.store.codes import Codes, Growing
 from langchain_sentence_window.store.stats import VECTORS_FILE
 from langchain_sentence_window.store.tables import Rows
 from langchain_sentence_window.store.vectors import VectorIndex
@@ -209,3 +212,73 @@ def test_removing_moves_the_last_into_the_gaps() -> None:
         (1, 0.1),
     ]
     assert [row for row, _ in index.search(everything, 9, np.array([1, 2, 3]))] == [3, 1]
+
+
+@given(
+    first=st.integers(0, 5),
+    changes=st.lists(
+        st.one_of(st.integers(0, 20), st.sets(st.integers(0, 40)), st.just("reserve")),
+        max_size=12,
+    ),
+)
+def test_a_growing_array_is_a_list_from_which_the_last_move_into_gaps(first: int, changes: list[Any]) -> None:
+    array, model, number = Growing(np.arange(first)), list(range(first)), 100
+    for change in changes:
+        if change == "reserve":
+            array.reserve(2 * len(model) + 1)
+        elif isinstance(change, int):
+            array.append(np.arange(number, number + change))
+            model += range(number, number + change)
+            number += change
+        else:
+            at = sorted(place for place in change if place < len(model))
+            array.remove(np.array(at, dtype=np.intp))
+            model = _without(model, at)
+        assert array.filled.tolist() == model
+        assert len(array) == len(model)
+
+
+def _without(values: list[int], at: list[int]) -> list[int]:
+    kept = len(values) - len(at)
+    movers = [values[place] for place in range(kept, len(values)) if place not in at]
+    gaps = [place for place in at if place < kept]
+    moved = values[:kept]
+    for gap, mover in zip(gaps, movers, strict=True):
+        moved[gap] = mover
+    return moved
+
+
+@pytest.mark.parametrize("kind", ["Flat", "SQ8", "SQfp16"])
+def test_codes_are_those_of_faiss_and_are_read_where_they_lie(kind: str) -> None:
+    vectors = np.array([TextEmbeddings().vector(f"text {n}") for n in range(500)], dtype=np.float32)
+    plain: Any = faiss.index_factory(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+    plain.train(vectors)
+    ours: Any = faiss.clone_index(plain)
+    plain.add(vectors)
+    codes = Codes(ours)
+    for start in range(0, 500, 90):
+        codes.add(vectors[start : start + 90])
+    assert not ours.codes.is_owned
+    assert (ours.ntotal, ours.codes.size()) == (plain.ntotal, plain.codes.size())
+    assert faiss.serialize_index(ours).tobytes() == faiss.serialize_index(plain).tobytes()
+    for mine, theirs in zip(ours.search(vectors[:5], 9), plain.search(vectors[:5], 9), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+    taken_over = Codes(plain)
+    taken_over.remove(np.arange(10, 500))
+    assert plain.search(vectors[9:10], 1)[1].tolist() == [[9]]
+    assert plain.ntotal == 10
+
+
+@pytest.mark.parametrize("index", ["Flat", "SQ8", "HNSW32"])
+def test_a_store_that_may_be_changed_does_not_read_its_vectors_from_the_file(index: str, tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path, index) as store:
+        fill(store, documents())
+        store.save()
+    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
+        expected = found(store, "query")
+        with (tmp_path / VECTORS_FILE).open("rb+") as file:  # of a mapped one, the process would end here
+            file.truncate(100)
+        assert found(store, "query") == expected
+        store.delete(expected[:1])
+        assert expected[0] not in found(store, "query")

@@ -15,6 +15,7 @@ import numpy as np
 
 from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.store.codes import Codes, Growing
 from langchain_sentence_window.store.faiss_kinds import (
     clusters_of,
     fewest_to_train,
@@ -41,25 +42,27 @@ _FEWEST_TOMBSTONES = 1_000
 class VectorIndex:
     """Unit vectors by row number, searched by inner product, which is their cosine."""
 
-    def __init__(self, index: Any, rows: Rows, trained_on: int) -> None:
+    def __init__(self, index: Any, rows: Rows, trained_on: int, *, owner: Any = None, is_mapped: bool = False) -> None:
         """Search a FAISS index.
 
         Args:
             index: As FAISS made or read it.
             rows: The row of each position; below 0 for a tombstone.
             trained_on: How many vectors there were when it was trained.
+            owner: What frees the index when it goes, if that isn't the index itself.
+            is_mapped: Whether its vectors are in a file, so that nothing can be added or removed.
         """
         self._faiss = index
-        self._owner: Any = None  # what frees the index when it goes, if that isn't the index itself
-        self._rows = rows.copy()
-        self._count = len(rows)
+        self._owner = owner
+        self._codes = Codes(index) if has_codes(index) and not is_mapped else None
+        self._rows: Growing[np.int64] = Growing(rows)
         self.trained_on = trained_on
-        self.is_mapped = False
+        self.is_mapped = is_mapped
         self.tombstones = int(np.count_nonzero(rows == _DEAD))
 
     def __len__(self) -> int:
         """The number of vectors, without tombstones."""
-        return self._count - self.tombstones
+        return len(self._rows) - self.tombstones
 
     @property
     def wasted_bytes(self) -> int:
@@ -93,6 +96,8 @@ class VectorIndex:
             else:
                 index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
         built = cls(index, np.empty(0, dtype=np.int64), count)
+        if built._codes:
+            built._codes.reserve(count)
         for rows, vectors in parts:
             built.add(rows, vectors)
         return built
@@ -110,31 +115,23 @@ class VectorIndex:
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)``; none of the rows is in the index yet."""
-        end = self._count + len(rows)
-        if end > len(self._rows):
-            grown = np.empty(max(end, len(self._rows) * 5 // 4), dtype=np.int64)
-            grown[: self._count] = self._rows[: self._count]
-            self._rows = grown
-        self._faiss.add(vectors)
-        self._rows[self._count : end] = rows
-        self._count = end
+        if self._codes:
+            self._codes.add(vectors)
+        else:
+            self._faiss.add(vectors)
+        self._rows.append(rows)
 
     def remove(self, rows: Rows) -> None:
         """Remove vectors; rows that aren't there are ignored."""
-        at = np.flatnonzero(np.isin(self._rows[: self._count], rows))
+        at = np.flatnonzero(np.isin(self._rows.filled, rows))
         if not len(at):
             return
-        if not has_codes(self._faiss):
-            self._rows[at] = _DEAD
+        if self._codes:
+            self._codes.remove(at)
+            self._rows.remove(at)
+        else:
+            self._rows.filled[at] = _DEAD
             self.tombstones += len(at)
-            return
-        kept, size = self._count - len(at), self._faiss.code_size
-        gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, self._count), at, assume_unique=True)
-        codes = load_faiss().rev_swig_ptr(self._faiss.codes.data(), self._count * size).reshape(self._count, size)
-        codes[gaps] = codes[movers]
-        self._rows[gaps] = self._rows[movers]
-        self._faiss.codes.resize(kept * size)
-        self._faiss.ntotal = self._count = kept
 
     def search(self, vector: Vectors, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the nearest vectors.
@@ -154,10 +151,10 @@ class VectorIndex:
             raise wrong_size(len(vector), self._faiss.d)
         live, found, is_all = None, len(self), allowed is None
         if allowed is not None:
-            live = np.isin(self._rows[: self._count], allowed)
+            live = np.isin(self._rows.filled, allowed)
             found = int(np.count_nonzero(live))
         elif self.tombstones:
-            live = self._rows[: self._count] != _DEAD
+            live = self._rows.filled != _DEAD
         if not found:
             return []
         k = min(k, found)
@@ -202,7 +199,7 @@ class VectorIndex:
             settings["sel"] = selector
         parameters = kind(**settings) if settings else None
         (scores,), (positions,) = index.search(vector[None, :], k, params=parameters)
-        found = zip(positions.tolist(), self._rows[positions].tolist(), scores.tolist(), strict=True)
+        found = zip(positions.tolist(), self._rows.filled[positions].tolist(), scores.tolist(), strict=True)
         return [(row, min(score, 1.0)) for position, row, score in found if position >= 0]
 
     # The file
@@ -220,7 +217,7 @@ class VectorIndex:
         """
         wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
         wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
-        load_faiss().copy_array_to_vector(self._rows[: self._count], wrapper.id_map)
+        load_faiss().copy_array_to_vector(self._rows.filled, wrapper.id_map)
         part = path.with_suffix(".part")
         try:
             load_faiss().write_index(wrapper, str(part))
@@ -246,11 +243,10 @@ class VectorIndex:
             mapped: Whether to leave the vectors in the file, and read those that are needed. Nothing can
                 be added or removed then.
         """
-        flags = (load_faiss().IO_FLAG_MMAP_IFC,) if mapped else ()
-        wrapper = load_faiss().read_index(str(path), *flags)
-        rows = load_faiss().vector_to_array(wrapper.id_map)
+        faiss = load_faiss()
+        wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        if not mapped and not has_codes(faiss.downcast_index(wrapper.index)):
+            wrapper = faiss.read_index(str(path))
+        rows = faiss.vector_to_array(wrapper.id_map)
         wrapper.id_map.resize(0)
-        loaded = cls(load_faiss().downcast_index(wrapper.index), rows, trained_on)
-        loaded._owner = wrapper
-        loaded.is_mapped = mapped
-        return loaded
+        return cls(faiss.downcast_index(wrapper.index), rows, trained_on, owner=wrapper, is_mapped=mapped)
