@@ -10,7 +10,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.store.filters import DEEPEST_FILTER, compile_filter
+from langchain_sentence_window.store.filters import DEEPEST_FILTER, Condition, compile_filter
+from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.tables import Rows
 from tests.toys import WordEmbeddings
 
 values = st.one_of(
@@ -80,6 +82,43 @@ def test_a_filter_finds_what_its_documentation_says(metadatas: list[dict[str, An
         store.add_documents(documents)
         found = {document.id for document in store.similarity_search("page", k=99, filter=filter)}
     assert found == {str(n) for n, metadata in enumerate(metadatas) if matches(metadata, filter)}
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.one_of(st.none(), values)), max_size=12), clauses, clauses)
+def test_a_filter_that_is_remembered_follows_what_is_written(
+    writes: list[tuple[int, Any]], first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """A document without a value of ``x`` is deleted; one that was there is replaced."""
+    there: dict[str, dict[str, Any]] = {}
+    with FaissStore(WordEmbeddings()) as store:
+        for number, value in writes:
+            if value is None:
+                store.delete([str(number)])
+                there.pop(str(number), None)
+            else:
+                there[str(number)] = {"x": value}
+                store.add_documents([Document(page_content="page", metadata={"x": value}, id=str(number))])
+            for wanted in (first, second) if number % 2 else (first,):
+                found = {document.id for document in store.similarity_search("page", k=99, filter=wanted)}
+                assert found == {id_ for id_, metadata in there.items() if matches(metadata, wanted)}
+
+
+def test_after_a_write_a_filter_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    rows = Snapshot.rows
+
+    def noting(snapshot: Snapshot, condition: Condition) -> Rows:
+        read.append(condition[0])
+        return rows(snapshot, condition)
+
+    pages = [Document(page_content="page", metadata={"x": n}) for n in range(50)]
+    with FaissStore(WordEmbeddings(), neighbor_weights=(1,)) as store:
+        store.add_documents(pages)
+        monkeypatch.setattr(Snapshot, "rows", noting)
+        for number in range(3):
+            assert len(store.similarity_search("page", k=99, filter={"x": {"$lt": 10}})) == 10 + number
+            store.add_texts(["page"], [{"x": number}])
+    assert [sql.startswith("row > ?") for sql in read] == [False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,23 @@ class Selections:
             kept = self._kept.get(key)
         if kept and kept[0] == version:
             return kept[1]
-        rows = np.sort(snapshot.rows(where))
+        rows = _brought_up_to_date(*kept, snapshot, where) if kept else None
+        if rows is None:
+            rows = np.sort(snapshot.rows(where))
         with self._lock:
             if len(key) <= _LONGEST_KEY:
                 self._kept[key] = version, rows
+                self._kept.move_to_end(key)
             while len(self._kept) > _FILTERS_KEPT:
                 self._kept.popitem(last=False)
         return rows
+
+
+def _brought_up_to_date(version: Version, rows: Rows, snapshot: Snapshot, where: Condition) -> Rows | None:
+    """Apply what was written since; ``None`` if that isn't known. No row ever changes, or comes back."""
+    changes = snapshot.changes_since(*version)
+    if changes is None:
+        return None
+    sql, parameters = where
+    added = snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
+    return np.concatenate([np.setdiff1d(rows, changes.removed, assume_unique=True), np.sort(added)])

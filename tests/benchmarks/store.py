@@ -185,8 +185,8 @@ def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corp
 
 
 def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpus) -> None:
-    updates, deletions, lexical = [], [], []
-    chance = np.random.default_rng(5)
+    updates, deletions, lexical, filtered = [], [], [], []
+    chance, search = np.random.default_rng(5), store.similarity_search_with_score_by_vector
     for number in range(20):
         document = 7 + number * 11 % (corpus.count // PER_DOCUMENT - 8)
         start = document * PER_DOCUMENT
@@ -197,10 +197,12 @@ def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpu
         store._embedding = KnownEmbeddings({each.page_content: v for each, v in zip(new, vectors, strict=True)})
         updates.append(_seconds(lambda: store.replace_documents(new, [str(document)])))  # noqa: B023
         lexical.append(_seconds(lambda: store.lexical_search("word", k=1)))
+        filtered.append(_seconds(lambda: search(corpus.queries[0].tolist(), 10, filter={"sentence_index": 3})))
         deletions.append(_seconds(lambda: store.delete(filter={"doc_id": str(document)})))  # noqa: B023
     note(f"update of a document of {PER_DOCUMENT} sentences", _middle(updates) * 1e3, "ms", 15)
     note(f"delete of a document of {PER_DOCUMENT} sentences", _middle(deletions) * 1e3, "ms", 15)
     note("first lexical search after an update", _middle(lexical) * 1e3, "ms")
+    note("first filtered search (5 % by metadata) after an update", _middle(filtered) * 1e3, "ms")
 
 
 def _measure_files(note: Callable[..., None], folder: Path, corpus: Corpus, raw_bytes: int) -> None:
