@@ -29,7 +29,7 @@ from langchain_sentence_window import (
     SentenceWindowRetriever,
     create_rag_chain,
 )
-from langchain_sentence_window.context import describe_place
+from langchain_sentence_window.answering.context import describe_place
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 
 RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"

@@ -4,17 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.chain import create_rag_chain
-    from langchain_sentence_window.context import Citation, find_citations, format_context
-    from langchain_sentence_window.in_context import EmbeddingsInContext
-    from langchain_sentence_window.late_interaction import LateInteractionReranker
-    from langchain_sentence_window.rerank import CrossEncoderReranker, SentenceTransformerCrossEncoder
+    from langchain_sentence_window.answering.chain import create_rag_chain
+    from langchain_sentence_window.answering.context import Citation, find_citations, format_context
+    from langchain_sentence_window.answering.tools import create_tools
+    from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
+    from langchain_sentence_window.any_store.words import WordIndex
+    from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
+    from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
+    from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
     from langchain_sentence_window.retriever import SentenceWindowRetriever
     from langchain_sentence_window.splitter import SentenceSplitter
     from langchain_sentence_window.store.faiss_store import FaissStore
-    from langchain_sentence_window.tools import create_tools
-    from langchain_sentence_window.transfer import acopy_index, copy_index
-    from langchain_sentence_window.words import WordIndex
 
 __version__ = "0.1.0"
 
@@ -38,21 +38,21 @@ __all__ = [
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _HOMES = {
-    "Citation": "context",
-    "CrossEncoderReranker": "rerank",
-    "EmbeddingsInContext": "in_context",
+    "Citation": "answering.context",
+    "CrossEncoderReranker": "reranking.cross_encoder",
+    "EmbeddingsInContext": "embedding.in_context",
     "FaissStore": "store.faiss_store",
-    "LateInteractionReranker": "late_interaction",
+    "LateInteractionReranker": "reranking.late_interaction",
     "SentenceSplitter": "splitter",
-    "SentenceTransformerCrossEncoder": "rerank",
+    "SentenceTransformerCrossEncoder": "reranking.cross_encoder",
     "SentenceWindowRetriever": "retriever",
-    "create_rag_chain": "chain",
-    "WordIndex": "words",
-    "acopy_index": "transfer",
-    "copy_index": "transfer",
-    "create_tools": "tools",
-    "find_citations": "context",
-    "format_context": "context",
+    "create_rag_chain": "answering.chain",
+    "WordIndex": "any_store.words",
+    "acopy_index": "any_store.transfer",
+    "copy_index": "any_store.transfer",
+    "create_tools": "answering.tools",
+    "find_citations": "answering.context",
+    "format_context": "answering.context",
 }
 
 

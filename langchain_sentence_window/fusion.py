@@ -1,7 +1,7 @@
 """Meaning and words together: cosines and BM25 scores of sentences as one score.
 
 Both are spread over neighbours, as a sentence often answers with words of the one before: the vectors
-when they are stored (see `langchain_sentence_window.mixing`), the BM25 scores here, at query time.
+when they are stored (see `langchain_sentence_window.embedding.mixing`), the BM25 scores here, at query time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

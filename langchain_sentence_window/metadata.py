@@ -44,12 +44,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window.blocks import PROSE
+from langchain_sentence_window.embedding.mixing import NOWHERE, Places
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import ID_LENGTH, is_storable_id, sentence_id, window_id
-from langchain_sentence_window.mixing import NOWHERE, Places
-from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.spans import Span
+from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows import Hit, Window, expand
 
 DOC_ID = "doc_id"

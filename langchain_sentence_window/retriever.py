@@ -15,10 +15,10 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field
 
-from langchain_sentence_window.budget import estimate_tokens
-from langchain_sentence_window.callback_runs import search_params
+from langchain_sentence_window.any_store.corpus import delete_documents, read_documents, replace_documents
+from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
-from langchain_sentence_window.corpus import delete_documents, read_documents, replace_documents
+from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import (
     InvalidInputError,
     checked_count,
@@ -27,18 +27,18 @@ from langchain_sentence_window.errors import (
     listed,
     valid_settings,
 )
-from langchain_sentence_window.explaining import explain
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata import document_ids
-from langchain_sentence_window.opening import WindowSetting, read_opening
-from langchain_sentence_window.query import Request, checked_query, retrieve
-from langchain_sentence_window.search import HybridStore
-from langchain_sentence_window.situating import Situate, contexts_of
+from langchain_sentence_window.retrieval.budget import estimate_tokens
+from langchain_sentence_window.retrieval.callback_runs import search_params
+from langchain_sentence_window.retrieval.explaining import explain
+from langchain_sentence_window.retrieval.opening import WindowSetting, read_opening
+from langchain_sentence_window.retrieval.query import Request, checked_query, retrieve
+from langchain_sentence_window.retrieval.search import HybridStore
+from langchain_sentence_window.retrieval.trace import Trace
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.trace import Trace
 from langchain_sentence_window.windows import Order
-from langchain_sentence_window.words import WordIndex
 
 PER_CALL = frozenset(
     {"k", "fetch_k", "window", "max_tokens", "count_tokens", "order", "lexical_weight", "min_score", "window_key"}

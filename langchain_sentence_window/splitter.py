@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
-from langchain_sentence_window.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
-from langchain_sentence_window.engines import Engine, make_engine
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.language import Language, known_languages, load_language
 from langchain_sentence_window.metadata import document_ids, sentence_documents
-from langchain_sentence_window.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.spans import Span
+from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.splitting.engines import Engine, make_engine
+from langchain_sentence_window.splitting.language import Language, known_languages, load_language
+from langchain_sentence_window.splitting.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.windows import WindowSize, window_size
 
 LONGEST = 2_000

@@ -1,9 +1,7 @@
-"""Text tables: rows of cells, and estimates as percent."""
+"""Text tables, and what stands in their cells."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from langchain_sentence_window.metrics import Estimate
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -33,13 +31,3 @@ def milliseconds(seconds: Mapping[str, float]) -> str:
 def ranked(rank: int | None, score: float | None, digits: int) -> str:
     """A rank with its score; a dash if there is none."""
     return "-" if rank is None or score is None else f"{rank} ({score:.{digits}f})"
-
-
-def percent(estimate: Estimate | None) -> str:
-    """A share as percent; a dash if it isn't known."""
-    return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
-
-
-def interval(estimate: Estimate) -> str:
-    """A share as percent, with the ends of its interval."""
-    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"

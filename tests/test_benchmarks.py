@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from langchain_sentence_window.metadata import hit_spans
-from langchain_sentence_window.reranking import token_counts
+from langchain_sentence_window.reranking.base import token_counts
 from tests.benchmarks import embeddings, reranking, splitting
 
 

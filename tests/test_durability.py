@@ -242,7 +242,7 @@ async def test_only_texts_that_are_new_to_the_store_are_embedded(words: WordEmbe
 async def test_an_interrupted_call_goes_on_where_it_was(
     tmp_path: Path, way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.embedder.TEXTS_AT_ONCE", 10)
+    monkeypatch.setattr("langchain_sentence_window.embedding.embedder.TEXTS_AT_ONCE", 10)
 
     class Interrupted(WordEmbeddings):
         left = 3

@@ -19,7 +19,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langchain_sentence_window import SentenceWindowRetriever, evaluation
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import Passage, Question, read_questions, write_questions
-from langchain_sentence_window.metrics import estimates, is_elsewhere, score, union, within_budget
+from langchain_sentence_window.evaluation.metrics import estimates, is_elsewhere, score, union, within_budget
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 

@@ -9,7 +9,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.trace import Trace
+from langchain_sentence_window.retrieval.trace import Trace
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document
 

@@ -10,8 +10,8 @@ from langchain_core.indexing import InMemoryRecordManager, RecordManager, aindex
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.in_context import EmbeddingsInContext
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.late_interaction import Tokens, blend, likeness, rarity
+from langchain_sentence_window.reranking.late_interaction import Tokens, blend, likeness, rarity
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors, in_context
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.mixing import NOWHERE, Places, Vectors, in_context
 from tests.toys import WordEmbeddings
 
 WEIGHTS = (1.0, 0.3, 0.2, 0.1)

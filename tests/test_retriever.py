@@ -15,8 +15,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.opening import WindowSetting
-from langchain_sentence_window.sentences import Sentence
+from langchain_sentence_window.retrieval.opening import WindowSetting
+from langchain_sentence_window.splitting.sentences import Sentence
 from tests.conftest import Invoke
 from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
 

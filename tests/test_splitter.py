@@ -12,8 +12,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
-from langchain_sentence_window.sentences import Sentence
 from langchain_sentence_window.spans import pieces, trim
+from langchain_sentence_window.splitting.sentences import Sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 MARKUP = [

@@ -206,7 +206,7 @@ def test_a_second_connection_sees_what_was_written(words: WordEmbeddings, tmp_pa
 async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     words: WordEmbeddings, tmp_path: Path, way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.embedder.TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr("langchain_sentence_window.embedding.embedder.TEXTS_AT_ONCE", 2)
 
     class Failing(WordEmbeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:

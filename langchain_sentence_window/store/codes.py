@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.mixing import Vectors
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.store.faiss_kinds import load_faiss
 
 Number = TypeVar("Number", bound=np.generic)

@@ -11,20 +11,20 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window.calls import Steps, arun, in_thread, run
-from langchain_sentence_window.embedder import (
+from langchain_sentence_window.embedding.embedder import (
     QueryEmbedder,
     describe_embedder,
     embed_in_slices,
     takes_several_calls,
     unit_vectors,
 )
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import (
     IndexMismatchError,
     IndexNotFoundError,
     InvalidInputError,
     checked_neighbor_weights,
 )
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors
 from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS, Vectors
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.faiss_kinds import make_faiss_index

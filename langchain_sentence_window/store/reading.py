@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.store.filters import Condition
 from langchain_sentence_window.store.tables import (
     CHECKED,

@@ -8,10 +8,10 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from langchain_sentence_window.embedder import QueryEmbedder, unit_vector
+from langchain_sentence_window.embedding.embedder import QueryEmbedder, unit_vector
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex
 from langchain_sentence_window.store.records import to_documents

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.filters import Condition
 
 SCHEMA = (

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from langchain_sentence_window.mixing import Vectors, in_context, normalised
+from langchain_sentence_window.embedding.mixing import Vectors, in_context, normalised
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.locks import ReadersWriterLock
 from langchain_sentence_window.store.reading import Snapshot

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import StoreError, wrong_size
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.codes import Codes, Growing
 from langchain_sentence_window.store.faiss_kinds import (
     clusters_of,

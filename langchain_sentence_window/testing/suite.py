@@ -11,16 +11,16 @@ from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
 import langchain_sentence_window.retriever as retriever_module
+from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
 from langchain_sentence_window.calls import Call, Steps, arun, run
+from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.in_context import EmbeddingsInContext
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.testing.material import Way, WordVectors, either_way, source, stories
-from langchain_sentence_window.transfer import acopy_index, copy_index
 
 MANY = 10_000
 """Sentences of the largest document."""

@@ -23,7 +23,7 @@ from sentence_transformers import SentenceTransformer
 
 from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
 from langchain_sentence_window.metadata import END_INDEX, HITS, SCORE, START_INDEX
-from langchain_sentence_window.reranking import Reranker, token_counts
+from langchain_sentence_window.reranking.base import Reranker, token_counts
 from tests.benchmarks.embeddings import sentences
 
 LENGTHS = (1, 5, 30)

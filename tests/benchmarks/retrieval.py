@@ -20,10 +20,10 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.calls import run
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.fusion import CANDIDATES
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.opening import WindowSetting
-from langchain_sentence_window.query import retrieve
+from langchain_sentence_window.retrieval.opening import WindowSetting
+from langchain_sentence_window.retrieval.query import retrieve
 from tests.benchmarks.store import Corpus
 
 TIMES = 5

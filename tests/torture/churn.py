@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from tests.torture.corpus import (
     SENTENCES,
     TextEmbeddings,

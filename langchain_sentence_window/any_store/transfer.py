@@ -10,12 +10,12 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window.any_store.access import embedder_of, put
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
+from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, handover
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.in_context import EmbeddingsInContext, handover
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.stores import embedder_of, put
 
 Slice = tuple[Sequence[Document], Vectors]
 """Sentence Documents and their vectors as they were embedded, shape ``(n, dimension)``. No section is in two

@@ -9,8 +9,9 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, Field, ValidationError
 
+from langchain_sentence_window.answering.context import describe_place, tagged
+from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps, arun, run
-from langchain_sentence_window.context import describe_place, tagged
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.ids import is_storable_id, sentence_id
 from langchain_sentence_window.metadata import (
@@ -24,7 +25,6 @@ from langchain_sentence_window.metadata import (
     window_document,
 )
 from langchain_sentence_window.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores import fetch
 from langchain_sentence_window.windows import Window
 
 MOST_WINDOWS = 20

@@ -13,13 +13,13 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.access import embedder_of, fetch, put, remove
+from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.metadata import DOC_ID, StoredSentence, read_sentence, source_document
-from langchain_sentence_window.stores import embedder_of, fetch, put, remove
-from langchain_sentence_window.words import WordIndex
 
 ASKED_AT_ONCE = 256
 """Sentences of a document asked for in one call when looking for all that it has in a store."""

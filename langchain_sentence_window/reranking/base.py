@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 
 from langchain_sentence_window.errors import checked_count, checked_least, valid_settings
 from langchain_sentence_window.metadata import RELEVANCE_SCORE, hit_spans
-from langchain_sentence_window.passages import Count, passages
+from langchain_sentence_window.reranking.passages import Count, passages
 from langchain_sentence_window.splitter import SentenceSplitter
 
 USUAL_LENGTH = 512

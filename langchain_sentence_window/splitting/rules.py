@@ -6,8 +6,8 @@ The bias for every doubtful case: join. Two sentences together lose less than on
 import re
 from collections.abc import Iterator
 
-from langchain_sentence_window.language import Language
-from langchain_sentence_window.newlines import MARKER, last_word
+from langchain_sentence_window.splitting.language import Language
+from langchain_sentence_window.splitting.newlines import MARKER, last_word
 
 # A possible end: its marks, what closes with them, and the white space after; in East Asian text there
 # may be none. It begins with a set of characters, which the matcher finds fast, and a run of marks is

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langchain_sentence_window.blocks import (
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.spans import Span, pieces, trim
+from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
     HEADING,
@@ -19,13 +21,11 @@ from langchain_sentence_window.blocks import (
     parse_markdown,
     plain_block,
 )
-from langchain_sentence_window.engines import Engine
-from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.language import Language
-from langchain_sentence_window.newlines import Gap, column_width, find_gaps, goes_on
-from langchain_sentence_window.rules import is_casual, sentence_starts
-from langchain_sentence_window.sizes import fit_sizes
-from langchain_sentence_window.spans import Span, pieces, trim
+from langchain_sentence_window.splitting.engines import Engine
+from langchain_sentence_window.splitting.language import Language
+from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
+from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
+from langchain_sentence_window.splitting.sizes import fit_sizes
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """``markdown`` and ``plain`` say what a text is; ``auto`` tells it by Markdown's marks."""

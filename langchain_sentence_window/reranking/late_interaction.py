@@ -16,7 +16,7 @@ from pydantic import Field
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.fusion import standardized
 from langchain_sentence_window.metadata import SCORE
-from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
+from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 Floats = npt.NDArray[np.float32]

@@ -17,7 +17,7 @@ from langchain_core.runnables import (
     RunnableSerializable,
 )
 
-from langchain_sentence_window.context import Citation, find_citations, format_context
+from langchain_sentence_window.answering.context import Citation, find_citations, format_context
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows import WindowSize
 

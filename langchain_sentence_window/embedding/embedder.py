@@ -9,8 +9,8 @@ from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
 from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import EmbeddingError
-from langchain_sentence_window.mixing import Vectors
 from langchain_sentence_window.spans import encodable
 
 TEXTS_AT_ONCE = 256

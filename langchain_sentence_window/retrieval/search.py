@@ -6,12 +6,12 @@ from typing import Any, Protocol, runtime_checkable
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.access import search
+from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata import StoredSentence, as_hit, read_sentence
-from langchain_sentence_window.stores import search
 from langchain_sentence_window.windows import Hit
-from langchain_sentence_window.words import WordIndex
 
 
 @runtime_checkable

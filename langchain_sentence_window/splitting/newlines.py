@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window.blocks import wiki_heading
-from langchain_sentence_window.language import Language
+from langchain_sentence_window.splitting.blocks import wiki_heading
+from langchain_sentence_window.splitting.language import Language
 
 NARROWEST_COLUMN = 40
 """Characters; lines of a narrower column aren't taken for wrapped ones."""

@@ -10,8 +10,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.budget import within_budget
-from langchain_sentence_window.callback_runs import reranked
+from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import window_id
@@ -20,14 +19,15 @@ from langchain_sentence_window.metadata import (
     by_place,
     document_place,
 )
-from langchain_sentence_window.opening import Opened, Opening, open_hits, read_windows
-from langchain_sentence_window.search import find_sentences
+from langchain_sentence_window.retrieval.budget import within_budget
+from langchain_sentence_window.retrieval.callback_runs import reranked
+from langchain_sentence_window.retrieval.opening import Opened, Opening, open_hits, read_windows
+from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.windows import (
     Order,
     Window,
     arrange,
 )
-from langchain_sentence_window.words import WordIndex
 
 LONGEST_QUERY = 32_000
 """Characters, about 8,000 tokens: more than common embedders read."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from langchain_sentence_window.retrieval.trace_html import page
 from langchain_sentence_window.tables import aligned, milliseconds, named, ranked
-from langchain_sentence_window.trace_html import page
 
 _SHOWN = 60
 """Characters of a text in a table."""

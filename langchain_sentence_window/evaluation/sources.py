@@ -6,13 +6,13 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, listed
+from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata import read_sentence, source_names
-from langchain_sentence_window.questions import Question
 from langchain_sentence_window.splitter import SentenceSplitter
-from langchain_sentence_window.stores import fetch
 
 SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
 """For each ``doc_id``, the first code point of each of its sections, in order."""

@@ -8,12 +8,17 @@ from tqdm.auto import tqdm
 
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import InvalidInputError, checked_count
+from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
+from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
+from langchain_sentence_window.evaluation.sources import (
+    SectionStarts,
+    sections_in_store,
+    sections_of_texts,
+    texts_by_name,
+)
 from langchain_sentence_window.metadata import found_span
-from langchain_sentence_window.metrics import Count, Passage, is_elsewhere, score, within_budget
-from langchain_sentence_window.questions import Question
-from langchain_sentence_window.report import Comparison, QuestionResult, Report
 from langchain_sentence_window.retriever import SentenceWindowRetriever
-from langchain_sentence_window.sources import SectionStarts, sections_in_store, sections_of_texts, texts_by_name
 
 
 def ask_all(

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
-from langchain_sentence_window.language import load_language
 from langchain_sentence_window.spans import Span, encodable
+from langchain_sentence_window.splitting.language import load_language
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and gives ``(start, end)`` of its sentences."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
 from langchain_sentence_window.metadata import hit_spans
-from langchain_sentence_window.reranking import USUAL_LENGTH, Reranker, readable, token_counts
+from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 SHORTEST_PASSAGE = 32

@@ -14,10 +14,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.calls import Steps
-from langchain_sentence_window.embedder import embed_in_slices
+from langchain_sentence_window.embedding.embedder import embed_in_slices
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors, in_context
 from langchain_sentence_window.errors import EmbeddingError, checked_neighbor_weights
 from langchain_sentence_window.metadata import places_of
-from langchain_sentence_window.mixing import NEIGHBOR_WEIGHTS, Vectors, in_context
 
 
 class EmbeddingsInContext(Embeddings):

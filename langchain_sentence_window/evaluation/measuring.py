@@ -1,13 +1,4 @@
-"""Measure retrieval on your own documents: gold evidence in the context, at equal context.
-
-    report = evaluate(retriever, read_questions("questions.jsonl"))
-    print(compare({"windows": retriever, "chunks": other}, questions))
-    print(sweep(retriever, questions, window=[0, 1, (0, 2)], k=[20, 40]))
-
-Each question says which spans of which document answer it. A retriever's Documents are read in the
-order in which they came until a budget of characters or tokens is spent, the last one cut. What counts
-is how much of the gold lies in what was read. Every question is scored; one without results scores 0.
-"""
+"""Evaluating retrievers: one, several beside each other, or one with many settings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
@@ -16,32 +7,12 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_sentence_window.asking import ask_all
 from langchain_sentence_window.calls import arun, run
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metrics import Estimate, Passage, Score
-from langchain_sentence_window.questions import Question, read_questions, write_questions
-from langchain_sentence_window.report import Averages, Comparison, QuestionResult, Report
+from langchain_sentence_window.evaluation.asking import ask_all
+from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.evaluation.report import Comparison, Report
 from langchain_sentence_window.retriever import SentenceWindowRetriever
-
-__all__ = [
-    "Averages",
-    "Comparison",
-    "Estimate",
-    "Passage",
-    "Question",
-    "QuestionResult",
-    "Report",
-    "Score",
-    "acompare",
-    "aevaluate",
-    "asweep",
-    "compare",
-    "evaluate",
-    "read_questions",
-    "sweep",
-    "write_questions",
-]
 
 BUDGETS = (400, 800, 1600, 3200)
 """Characters of context."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError, listed
-from langchain_sentence_window.metrics import (
+from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
     Count,
@@ -20,10 +20,10 @@ from langchain_sentence_window.metrics import (
     estimates,
     within_budget,
 )
-from langchain_sentence_window.plots import plot_recall
-from langchain_sentence_window.questions import Question
-from langchain_sentence_window.sources import texts_by_name
-from langchain_sentence_window.tables import aligned, interval, percent
+from langchain_sentence_window.evaluation.plots import plot_recall
+from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.evaluation.sources import texts_by_name
+from langchain_sentence_window.tables import aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -175,17 +175,17 @@ class Report:
         """Draw the mean recall against the mean context used, as `Comparison.plot` does."""
         return plot_recall({"retriever": self.curve}, self.budgets, self.unit, path)
 
-    def __str__(self) -> str:
+    def _str__(self) -> str:
         """A table with a line for each budget."""
         rows = [[self.unit, "recall", "precision", "IoU", "wholly covered", "used"]]
         for means in self.averages:
             shares = (means.recall, means.precision, means.iou, means.whole)
-            rows.append([f"{means.budget:,}", *map(interval, shares), f"{means.used.mean:,.0f}"])
+            rows.append([f"{means.budget:,}", *map(_interval, shares), f"{means.used.mean:,.0f}"])
         return "\n".join(
             [
                 f"{len(self.results):,} questions, means in % [{CONFIDENCE:.0%} interval]",
                 *aligned(rows),
-                f"first passage from a wrong section: {interval(self.wrong_section) if self.wrong_section else '-'}",
+                f"first passage from a wrong section: {_interval(self.wrong_section) if self.wrong_section else '-'}",
                 *_remarks([self]),
             ]
         )
@@ -243,7 +243,7 @@ class Comparison:
         curves = {name: report.curve for name, report in self.reports.items()}
         return plot_recall(curves, some.budgets, some.unit, path)
 
-    def __str__(self) -> str:
+    def _str__(self) -> str:
         """A table with a line for each retriever."""
         some = next(iter(self.reports.values()))
         columns = [(metric, budget) for metric in ("recall", "whole") for budget in some.budgets]
@@ -256,7 +256,7 @@ class Comparison:
         ]
         for name, report in self.reports.items():
             shares = [getattr(report.at(budget), metric) for metric, budget in columns]
-            rows.append([name, *map(percent, [*shares, report.wrong_section])])
+            rows.append([name, *map(_percent, [*shares, report.wrong_section])])
         return "\n".join([*aligned(rows), *_remarks(self.reports.values())])
 
 
@@ -278,3 +278,13 @@ def _remarks(reports: Collection[Report]) -> list[str]:
             f"Note: nothing was found of {listed(unseen)}; see that questions and retriever name documents alike."
         )
     return remarks
+
+
+def _percent(estimate: Estimate | None) -> str:
+    """A share as percent; a dash if it isn't known."""
+    return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
+
+
+def _interval(estimate: Estimate) -> str:
+    """A share as percent, with the ends of its interval."""
+    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"

@@ -17,11 +17,11 @@ from langchain_sentence_window.metadata import (
     StoredSentence,
     read_sentence,
 )
-from langchain_sentence_window.neighbours import fetch_sentences
-from langchain_sentence_window.opening import Opened
-from langchain_sentence_window.query import Request, Retrieval, retrieve
-from langchain_sentence_window.search import find_sentences
-from langchain_sentence_window.trace import HitTrace, SentenceTrace, Trace, WindowTrace
+from langchain_sentence_window.retrieval.neighbours import fetch_sentences
+from langchain_sentence_window.retrieval.opening import Opened
+from langchain_sentence_window.retrieval.query import Request, Retrieval, retrieve
+from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.retrieval.trace import HitTrace, SentenceTrace, Trace, WindowTrace
 from langchain_sentence_window.windows import Hit, Window
 
 SHOWN_AROUND = 4

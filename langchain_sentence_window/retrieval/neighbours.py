@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata import SentencesByPlace, StoredSentence, by_place, read_sentence
-from langchain_sentence_window.stores import fetch
 
 
 def fetch_sentences(

@@ -1,0 +1,1 @@
+"""Stores of other packages, and what they lack."""

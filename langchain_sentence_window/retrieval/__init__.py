@@ -1,0 +1,1 @@
+"""From a query to windows: search, open, read, budget, order, explain."""
