@@ -28,7 +28,7 @@ from langchain_sentence_window.errors import (
     valid_settings,
 )
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
-from langchain_sentence_window.metadata import document_ids
+from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.explaining import explain

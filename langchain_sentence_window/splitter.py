@@ -7,7 +7,8 @@ from typing import Any, get_args
 from langchain_core.documents import BaseDocumentTransformer, Document
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metadata import document_ids, sentence_documents
+from langchain_sentence_window.metadata.sentence_documents import sentence_documents
+from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
 from langchain_sentence_window.splitting.engines import Engine, make_engine

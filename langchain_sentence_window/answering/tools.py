@@ -14,16 +14,9 @@ from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps, arun, run
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.ids import is_storable_id, sentence_id
-from langchain_sentence_window.metadata import (
-    DOC_ID,
-    HITS,
-    SCORE,
-    SENTENCES,
-    as_hit,
-    by_place,
-    read_sentence,
-    window_document,
-)
+from langchain_sentence_window.metadata.keys import DOC_ID, HITS, SCORE, SENTENCES
+from langchain_sentence_window.metadata.sentence_documents import as_hit, by_place, read_sentence
+from langchain_sentence_window.metadata.window_documents import window_document
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows import Window
 

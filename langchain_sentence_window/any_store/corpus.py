@@ -19,7 +19,9 @@ from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.metadata import DOC_ID, StoredSentence, read_sentence, source_document
+from langchain_sentence_window.metadata.keys import DOC_ID
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.metadata.window_documents import source_document
 
 ASKED_AT_ONCE = 256
 """Sentences of a document asked for in one call when looking for all that it has in a store."""

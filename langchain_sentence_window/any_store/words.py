@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.fusion import SPREAD, fuse, spread
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.metadata import StoredSentence
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence
 from langchain_sentence_window.store.lexical import LexicalIndex
 
 

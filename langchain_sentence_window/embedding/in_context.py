@@ -6,7 +6,7 @@ them to its embedder, which is this one, and gets those vectors back. Whatever b
 lie between, a vector stays with its text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -15,9 +15,9 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.embedding.embedder import embed_in_slices
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors, in_context
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Places, Vectors, in_context
 from langchain_sentence_window.errors import EmbeddingError, checked_neighbor_weights
-from langchain_sentence_window.metadata import places_of
+from langchain_sentence_window.metadata.sentence_documents import neighbourhood
 
 
 class EmbeddingsInContext(Embeddings):
@@ -132,7 +132,7 @@ def prepare(
 
 def handover(embedding: EmbeddingsInContext, sentences: Sequence[Document], vectors: Vectors) -> Handover:
     """Mix unit vectors of whole documents, shape ``(n, dimension)``, and hand them over."""
-    return Handover(sentences, in_context(vectors, places_of(sentences), embedding.neighbor_weights))
+    return Handover(sentences, in_context(vectors, _places_of(sentences), embedding.neighbor_weights))
 
 
 class _CarriedText(str):
@@ -172,3 +172,17 @@ def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Steps[Non
         yield from ()
 
     return keep
+
+
+def _places_of(documents: Iterable[Document]) -> Places:
+    """Where sentence Documents stand, for mixing their vectors; they are in order, document by document."""
+    known = [neighbourhood(document.metadata) for document in documents]
+    numbers: dict[str | None, int] = {}
+    for doc_id, _, _ in known:
+        numbers.setdefault(doc_id, len(numbers))
+    placed = [
+        (NOWHERE if None in (doc_id, index) else numbers[doc_id], section, index or 0)
+        for doc_id, index, section in known
+    ]
+    documents_, sections, indexes = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+    return Places(documents_, sections, indexes)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metadata import DOC_ID, HEADING
+from langchain_sentence_window.metadata.keys import DOC_ID, HEADING
 
 Situate: TypeAlias = Callable[[Document, Document], str]
 """Says of a source document and one of its sentences what the sentence is about."""

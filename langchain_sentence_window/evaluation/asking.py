@@ -17,7 +17,7 @@ from langchain_sentence_window.evaluation.sources import (
     sections_of_texts,
     texts_by_name,
 )
-from langchain_sentence_window.metadata import found_span
+from langchain_sentence_window.metadata.source_documents import found_span
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 
 

@@ -11,7 +11,8 @@ from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.metadata import read_sentence, source_names
+from langchain_sentence_window.metadata.sentence_documents import read_sentence
+from langchain_sentence_window.metadata.source_documents import source_names
 from langchain_sentence_window.splitter import SentenceSplitter
 
 SectionStarts: TypeAlias = Mapping[str, Sequence[int]]

@@ -9,7 +9,8 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
 from langchain_sentence_window.errors import checked_count, checked_least, valid_settings
-from langchain_sentence_window.metadata import RELEVANCE_SCORE, hit_spans
+from langchain_sentence_window.metadata.keys import RELEVANCE_SCORE
+from langchain_sentence_window.metadata.window_documents import hit_spans
 from langchain_sentence_window.reranking.passages import Count, passages
 from langchain_sentence_window.splitter import SentenceSplitter
 

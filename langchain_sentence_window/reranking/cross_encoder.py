@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
-from langchain_sentence_window.metadata import hit_spans
+from langchain_sentence_window.metadata.window_documents import hit_spans
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.fusion import standardized
-from langchain_sentence_window.metadata import SCORE
+from langchain_sentence_window.metadata.keys import SCORE
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 

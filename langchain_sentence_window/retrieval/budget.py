@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.metadata import WINDOW_ID, SentencesByPlace, window_document, window_text
+from langchain_sentence_window.metadata.keys import WINDOW_ID
+from langchain_sentence_window.metadata.sentence_documents import SentencesByPlace
+from langchain_sentence_window.metadata.window_documents import window_document, window_text
 from langchain_sentence_window.windows import Window, shrink
 
 

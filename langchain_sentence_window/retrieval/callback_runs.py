@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
-from langchain_sentence_window.metadata import WINDOW_ID
+from langchain_sentence_window.metadata.keys import WINDOW_ID
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:

@@ -9,14 +9,8 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window.calls import Call, Steps
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.fusion import CANDIDATES
-from langchain_sentence_window.metadata import (
-    DOC_ID,
-    RELEVANCE_SCORE,
-    SENTENCES,
-    WINDOW_ID,
-    StoredSentence,
-    read_sentence,
-)
+from langchain_sentence_window.metadata.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.retrieval.neighbours import fetch_sentences
 from langchain_sentence_window.retrieval.opening import Opened
 from langchain_sentence_window.retrieval.query import Request, Retrieval, retrieve

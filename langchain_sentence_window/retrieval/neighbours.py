@@ -8,7 +8,12 @@ from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.metadata import SentencesByPlace, StoredSentence, by_place, read_sentence
+from langchain_sentence_window.metadata.sentence_documents import (
+    SentencesByPlace,
+    StoredSentence,
+    by_place,
+    read_sentence,
+)
 
 
 def fetch_sentences(

@@ -13,7 +13,8 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.metadata import StoredSentence, window_document
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence
+from langchain_sentence_window.metadata.window_documents import window_document
 from langchain_sentence_window.retrieval.neighbours import fetch_sentences
 from langchain_sentence_window.windows import (
     ENOUGH,

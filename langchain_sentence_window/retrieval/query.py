@@ -14,11 +14,8 @@ from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import window_id
-from langchain_sentence_window.metadata import (
-    SentencesByPlace,
-    by_place,
-    document_place,
-)
+from langchain_sentence_window.metadata.sentence_documents import SentencesByPlace, by_place
+from langchain_sentence_window.metadata.window_documents import document_place
 from langchain_sentence_window.retrieval.budget import within_budget
 from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.opening import Opened, Opening, open_hits, read_windows

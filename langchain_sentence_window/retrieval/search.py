@@ -10,7 +10,7 @@ from langchain_sentence_window.any_store.access import search
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.fusion import CANDIDATES
-from langchain_sentence_window.metadata import StoredSentence, as_hit, read_sentence
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence, as_hit, read_sentence
 from langchain_sentence_window.windows import Hit
 
 

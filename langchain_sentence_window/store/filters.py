@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.metadata import DOC_ID
+from langchain_sentence_window.metadata.keys import DOC_ID
 from langchain_sentence_window.store.nul import with_nul, without_nul
 
 Filter: TypeAlias = Mapping[str, Any]

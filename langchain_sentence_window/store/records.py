@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.metadata import neighbourhood
+from langchain_sentence_window.metadata.sentence_documents import neighbourhood
 from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.store.tables import Record
 

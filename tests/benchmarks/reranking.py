@@ -22,7 +22,7 @@ from langchain_core.documents import Document
 from sentence_transformers import SentenceTransformer
 
 from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
-from langchain_sentence_window.metadata import END_INDEX, HITS, SCORE, START_INDEX
+from langchain_sentence_window.metadata.keys import END_INDEX, HITS, SCORE, START_INDEX
 from langchain_sentence_window.reranking.base import Reranker, token_counts
 from tests.benchmarks.embeddings import sentences
 

@@ -1,0 +1,1 @@
+"""The metadata contract: no module outside knows which key means what."""

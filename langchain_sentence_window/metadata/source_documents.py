@@ -1,0 +1,81 @@
+"""Source documents: what they are called, and where in them something stands."""
+
+import hashlib
+from collections.abc import Sequence
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ids import is_storable_id
+from langchain_sentence_window.metadata.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
+
+
+def document_ids(documents: Sequence[Document]) -> list[str]:
+    """Name each document: by its id, else its metadata's ``doc_id``, else a hash of source and text.
+
+    Documents alike in source and text (blank pages, say) are told apart by their order, so that the
+    same documents in the same order get the same names again.
+
+    Raises:
+        InvalidInputError: Two documents have the same id.
+    """
+    names: list[str] = []
+    copies: dict[str, int] = {}
+    for document in documents:
+        given = document.id if document.id is not None else document.metadata.get(DOC_ID)
+        if given is not None:
+            names.append(_checked_id(given))
+            continue
+        key = repr((str(document.metadata.get(SOURCE, "")), document.page_content))
+        copies[key] = copies.get(key, 0) + 1
+        content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
+        names.append(hashlib.sha256(content).hexdigest()[:32])
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInputError(
+            f"two documents of this call have the doc_id {twice!r}; give each its own, or join their "
+            "texts into one document. Nothing was stored."
+        )
+    return names
+
+
+def source_names(document: Document) -> list[str]:
+    """What a source Document may be known by to a retriever: its id, its ``doc_id``, its ``source``."""
+    given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
+    return [str(name) for name in given if name is not None]
+
+
+def found_span(document: Document) -> tuple[str, int | None]:
+    """The source document of whatever a retriever returned, and where its text starts there.
+
+    Returns:
+        Its ``doc_id``, else its ``source``; and ``start_index``, or ``None`` where that is negative, as
+        LangChain's splitters write it for a text that they can't find again.
+
+    Raises:
+        InvalidInputError: The metadata doesn't say it, or the text isn't what stands at that place.
+    """
+    metadata = document.metadata
+    name = metadata.get(DOC_ID, metadata.get(SOURCE))
+    start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
+    if name is None or not isinstance(start, int | float):
+        raise InvalidInputError(
+            f"the retriever returned a document that can't be placed, as its metadata is {metadata!r}; it must hold "
+            "'start_index', as RecursiveCharacterTextSplitter(add_start_index=True) writes it, and 'doc_id' or 'source'"
+        )
+    if end is not None and int(end) - int(start) != len(document.page_content):
+        raise InvalidInputError(
+            f"the retriever returned a document of {len(document.page_content)} characters that says it is "
+            f"[{start}, {end}) of {name!r}; what was rewritten can't be compared with gold spans"
+        )
+    return str(name), int(start) if start >= 0 else None
+
+
+def _checked_id(given: object) -> str:
+    name = str(given)
+    if not is_storable_id(name):
+        raise InvalidInputError(
+            f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
+            "give the document another id, or none"
+        )
+    return name
