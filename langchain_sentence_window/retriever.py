@@ -53,7 +53,7 @@ class SentenceWindowRetriever(DocumentIndex):
     ``window``, those of good hits that overlap or touch become one; other hits open what no better window
     holds. ``page_content`` of what is returned is ``source[start_index:end_index]``, character for
     character; the metadata says which sentences in it were hit, with what score (see
-    `langchain_sentence_window.metadata`).
+    `langchain_sentence_window.metadata.keys`).
 
     Example:
         >>> retriever = SentenceWindowRetriever.from_documents(documents, embedding)  # doctest: +SKIP

@@ -140,7 +140,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             The sentences, document by document, in order; documents without text have none. The
-            metadata is described in `langchain_sentence_window.metadata`.
+            metadata is described in `langchain_sentence_window.metadata.keys`.
 
         Raises:
             InvalidInputError: Two documents have the same id.

@@ -31,6 +31,18 @@ async def test_words_decide_where_meaning_does_not(way: Invoke, words: WordEmbed
     assert (await way(plain, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "a"
 
 
+async def test_a_trace_tells_the_ranks_by_words(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = over(InMemoryVectorStore(words), WordIndex(), k=3)
+    await way(retriever, "add_documents", [*SOURCES, NAMED])
+    trace = await way(retriever, "explain", "Zanzibar", lexical_weight=5.0)
+    ranks = {(hit.doc_id, hit.text): hit.lexical_rank for hit in trace.hits}
+    assert ranks["z", "It goes to Zanzibar."] == 1
+    assert [rank for rank in ranks.values() if rank is not None] == [1]
+    (score,) = [hit.lexical_score for hit in trace.hits if hit.lexical_rank]
+    assert score is not None
+    assert score > 1
+
+
 async def test_a_word_brings_in_nothing_that_a_filter_leaves_out(way: Invoke, words: WordEmbeddings) -> None:
     retriever = over(InMemoryVectorStore(words), WordIndex(), k=50)
     await way(retriever, "add_documents", [*SOURCES, NAMED])

@@ -94,6 +94,16 @@ class WordIndex:
         lexical = {place: spread_scores.get(row, 0.0) for place, row in enumerate(at)}
         return fuse(dict(enumerate(scores)), lexical, weight)
 
+    def scores(self, query: str, found: Sequence[StoredSentence]) -> list[tuple[int, float]]:
+        """Score what a store has found by words alone; a sentence without any of them is left out.
+
+        Returns:
+            ``(place in found, BM25 score)``, best first.
+        """
+        places = {_row(sentence_id(sentence.doc_id, sentence.index)): place for place, sentence in enumerate(found)}
+        rows = np.array(sorted(places), dtype=np.int64)
+        return [(places[row], score) for row, score in self._index.searcher().search(query, max(1, len(rows)), rows)]
+
 
 def _row(id_: str) -> int:
     """A number for a sentence: 63 bits of its id."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
@@ -68,17 +68,22 @@ def _rankings(store: VectorStore, request: Request, fewest: int) -> Steps[tuple[
     sentences, hits = yield from find_sentences(
         store, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
     )
-    dense = {(hit.doc_id, hit.index): (rank, hit.score) for rank, hit in enumerate(hits, 1)}
-    lexical: dict[Place, tuple[int, float]] = {}
+    dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
+    lexical: Ranking = {}
     if isinstance(store, LexicalStore):
         filtered = {name: value for name, value in request.search.items() if name == "filter"}
         found: list[tuple[Document, float]] = yield Call(
             store.lexical_search, store.alexical_search, (request.query, depth), filtered
         )
-        sentences = [read_sentence(document) for document, _ in found]
-        ranked = zip(sentences, (score for _, score in found), strict=True)
-        lexical = {(each.doc_id, each.index): (rank, score) for rank, (each, score) in enumerate(ranked, 1)}
+        lexical = _ranked([(read_sentence(document), score) for document, score in found])
+    elif request.words is not None:
+        scores: list[tuple[int, float]] = yield in_thread(request.words.scores, request.query, sentences)
+        lexical = _ranked([(sentences[place], score) for place, score in scores])
     return dense, lexical
+
+
+def _ranked(found: Sequence[tuple[StoredSentence, float]]) -> Ranking:
+    return {(each.doc_id, each.index): (rank, score) for rank, (each, score) in enumerate(found, 1)}
 
 
 def _around(retrieval: Retrieval) -> dict[Place, None]:
