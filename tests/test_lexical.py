@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.store.seals import Seal, seal_of
 from langchain_sentence_window.store.stats import LEXICAL_FOLDER
 from tests.benchmarks.store import _texts
 from tests.conftest import Invoke
@@ -154,3 +155,30 @@ def test_large_writes_keep_it_up_to_date_themselves(
         store.add_texts([*TEXTS[2:], "x"])
         monkeypatch.setattr("langchain_sentence_window.store.lexical.LexicalIndex.change", None)
         assert len(store.lexical_search("refund card")) == 3
+
+
+def test_a_file_is_sealed_as_it_was_written_and_once(
+    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage that comes while the store is open isn't taken for what was written, however often it is saved."""
+    sealed: list[str] = []
+
+    def noting(path: Path) -> Seal | None:
+        sealed.append(path.name)
+        return seal_of(path)
+
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        first = {file.name for file in (tmp_path / LEXICAL_FOLDER).iterdir()} - {"meta.json", ".managed.json"}
+        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        content = damaged.read_bytes()
+        with damaged.open("rb+") as file:
+            file.seek(3)
+            file.write(bytes([content[3] ^ 255]))
+        monkeypatch.setattr("langchain_sentence_window.store.seals.seal_of", noting)
+        store.add_texts(["A refund at last."], ids=["e"])
+        store.save()
+        assert "meta.json" in sealed
+        assert not first & {*sealed}
+    with FaissStore.open(tmp_path, words) as store:
+        assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]

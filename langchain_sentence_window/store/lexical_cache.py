@@ -26,6 +26,7 @@ MANY_ROWS = 2_000
 
 _FACT = "lexical"
 _STATE_FILE = "meta.json"  # tantivy's list of what is in the index
+_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy writes all others once
 _TRIES = 3
 
 
@@ -113,7 +114,10 @@ class LexicalCache:
             self._index.change(changes.removed, transaction.texts_after(changes.last_row))
         searcher = self._index.searcher()
         if at != state.version:
-            files = seals_in(self._folder) if self._folder else {}
+            # What was damaged since it was written must not be sealed anew; and reading all takes its time.
+            written = transaction.fact(_FACT)["files"] if at else {}
+            unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
+            files = seals_in(self._folder, unchanged) if self._folder else {}
             transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
         self._current = state.version, searcher
         return searcher

@@ -3,6 +3,7 @@
 import os
 import struct
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -32,13 +33,19 @@ def seal_of_open(file: BinaryIO) -> Seal:
     return [size, checksum]
 
 
-def seals_in(folder: Path) -> dict[str, Seal]:
-    """Make the seals of all files in a folder, by name."""
+def seals_in(folder: Path, known: Mapping[str, Seal] | None = None) -> dict[str, Seal]:
+    """Make the seals of all files in a folder, by name.
+
+    Args:
+        folder: Where they are.
+        known: Seals of files that don't change once they are written; these aren't read again.
+    """
     try:
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
     except OSError:
         return {}
-    return {name: seal for name in names if (seal := seal_of(folder / name))}
+    known = known or {}
+    return {name: seal for name in names if (seal := known.get(name) or seal_of(folder / name))}
 
 
 def replace_file(path: Path, content: bytes) -> None:
