@@ -175,7 +175,7 @@ class Report:
         """Draw the mean recall against the mean context used, as `Comparison.plot` does."""
         return plot_recall({"retriever": self.curve}, self.budgets, self.unit, path)
 
-    def _str__(self) -> str:
+    def __str__(self) -> str:
         """A table with a line for each budget."""
         rows = [[self.unit, "recall", "precision", "IoU", "wholly covered", "used"]]
         for means in self.averages:
@@ -243,7 +243,7 @@ class Comparison:
         curves = {name: report.curve for name, report in self.reports.items()}
         return plot_recall(curves, some.budgets, some.unit, path)
 
-    def _str__(self) -> str:
+    def __str__(self) -> str:
         """A table with a line for each retriever."""
         some = next(iter(self.reports.values()))
         columns = [(metric, budget) for metric in ("recall", "whole") for budget in some.budgets]
