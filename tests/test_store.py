@@ -21,11 +21,19 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     StoreError,
 )
+from langchain_sentence_window.store.records import to_documents, to_records
 from langchain_sentence_window.store.stats import DATABASE_FILE, VECTORS_FILE
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
 TEXTS = ["refund annual", "refund monthly", "card", "trial"]
+
+names = st.text(st.one_of(st.characters(), st.sampled_from("\0\ue000\ud80001")), max_size=5)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), names),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=3)),
+    max_leaves=4,
+)
 
 
 @pytest.fixture
@@ -253,6 +261,15 @@ def test_an_empty_store_is_searched_and_takes_the_size_of_its_first_vectors(word
     assert store.similarity_search_by_vector([1.0, 2.0]) == []
     store.add_texts(["refund"], ids=["a"])
     assert [document.id for document in store.similarity_search("refund")] == ["a"]
+
+
+@given(st.lists(st.dictionaries(names, values, max_size=3), max_size=4))
+def test_any_metadata_that_json_knows_comes_back_as_it_was(metadatas: list[dict[str, Any]]) -> None:
+    documents = [Document(page_content="x", metadata=metadata) for metadata in metadatas]
+    back = to_documents(to_records(documents, None))
+    assert [document.metadata for document in back] == metadatas
+    # 1, 1.0 and True are equal in Python.
+    assert [repr(document.metadata) for document in back] == [repr(metadata) for metadata in metadatas]
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "4"])

@@ -20,8 +20,8 @@ def with_nul(value: Any) -> Any:
 
 
 def needs_stand_in(json: str) -> bool:
-    """Whether a JSON text in ASCII may hold a NUL or what stands for it."""
-    return "\\u0000" in json or "\\ue000" in json
+    """Whether a JSON text may hold a NUL or what stands for it."""
+    return "\\u0000" in json or "\\ue000" in json or _STAND_IN in json
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:

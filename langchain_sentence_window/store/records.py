@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
@@ -14,7 +15,8 @@ from langchain_sentence_window.store.nul import needs_stand_in, with_nul, withou
 from langchain_sentence_window.store.tables import Record
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_PLAIN = frozenset({str, int, bool, type(None)})
+_STRING = frozenset({str})
 
 
 def to_records(
@@ -56,33 +58,37 @@ def _record(document: Document, id_: str | None, context: str) -> Record:
             raise InvalidInputError(
                 f"{given!r} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
             )
-    return Record(
-        id=str(uuid.uuid4()) if id_ is None else id_,
-        text=document.page_content,
-        metadata=_to_json(document.metadata),
-        doc_id=doc_id,
-        place=place,
-        section=section,
-        context=context,
-    )
+    name = str(uuid.uuid4()) if id_ is None else id_
+    return Record(name, document.page_content, _to_json(document.metadata), doc_id, place, section, context)
 
 
 def _to_json(metadata: Mapping[str, Any]) -> str:
     """Write metadata as JSON, unless it would come back changed or not at all."""
+    text = _plain_to_json(metadata) or _any_to_json(metadata)
+    return _ENCODER.encode(without_nul(dict(metadata))) if needs_stand_in(text) else text
+
+
+def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
+    """Write what most metadata is, quickly: no lists, no mappings, no numbers that JSON may not give back."""
+    kinds = {*map(type, metadata.values())}
+    if not _PLAIN.issuperset(kinds) or {*map(type, metadata)} != _STRING:
+        return None
+    try:
+        return orjson.dumps(metadata).decode()
+    except TypeError:
+        return None  # a large integer or a lone surrogate
+
+
+def _any_to_json(metadata: Mapping[str, Any]) -> str:
     try:
         text = _ENCODER.encode(metadata)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} can't be stored as JSON: {error}; convert the value, e.g. to a string"
         ) from error
-    if not _is_flat(metadata) and json.loads(text) != metadata:
+    if json.loads(text) != metadata:
         raise InvalidInputError(
             f"the metadata {dict(metadata)!r} would come back from JSON as {text}; use strings as keys, and lists "
             "instead of tuples"
         )
-    return _ENCODER.encode(without_nul(dict(metadata))) if needs_stand_in(text) else text
-
-
-def _is_flat(metadata: Mapping[str, Any]) -> bool:
-    """Whether it is of the kinds that JSON surely gives back; most is, and the check is quick."""
-    return {str}.issuperset(map(type, metadata)) and _SCALARS.issuperset(map(type, metadata.values()))
+    return text
