@@ -238,6 +238,16 @@ def test_a_growing_array_is_a_list_from_which_the_last_move_into_gaps(first: int
         assert len(array) == len(model)
 
 
+def test_the_first_rows_that_are_added_have_room() -> None:
+    array = Growing(np.arange(80))
+    first = array.filled.base
+    array.append(np.arange(10))
+    assert array.filled.base is first
+    array.append(np.arange(1))
+    assert array.filled.base is not first
+    assert array.filled.tolist() == [*range(80), *range(10), 0]
+
+
 def _without(values: list[int], at: list[int]) -> list[int]:
     kept = len(values) - len(at)
     movers = [values[place] for place in range(kept, len(values)) if place not in at]
