@@ -1,6 +1,7 @@
 """The connections to one SQLite file, and the two files beside it that say in what state it was left."""
 
 import os
+import secrets
 import sqlite3
 import threading
 from contextlib import suppress
@@ -25,8 +26,9 @@ class Connections:
     """One connection that writes, any number that read, and what is noted of the file."""
 
     def __init__(self, path: Path | None, *, read_only: bool) -> None:
-        """Open nothing yet; ``None`` for a database in memory."""
+        """Open nothing yet; ``None`` for a database in memory, which is there as long as its writer."""
         self._path = path
+        self._name_in_memory = secrets.token_hex(16)
         self._read_only = read_only
         self._all: list[sqlite3.Connection] = []
         self._idle: list[sqlite3.Connection] = []
@@ -114,7 +116,9 @@ class Connections:
         if self._is_closed:
             raise sqlite3.ProgrammingError("it is closed")
         if self._path is None:
-            target = ":memory:"
+            # Readers have connections of their own here too: from Python 3.12 on, threads that share one may be
+            # given each other's rows.
+            target = f"file:{self._name_in_memory}?mode=memory&cache=shared"
         else:
             mode = "mode=rwc"
             if self._read_only:

@@ -1,8 +1,8 @@
 """The SQLite file of a store: its connections, what one may read or write at a time, and whether it is sound.
 
 Each write is one transaction. Readers have connections of their own, and see one state of the database
-for as long as they read, whatever is written meanwhile. A database in memory has a single connection,
-so there a lock does the same.
+for as long as they read, whatever is written meanwhile. A database in memory has no log to read from
+meanwhile, so there a lock keeps readers and the writer apart.
 """
 
 import secrets
@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -79,9 +79,6 @@ class Database:
             StoreError: SQLite can't read: the store is closed, or its file damaged.
         """
         with self._reader() as connection:
-            if self._memory_lock:
-                yield Snapshot(connection)
-                return
             connection.execute("BEGIN")
             try:
                 yield Snapshot(connection)
@@ -159,11 +156,8 @@ class Database:
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, that no writer disturbs."""
-        with self._errors("can't be read", "if it isn't closed, it may be damaged: open it again"):
-            if self._memory_lock:
-                with self._memory_lock.reading():
-                    yield self._connections.writer
-                return
+        lock = self._memory_lock.reading() if self._memory_lock else nullcontext()
+        with self._errors("can't be read", "if it isn't closed, it may be damaged: open it again"), lock:
             connection = self._connections.take_reader()
             try:
                 yield connection
