@@ -1,6 +1,6 @@
 """LangChain's `index()` on the retriever: whole documents are added, skipped, updated and deleted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,14 +30,16 @@ def retriever(request: pytest.FixtureRequest, words: WordEmbeddings) -> Sentence
 
 
 @pytest.fixture(params=["memory", "sql"])
-def records(request: pytest.FixtureRequest, tmp_path: Any) -> RecordManager:
-    made: RecordManager
+def records(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[RecordManager]:
     if request.param == "memory":
-        made = InMemoryRecordManager("docs")
+        in_memory = InMemoryRecordManager("docs")
+        in_memory.create_schema()
+        yield in_memory
     else:
-        made = SQLRecordManager("docs", db_url=f"sqlite:///{tmp_path}/records.sqlite")
-    made.create_schema()
-    return made
+        in_file = SQLRecordManager("docs", db_url=f"sqlite:///{tmp_path}/records.sqlite")
+        in_file.create_schema()
+        yield in_file
+        in_file.engine.dispose()
 
 
 def page(text: str, source: str) -> Document:

@@ -3,6 +3,7 @@
 import copy
 import sqlite3
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,20 @@ def test_an_empty_store_is_searched_and_takes_the_size_of_its_first_vectors(word
     assert store.similarity_search_by_vector([1.0, 2.0]) == []
     store.add_texts(["refund"], ids=["a"])
     assert [document.id for document in store.similarity_search("refund")] == ["a"]
+
+
+def test_threads_that_read_at_once_get_what_they_asked_for(words: WordEmbeddings) -> None:
+    """From Python 3.12 on, threads that share a connection of sqlite3 may be given each other's rows."""
+    ids = [str(n) for n in range(100)]
+    store = FaissStore.from_texts([f"card {id_}" for id_ in ids], words, ids=ids)
+
+    def read(start: int) -> list[str]:
+        asked = [ids[start * n % 100] for n in range(400)]
+        return [id_ for id_ in asked if [document.id for document in store.get_by_ids([id_])] != [id_]]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(1, 9))) == [[]] * 8
+    store.close()
 
 
 @given(st.lists(st.dictionaries(names, values, max_size=3), max_size=4))
