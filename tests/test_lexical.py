@@ -11,7 +11,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.store.seals import Seal, seal_of
 from langchain_sentence_window.store.stats import LEXICAL_FOLDER
 from tests.benchmarks.store import _texts
@@ -181,4 +181,17 @@ def test_a_file_is_sealed_as_it_was_written_and_once(
         assert "meta.json" in sealed
         assert not first & {*sealed}
     with FaissStore.open(tmp_path, words) as store:
+        assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]
+
+
+def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
+    words: WordEmbeddings, tmp_path: Path
+) -> None:
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        damaged.write_bytes(bytes(damaged.stat().st_size))
+        store.add_texts(["A refund at last."], ids=["e"])
+        with pytest.raises(StoreError, match="search again, which builds it anew"):
+            store.lexical_search("refund")
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]

@@ -93,8 +93,8 @@ class LexicalCache:
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
             raise StoreError(
-                f"the lexical index of {self._database.name} can't be written: {error}; make room, or see to it that "
-                "the folder can be written to"
+                f"the lexical index of {self._database.name} can't be written: {error}; see that there is room and "
+                "that the folder can be written to, and search again, which builds it anew if it was damaged"
             ) from error
         except BaseException:
             # The index may be ahead of what was noted of it; it is opened, and checked, anew.
