@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -105,7 +105,8 @@ class LexicalCache:
         state = transaction.state
         if self._current and self._current[0] == state.version:
             return self._current[1]
-        at = self._open(transaction)
+        kept = self._open(transaction)
+        at = (kept["generation"], kept["token"]) if kept else None
         changes = transaction.changes_since(*at) if at else None
         if at is None or changes is None or self._index is None:
             self._index = self._emptied()
@@ -115,26 +116,25 @@ class LexicalCache:
         searcher = self._index.searcher()
         if at != state.version:
             # What was damaged since it was written must not be sealed anew; and reading all takes its time.
-            written = transaction.fact(_FACT)["files"] if at else {}
+            written = kept["files"] if kept else {}
             unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
             files = seals_in(self._folder, unchanged) if self._folder else {}
             transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
         self._current = state.version, searcher
         return searcher
 
-    def _open(self, snapshot: Snapshot) -> tuple[int, int] | None:
-        """Open the index if it isn't; return what write it was last brought up to."""
-        kept = snapshot.fact(_FACT)
+    def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
+        """Open the index if it isn't; return what was noted of it when it was last brought up to date."""
+        kept: dict[str, Any] | None = snapshot.fact(_FACT)
         if kept is None:
             return None
-        at = kept["generation"], kept["token"]
         if self._index is None:
             if self._folder is None or not kept["files"] or seals_in(self._folder) != kept["files"]:
                 return None
             self._index = LexicalIndex(self._folder)
         elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
             return None  # another process was killed between changing it and noting that
-        return at
+        return kept
 
     def _emptied(self) -> LexicalIndex:
         if self._folder:

@@ -1,6 +1,7 @@
 """Documents as records of the database, and back."""
 
 import json
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from langchain_sentence_window.store.nul import needs_stand_in, with_nul, withou
 from langchain_sentence_window.store.tables import Record
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
-_PLAIN = frozenset({str, int, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _STRING = frozenset({str})
 
 
@@ -73,6 +74,8 @@ def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
     kinds = {*map(type, metadata.values())}
     if not _PLAIN.issuperset(kinds) or {*map(type, metadata)} != _STRING:
         return None
+    if float in kinds and not all(math.isfinite(value) for value in metadata.values() if type(value) is float):
+        return None  # orjson would write null
     try:
         return orjson.dumps(metadata).decode()
     except TypeError:
