@@ -115,13 +115,11 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
                 seconds = run(retrieve(store, request, None, None)).seconds
                 times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}
-    note("raw FAISS: search, k = 50", middle.pop("raw"), "ms")
+    note("the store's own FAISS index: search, k = 50", middle.pop("raw"), "ms")
     note(f"lexical search, k = {CANDIDATES}", middle.pop("lexical"), "ms")
     note("hybrid search, k = 50", middle.pop("hybrid"), "ms")
     parts = [a + b for a, b in zip(times["raw"], times["lexical"], strict=True)]
-    note(
-        "hybrid search, to raw FAISS and lexical search", float(np.median(times["hybrid"]) / np.median(parts)), "", 1.5
-    )
+    note("hybrid search, to these two", float(np.median(times["hybrid"]) / np.median(parts)), "", 1.5)
     for name, value in middle.items():
         note(name, value, "ms", 0.5)
 
