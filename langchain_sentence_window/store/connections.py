@@ -3,180 +3,393 @@
 import os
 import secrets
 import sqlite3
-import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
-from langchain_sentence_window.store.seals import Seal, replace_file, seal_of_open, write_number
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.store.files import remove_file, replace_file, size_of, write_number
+from langchain_sentence_window.store.held_files import HELD_FILES, Identity, identity_of
+from langchain_sentence_window.store.seals import Seal
 
 SEAL_FILE = "sentences.seal"
-"""The checksum of the database as it was last closed, so that opening needn't check each row."""
+"""The checksum of the database as it was last closed, so that opening needn't check each row. It is there only
+while the write-ahead log is empty: before anything is written, it is removed."""
 
 HEAD_FILE = "sentences.head"
 """The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed."""
 
+RESTORING_FILE = "sentences.restoring"
+"""There while a backup takes the place of the database; what is beside that may be of another one."""
+
 _SECONDS_TO_WAIT = 60.0
+_SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
 # Room for the indexes' pages that one write touches, else each is written out again and again.
 _WRITING = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000;"
 _SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+
+Stamp = tuple[int, ...]
+
+
+class Lease:
+    """A connection that one call reads with; given back whatever happens.
+
+    One that a call failed with may have statements under way, which would keep what they read from being
+    written. So it is closed.
+    """
+
+    __slots__ = ("_connections", "connection", "has_succeeded", "stamp")
+
+    def __init__(self, connections: "Connections") -> None:
+        """Take none yet, so that nothing can come between taking one and giving it back."""
+        self._connections = connections
+        self.connection: sqlite3.Connection | None = None
+        self.stamp: Stamp | None = None
+        self.has_succeeded = False
+
+    def take(self) -> sqlite3.Connection:
+        """Take a connection that no other thread has."""
+        self.stamp = self._connections.refresh()
+        self.connection = self._connections.take_reader()
+        self._connections.check_identity()
+        return self.connection
+
+    def end(self) -> None:
+        """Give it back, if that wasn't done."""
+        connection = self.connection
+        if connection is None:
+            return
+        if self.has_succeeded:
+            connection.rollback()
+            self.connection = None
+            self._connections.give_back(connection)
+        else:
+            self._connections.discard(connection)
+            self.connection = None
+
+    def is_outdated(self) -> bool:
+        """Whether the file changed under a connection that can't see that."""
+        return self.stamp is not None and self._connections.stamp() != self.stamp
 
 
 class Connections:
     """One connection that writes, any number that read, and what is noted of the file."""
 
     def __init__(self, path: Path | None, *, read_only: bool) -> None:
-        """Open nothing yet; ``None`` for a database in memory, which is there as long as its writer."""
-        self._path = path
-        self._name_in_memory = secrets.token_hex(16)
+        """Open nothing yet; ``None`` for a database in memory, which is there until this is closed."""
+        self.path = path
+        self.name = str(path) if path else "the store in memory"
         self._read_only = read_only
+        self._name_in_memory = secrets.token_hex(16)
+        self._memory: sqlite3.Connection | None = None
         self._all: list[sqlite3.Connection] = []
         self._idle: list[sqlite3.Connection] = []
+        self._idle_stamp: Stamp | None = None
         self._writer: sqlite3.Connection | None = None
-        self._held: tuple[int, int] | None = None
+        self._held: Identity | None = None
+        self._refusal: str | None = None
         self.is_dirty = False
-        self._is_closed = False
+        # Nobody else sees the file change then: a user who may not write in its folder can't lock it.
+        self._cannot_lock = path is not None and read_only and not os.access(path.parent, os.W_OK)
 
-    @property
-    def writer(self) -> sqlite3.Connection:
-        """The one connection that writes; opened on first use."""
-        if self._writer is None:
-            self._writer = self._connect()
-            self._writer.executescript(_WRITING)
-        return self._writer
+    # Reading
 
     def take_reader(self) -> sqlite3.Connection:
         """A connection that no other thread has."""
+        if self._refusal:
+            raise StoreError(self._refusal)
         try:
             return self._idle.pop()
         except IndexError:
             return self._connect()
 
+    def open_to_check(self) -> sqlite3.Connection:
+        """A connection that brings nothing from the log into the file, not even when it is closed."""
+        return self._connect(mode="mode=ro")
+
     def give_back(self, connection: sqlite3.Connection) -> None:
         """Let other threads have a connection."""
-        if self._is_closed:
-            connection.close()
+        self._idle.append(connection)
+
+    def discard(self, connection: sqlite3.Connection) -> None:
+        """Close a connection."""
+        if self._leads_elsewhere():
+            # Whichever connection is closed last deletes the log, by its path: that of another store by now.
+            _leave_open(connection)
         else:
-            self._idle.append(connection)
+            connection.close()
+        with suppress(ValueError):
+            self._all.remove(connection)
+
+    def check_identity(self) -> None:
+        """See that the path leads to the file that is open.
+
+        Raises:
+            StoreError: It leads to another, or to none.
+        """
+        if self._leads_elsewhere():
+            raise StoreError(
+                f"{self.name} was moved, replaced or deleted while it was open; close this store and open the path "
+                "again"
+            )
+
+    def stamp(self) -> Stamp | None:
+        """How the file looks to a user who can't lock it and has no log to read; ``None`` for all others.
+
+        Such a connection takes the file for one that never changes. As long as that is so and there is no log,
+        what it reads is right.
+        """
+        if not self._cannot_lock or self.path is None or size_of(_log_of(self.path)):
+            return None
+        try:
+            status = self.path.stat()
+        except OSError:
+            return (0,)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+    def refresh(self) -> Stamp | None:
+        """Drop the idle connections that can't see what was written since; return how the file looks."""
+        if not self._cannot_lock:
+            return None
+        stamp = self.stamp()
+        if stamp != self._idle_stamp:
+            self.close_idle()
+            self._idle_stamp = stamp
+        return stamp
+
+    def close_idle(self) -> None:
+        """Close the connections that nobody reads with."""
+        while self._idle:
+            with suppress(IndexError):
+                self.discard(self._idle.pop())
+
+    # Writing
+
+    @property
+    def writer(self) -> sqlite3.Connection:
+        """The one connection that writes; opened on first use."""
+        if self._refusal:
+            raise StoreError(self._refusal)
+        if self._writer is None:
+            writer = self._connect(seconds_to_wait=_SECONDS_AT_A_TIME)
+            writer.executescript(_WRITING)
+            if self.path is not None and writer.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                until_unlocked(lambda: writer.execute("PRAGMA journal_mode = WAL"))
+            self._writer = writer
+        return self._writer
+
+    def begin_writing(self) -> sqlite3.Connection:
+        """Begin a transaction that no other process can be in, and remove the seal of what is to change.
+
+        Raises:
+            sqlite3.OperationalError: Another process was in one for too long.
+            StoreError: The folder isn't the one that was opened.
+        """
+        writer = self.writer
+        until_unlocked(lambda: writer.execute("BEGIN IMMEDIATE"))
+        self.check_identity()
+        if self.path is not None:
+            remove_file(self.path.parent / SEAL_FILE)
+        return writer
+
+    def end_writing(self) -> None:
+        """Undo a transaction that wasn't committed, if there is one."""
+        writer = self._writer
+        if writer is not None and writer.in_transaction:
+            with suppress(sqlite3.Error):
+                writer.rollback()
+            # Statements may be under way in it, which would keep its locks.
+            self.discard(writer)
+            self._writer = None
 
     def wrote(self, generation: int | None) -> None:
         """Note that a transaction was committed."""
         self.is_dirty = True
-        if self._path and generation is not None:
-            write_number(self._path.parent / HEAD_FILE, generation)
+        if self.path and generation is not None:
+            write_number(self.path.parent / HEAD_FILE, generation)
 
-    def use_log(self) -> None:
-        """Write ahead, so that readers and a writer don't wait for each other."""
-        self.writer.execute("PRAGMA journal_mode = WAL")
+    # Sealing
 
     def is_sealed(self) -> bool:
         """Whether the file is as it was last closed."""
-        if self._path is None:
+        if self.path is None:
             return False
         try:
-            sealed = (self._path.parent / SEAL_FILE).read_text(encoding="ascii", errors="replace")
+            sealed = (self.path.parent / SEAL_FILE).read_text(encoding="ascii", errors="replace")
         except OSError:
             return False
         seal = self._seal_of_file()
         return seal is not None and sealed == _written(seal)
 
+    def has_foreign_log(self) -> bool:
+        """Whether the log beside the file belongs to another version of it.
+
+        Whoever writes removes the seal first. So a file that is sealed has no log, unless it was put beside it.
+        """
+        if self.path is None:
+            return False
+        before = _looks_of(_log_of(self.path))
+        return bool(before and before[0] and self.is_sealed()) and _looks_of(_log_of(self.path)) == before
+
     def seal(self) -> None:
         """Bring the log into the file and note the file's checksum, unless others are at work."""
-        if self._path is None or not self.is_dirty:
+        if self.path is None or not self.is_dirty:
             return
-        with suppress(sqlite3.Error, OSError):
-            self.writer.execute("PRAGMA shrink_memory")
-            self.writer.execute("PRAGMA busy_timeout = 500")
-            (busy, *_) = self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self.writer.execute(f"PRAGMA busy_timeout = {int(_SECONDS_TO_WAIT * 1000)}")
-            seal = None if busy else self._seal_of_file()
+        with suppress(sqlite3.Error, OSError, StoreError):
+            writer = self.writer
+            self.check_identity()
+            writer.execute("PRAGMA shrink_memory")
+            writer.execute("PRAGMA busy_timeout = 500")
+            (busy, *_) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            writer.execute(f"PRAGMA busy_timeout = {int(_SECONDS_AT_A_TIME * 1000)}")
+            if busy:
+                return
+            # Nobody else can write while the checksum is made.
+            self.begin_writing()
+            seal = self._seal_of_file() if not size_of(_log_of(self.path)) else None
             if seal:
-                replace_file(self._path.parent / SEAL_FILE, _written(seal).encode("ascii"))
+                write_seal(self.path.parent, seal)
                 self.is_dirty = False
+            writer.rollback()
+
+    # Closing
 
     def close(self) -> None:
-        """Seal the file and close all connections."""
-        if not self._is_closed:
+        """Seal the file and close all connections; nobody is using one."""
+        try:
             self.seal()
-            self._is_closed = True
-            for connection in self._all:
-                connection.close()
+        finally:
+            self.close_all()
+            if self._memory is not None:
+                self._memory.close()
             if self._held:
-                _HELD_FILES.release(self._held)
+                HELD_FILES.release(self._held)
+            self._memory = self._held = None
+            self._refusal = f"{self.name} is closed; open it again"
+
+    def close_all(self) -> None:
+        """Close all connections to a file, without sealing it; new ones are opened when they are needed."""
+        self._writer = None
+        self._idle.clear()
+        while self._all:
+            self.discard(self._all[-1])
+
+    def refuse(self, reason: str) -> None:
+        """Let nobody have a connection any more, and leave those there are as they are.
+
+        Args:
+            reason: Goes on where the store's name ends.
+        """
+        self._refusal = f"{self.name} {reason}"
+        for connection in [*self._all, *([self._memory] if self._memory else [])]:
+            _leave_open(connection)
+        self._all.clear()
+        self._idle.clear()
+        self._writer = self._memory = self._held = None
+
+    # Machinery
+
+    def _leads_elsewhere(self) -> bool:
+        return self.path is not None and self._held is not None and identity_of(self.path) != self._held
+
+    def _check_restored(self) -> None:
+        if self.path is not None and (self.path.parent / RESTORING_FILE).exists():
+            raise StoreError(
+                f"{self.name} is being restored from a backup, or that was interrupted; wait, or call "
+                "FaissStore.restore() again"
+            )
 
     def _seal_of_file(self) -> Seal | None:
         self._hold()
-        return None if self._held is None else _HELD_FILES.seal(self._held)
+        return None if self._held is None else HELD_FILES.seal(self._held)
 
     def _hold(self) -> None:
-        if self._path and self._held is None and self._path.exists():
-            self._held = _HELD_FILES.hold(self._path)
+        if self.path and self._held is None and self.path.exists():
+            self._held = HELD_FILES.hold(self.path)
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._is_closed:
-            raise sqlite3.ProgrammingError("it is closed")
-        if self._path is None:
-            # Readers have connections of their own here too: from Python 3.12 on, threads that share one may be
-            # given each other's rows.
-            target = f"file:{self._name_in_memory}?mode=memory&cache=shared"
-        else:
-            mode = "mode=rwc"
-            if self._read_only:
-                mode = "immutable=1" if self._is_frozen() else "mode=ro"
-            target = f"{self._path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(
-            target, uri=True, isolation_level=None, check_same_thread=False, timeout=_SECONDS_TO_WAIT
-        )
-        self._all.append(connection)
-        connection.executescript(_SETTINGS)
+    def _connect(self, *, mode: str = "", seconds_to_wait: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
+        target = self._target(mode)
+        if self.path is None and self._memory is None:
+            self._memory = _open(target, seconds_to_wait)
         self._hold()
+        self.check_identity()
+        # Only now: a database that a backup took the place of comes after the file that says so.
+        self._check_restored()
+        connection = _open(target, seconds_to_wait)
+        self._all.append(connection)
+        try:
+            connection.executescript(_SETTINGS)
+            # Opens the log too. If the folder was swapped by now, or on the way, it shows.
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            self.check_identity()
+        except BaseException:
+            connection.close()
+            self._all.remove(connection)
+            raise
         return connection
 
-    def _is_frozen(self) -> bool:
-        """Whether nobody can write, so that SQLite can read without files to lock."""
-        assert self._path is not None  # noqa: S101
-        log = self._path.with_name(f"{self._path.name}-wal")
-        return not os.access(self._path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+    def _target(self, mode: str) -> str:
+        if self.path is None:
+            # Readers have connections of their own here too: from Python 3.12 on, threads that share one may be
+            # given each other's rows.
+            return f"file:{self._name_in_memory}?mode=memory&cache=shared"
+        if not mode:
+            mode = "mode=rw" if not self._read_only else "mode=ro"
+        if self._idle_stamp is not None:
+            mode = "immutable=1"
+        return f"{self.path.as_uri()}?{mode}"
 
 
-class _HeldFiles:
-    """Files that are open beside SQLite, to be read as they are; each once in a process.
+def _open(target: str, seconds_to_wait: float) -> sqlite3.Connection:
+    return sqlite3.connect(target, uri=True, isolation_level=None, check_same_thread=False, timeout=seconds_to_wait)
 
-    Whoever closes a file gives up all locks that its process has on it (POSIX wants it so), those of
-    SQLite's connections too. So a file is closed with the last store that is on it.
+
+def until_unlocked(work: Callable[[], object]) -> None:
+    """Do something again and again while another process keeps the database locked, for a minute at most.
+
+    Raises:
+        sqlite3.OperationalError: It can't be done, or is locked still.
     """
+    deadline = time.monotonic() + _SECONDS_TO_WAIT
+    while True:
+        try:
+            work()
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_locked or time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
+        else:
+            return
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._files: dict[tuple[int, int], tuple[BinaryIO, int]] = {}
 
-    def hold(self, path: Path) -> tuple[int, int]:
-        """Open a file, or count one user more; return what it is known by."""
+def write_seal(folder: Path, seal: Seal) -> None:
+    """Note the checksum of a database whose log is empty.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    replace_file(folder / SEAL_FILE, _written(seal).encode("ascii"))
+
+
+def _leave_open(connection: sqlite3.Connection) -> None:
+    """Keep a connection from being closed, even when this process ends."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _looks_of(path: Path) -> Stamp | None:
+    try:
         status = path.stat()
-        key = status.st_dev, status.st_ino
-        with self._lock:
-            file, users = self._files.get(key) or (path.open("rb"), 0)
-            self._files[key] = file, users + 1
-        return key
-
-    def seal(self, key: tuple[int, int]) -> Seal:
-        """Read a file and make its seal."""
-        with self._lock:
-            file, _ = self._files[key]
-            file.seek(0)
-            return seal_of_open(file)
-
-    def release(self, key: tuple[int, int]) -> None:
-        """Count one user less, and close a file that has none left."""
-        with self._lock:
-            file, users = self._files.pop(key)
-            if users > 1:
-                self._files[key] = file, users - 1
-            else:
-                file.close()
-
-
-_HELD_FILES = _HeldFiles()
+    except OSError:
+        return None
+    return status.st_size, status.st_ino, status.st_mtime_ns
 
 
 def _written(seal: Seal) -> str:

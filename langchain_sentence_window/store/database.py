@@ -1,34 +1,34 @@
-"""The SQLite file of a store: its connections, what one may read or write at a time, and whether it is sound.
+"""The SQLite file of a store: what one may read or write at a time.
 
 Each write is one transaction. Readers have connections of their own, and see one state of the database
 for as long as they read, whatever is written meanwhile. A database in memory has no log to read from
 meanwhile, so there a lock keeps readers and the writer apart.
+
+What is read or written is given as a function, so that whatever happens in it, and wherever an exception
+comes, what it held is given back.
 """
 
 import secrets
 import sqlite3
-import threading
-import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE, Connections
-from langchain_sentence_window.store.locks import ReadersWriterLock
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.store.connections import Connections, Lease
+from langchain_sentence_window.store.files import make_part, put_if_new
+from langchain_sentence_window.store.locks import AccessLock
+from langchain_sentence_window.store.opening import check_file, check_log, check_names, make_file, make_tables
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.seals import read_number
-from langchain_sentence_window.store.tables import SCHEMA, Record, Version
+from langchain_sentence_window.store.tables import Record, Version
 from langchain_sentence_window.store.writing import Transaction
 
-FORMAT_VERSION = 3
-"""Goes up when another version of this package couldn't read the database any more."""
+T = TypeVar("T")
 
-APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
-
-# Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
-_PAGE_SIZE = 16_384
+_PAGES_AT_ONCE = 1_000
+_ATTEMPTS = 20
+_UNDAMAGED = "if it isn't closed, it may be damaged: open it again"
 
 
 class Database:
@@ -48,61 +48,80 @@ class Database:
         self.name = str(path) if path else "the store in memory"
         self.read_only = read_only
         self._connections = Connections(path, read_only=read_only)
-        self._write_lock = threading.Lock()
-        # Only a database in memory needs it: one in a file keeps its readers and its writer apart.
-        self._memory_lock = None if path else ReadersWriterLock()
-        # A store is often dropped without being closed, which sqlite3 warns of.
-        self._close = weakref.finalize(self, self._connections.close)
+        # One in a file keeps its readers and its writer apart itself.
+        self._lock = AccessLock(writers_exclude_readers=path is None)
         try:
             with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
                 self._prepare(path)
         except BaseException:
             self._connections.is_dirty = False
-            self._close()
+            self._connections.close()
             raise
 
-    def close(self) -> None:
-        """Close all connections, and seal the file."""
-        with self._write_lock:
-            self._close()
+    # Reading
 
-    def seal(self) -> None:
-        """Bring the whole database into its file, and note the checksum of that file."""
-        with self._write_lock:
-            self._connections.seal()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def read(self, work: Callable[[Snapshot], T]) -> T:
         """Read one state of the database, whatever is written meanwhile.
+
+        Args:
+            work: Is given that state. It may be called again if the state was swept away under it.
 
         Raises:
             StoreError: SQLite can't read: the store is closed, or its file damaged.
         """
-        with self._reader() as connection:
-            connection.execute("BEGIN")
-            try:
-                yield Snapshot(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                raise
+        return self._lock.read(lambda: self._read(work, begin=True))
 
     def records_at(self, version: Version, rows: Sequence[int]) -> dict[int, Record] | None:
         """Fetch records by row; ``None`` unless all are there and no write came after the given one.
 
-        One statement sees one state, so this needs no `snapshot`, which would take three more.
+        One statement sees one state, so this needs no transaction, which would take three more.
 
         Raises:
             StoreError: SQLite can't read.
         """
-        with self._reader() as connection:
-            records = Snapshot(connection).by_rows(rows, latest=version)
+        records = self._lock.read(lambda: self._read(lambda found: found.by_rows(rows, latest=version), begin=False))
         return records if len(records) == len(rows) else None
 
+    def private_copy(self) -> "Database | None":
+        """A copy to read at leisure, of a database that would make writers wait meanwhile; ``None`` for others."""
+        if self._connections.path is not None:
+            return None
+        copy = Database(None)
+        self.read(lambda snapshot: snapshot.copy_to(copy._connections.writer, _PAGES_AT_ONCE))
+        return copy
+
+    def begin_reading(self) -> tuple[Lease, Snapshot]:
+        """Read one state in several calls; the lease is to be ended."""
+        lease = Lease(self._connections)
+        with self._errors("can't be read", _UNDAMAGED):
+            connection = lease.take()
+            connection.execute("BEGIN")
+        return lease, Snapshot(connection)
+
+    def read_on(self, lease: Lease, work: Callable[[], T]) -> T:
+        """Make one of several calls that read the same state.
+
+        Raises:
+            StoreError: SQLite can't read, or the state is gone.
+        """
+        with self._errors("can't be read any further", "begin again"):
+            result = work()
+            if lease.is_outdated():
+                raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
+            return result
+
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Read one state of the database in a ``with`` block; for tests and tools, as `read` can't be interrupted."""
+        lease, snapshot = self.begin_reading()
+        try:
+            yield snapshot
+        finally:
+            lease.end()
+
+    # Writing
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
         """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
 
         Raises:
@@ -110,151 +129,145 @@ class Database:
         """
         if self.read_only:
             raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
-        if self._memory_lock:
-            with self._memory_lock.writing(), self._transaction() as transaction:
-                yield transaction
-        else:
-            with self._write_lock, self._transaction() as transaction:
-                yield transaction
+        return self._lock.write(lambda: self._write(work))
+
+    def seal(self) -> None:
+        """Bring the whole database into its file, and note the checksum of that file."""
+        if not self.read_only:
+            self._lock.write(lambda: self._guarded(self._connections.seal))
 
     def copy_to(self, path: Path) -> None:
-        """Copy the whole database into a new file.
+        """Copy the whole database into a new file, which has its name only when it is whole.
+
+        Raises:
+            StoreError: It can't be read, or the file not be written.
+        """
+        with self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"):
+            part = make_part(path)
+            try:
+                self.write_copy(part)
+                if not put_if_new(part, path):
+                    raise StoreError(f"{str(path.parent)!r} holds an index already; choose another folder")
+            finally:
+                with suppress(OSError):
+                    part.unlink()
+
+    def write_copy(self, path: Path) -> None:
+        """Write a copy of the whole database into an empty file.
 
         Raises:
             StoreError: It can't be read, or the file not be written.
         """
         with (
             self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"),
-            self.snapshot() as snapshot,
-            closing(sqlite3.connect(path)) as target,
+            closing(sqlite3.connect(path, isolation_level=None)) as target,
         ):
-            snapshot.copy_to(target)
+            self.read(lambda snapshot: snapshot.copy_to(target, _PAGES_AT_ONCE))
+            target.execute("PRAGMA journal_mode = WAL")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Transaction]:
+    # The end, and forks
+
+    def close(self) -> None:
+        """Seal the file and close all connections; nobody is using one."""
+        self._lock.write(self._connections.close)
+
+    def before_fork(self) -> None:
+        """Close what must not cross a fork; nobody is reading or writing."""
+        if self._connections.path is not None:
+            self._connections.close_all()
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Begin anew in another process."""
+        self._lock.reset()
+        if not was_quiet:
+            self._connections.refuse(
+                "was in use by another thread for long when the process forked; open it again in this process"
+            )
+
+    # Machinery
+
+    def _read(self, work: Callable[[Snapshot], T], *, begin: bool) -> T:
+        with self._errors("can't be read", _UNDAMAGED):
+            for _ in range(_ATTEMPTS):
+                lease = Lease(self._connections)
+                try:
+                    try:
+                        result = self._read_once(lease, work, begin=begin)
+                    finally:
+                        lease.end()
+                except (sqlite3.DatabaseError, StoreError):
+                    if not lease.is_outdated():
+                        raise
+                    continue
+                finally:
+                    # Once more, in case an exception such as Ctrl-C came in the middle of the first.
+                    lease.end()
+                if not lease.is_outdated():
+                    return result
+            raise StoreError(
+                f"{self.name} is changed all the time, and this process can't lock it, as it may not write in its "
+                "folder; let it write there, or read when nobody writes"
+            )
+
+    def _read_once(self, lease: Lease, work: Callable[[Snapshot], T], *, begin: bool) -> T:
+        connection = lease.take()
+        if begin:
+            connection.execute("BEGIN")
+        result = work(Snapshot(connection))
+        lease.has_succeeded = True
+        return result
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._errors("can't be read or written", "it is as it was before the call"):
-            connection = self._connections.writer
-            connection.execute("BEGIN IMMEDIATE")
+            return self._guarded(lambda: self._transact(work))
+
+    def _transact(self, work: Callable[[Transaction], T]) -> T:
+        connection = self._connections.begin_writing()
+        transaction = Transaction(connection, secrets.randbits(62))
+        result = work(transaction)
+        transaction.finish()
+        connection.execute("COMMIT")
+        # Was it still the store of this path that was written?
+        self._connections.check_identity()
+        self._connections.wrote(transaction.generation)
+        return result
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Do something with the connection that writes, and leave no transaction open."""
+        try:
             try:
-                transaction = Transaction(connection, secrets.randbits(62))
-                yield transaction
-                transaction.finish()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            self._connections.wrote(transaction.generation)
+                return work()
+            finally:
+                self._connections.end_writing()
+        finally:
+            self._connections.end_writing()
 
     @contextmanager
     def _errors(self, what: str, cure: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OSError) as error:
             raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
-
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with, that no writer disturbs."""
-        lock = self._memory_lock.reading() if self._memory_lock else nullcontext()
-        with self._errors("can't be read", "if it isn't closed, it may be damaged: open it again"), lock:
-            connection = self._connections.take_reader()
-            try:
-                yield connection
-            finally:
-                self._connections.give_back(connection)
 
     # Opening
 
     def _prepare(self, path: Path | None) -> None:
-        is_sealed = path is not None and self._connections.is_sealed()
-        execute = self._connections.writer.execute
-        (application,) = execute("PRAGMA application_id").fetchone()
-        (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables and application != APPLICATION_ID:
-            raise StoreError(
-                f"{self.name} is a database, but not one of langchain-sentence-window; choose another path"
-            )
-        if not tables:
-            self._make(path)
-        else:
-            self._check_format()
-        if path is not None:
-            self._check_head(path)
-            if not is_sealed:
-                with self._snapshot_of_writer() as snapshot:
-                    self._check_rows(snapshot)
-                self._connections.is_dirty = not self.read_only
-            if not self.read_only:
-                self._connections.use_log()
-
-    def _make(self, path: Path | None) -> None:
-        if self.read_only or (
-            path is not None and any((path.parent / name).exists() for name in (SEAL_FILE, HEAD_FILE))
-        ):
-            raise StoreError(
-                f"{self.name} is empty, though there was an index; restore it from a backup, or choose another path"
-            )
-        execute = self._connections.writer.execute
-        execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        execute("BEGIN IMMEDIATE")
+        connections = self._connections
+        if path is None:
+            self._guarded(lambda: make_tables(connections.writer))
+            return
+        make_file(path, read_only=self.read_only)
+        check_names(path, read_only=self.read_only)
+        check_log(connections)
+        # Reads only, so that nothing is brought from a log into the file before both were checked.
+        connections.refresh()
+        checking = connections.open_to_check()
         try:
-            # Another process may have made it since.
-            if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
-                execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                for statement in SCHEMA:
-                    execute(statement)
-                execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-                Transaction(self._connections.writer, secrets.randbits(62)).begin()
-            execute("COMMIT")
-        except BaseException:
-            execute("ROLLBACK")
-            raise
-        self._connections.is_dirty = True
-
-    def _check_format(self) -> None:
-        (version,) = self._connections.writer.execute("PRAGMA user_version").fetchone()
-        if version != FORMAT_VERSION:
-            raise IndexMismatchError(
-                f"{self.name} has format {version or 1}, and this version of langchain-sentence-window reads format "
-                f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
-            )
-        with self._snapshot_of_writer() as snapshot:
-            if snapshot.schema() != _expected_schema():
-                raise StoreError(
-                    f"{self.name} doesn't have the tables of an index, so it may be damaged; restore it from a backup"
-                )
-
-    def _check_head(self, path: Path) -> None:
-        head = read_number(path.parent / HEAD_FILE)
-        with self._snapshot_of_writer() as snapshot:
-            generation = snapshot.state.generation
-        if head is not None and head > generation:
-            raise StoreError(
-                f"{self.name} holds {generation} writes, and {head} were made: its file or its write-ahead log was "
-                f"lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
-                f"{str(path.parent / HEAD_FILE)!r}"
-            )
-
-    def _check_rows(self, snapshot: Snapshot) -> None:
-        damage = snapshot.find_damage()
-        if damage:
-            raise StoreError(f"{self.name} is damaged: {damage}; restore it from a backup, or index again elsewhere")
-
-    @contextmanager
-    def _snapshot_of_writer(self) -> Iterator[Snapshot]:
-        self._connections.writer.execute("BEGIN")
-        try:
-            yield Snapshot(self._connections.writer)
+            checking.execute("BEGIN")
+            check_file(connections, checking)
         finally:
-            self._connections.writer.execute("ROLLBACK")
-
-
-@lru_cache(maxsize=1)
-def _expected_schema() -> list[str]:
-    connection = sqlite3.connect(":memory:")
-    for statement in SCHEMA:
-        connection.execute(statement)
-    schema = Snapshot(connection).schema()
-    connection.close()
-    return schema
+            connections.discard(checking)
+        if self.read_only:
+            connections.is_dirty = False
+        else:
+            self._guarded(lambda: connections.writer)

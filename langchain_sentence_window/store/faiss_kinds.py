@@ -1,10 +1,11 @@
 """FAISS: which of its indexes can be kept up to date, what they need, and how it is called."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.store.forking import has_lost_threads
 
 FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
 
@@ -61,11 +62,16 @@ def one_thread() -> Iterator[None]:
     OpenMP keeps the number for each thread that calls it, so no other caller of FAISS notices.
     """
     before = load_faiss().omp_get_max_threads()
-    load_faiss().omp_set_num_threads(1)
     try:
+        load_faiss().omp_set_num_threads(1)
         yield
     finally:
         load_faiss().omp_set_num_threads(before)
+
+
+def fork_safe_threads() -> AbstractContextManager[None]:
+    """As many threads as there are, but one in a process that was forked: it would wait for those it lost."""
+    return one_thread() if has_lost_threads() else nullcontext()
 
 
 def load_faiss() -> Any:

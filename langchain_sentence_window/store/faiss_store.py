@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,9 +25,11 @@ from langchain_sentence_window.errors import (
     checked_neighbor_weights,
 )
 from langchain_sentence_window.spans import encodable
+from langchain_sentence_window.store.files import as_folder
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
 from langchain_sentence_window.store.records import to_documents, to_records
+from langchain_sentence_window.store.restoring import restore_index
 from langchain_sentence_window.store.searching import SearchMethods
 from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
 from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
@@ -36,6 +37,8 @@ from langchain_sentence_window.store.tables import Record, of_documents, to_halv
 SAME_EMBEDDER = 0.98
 """Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for
 one. all-MiniLM-L6-v2 in bfloat16 stays above .996 of itself in float32; other models are near 0."""
+
+_TEXTS_COMPARED = 5
 
 
 class FaissStore(SearchMethods):
@@ -92,8 +95,9 @@ class FaissStore(SearchMethods):
             checked_neighbor_weights(neighbor_weights)
         self._embedding = embedding
         self._queries = QueryEmbedder(embedding)
-        self._description = describe_embedder(embedding)
-        self._index = SentenceIndex(None if path is None else Path(path), index, neighbor_weights, read_only=read_only)
+        self._index = SentenceIndex(
+            None if path is None else as_folder(path), index, neighbor_weights, read_only=read_only
+        )
         try:
             self._check_embedder()
         except BaseException:
@@ -114,7 +118,8 @@ class FaissStore(SearchMethods):
             StoreError: The path is a file, or what it holds isn't a store.
             IndexMismatchError: The store was made with another embedder or a newer format.
         """
-        if not Path(path).is_file() and not cls.exists(path):
+        folder = as_folder(path)
+        if not folder.is_file() and not cls.exists(folder):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
@@ -123,7 +128,7 @@ class FaissStore(SearchMethods):
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
         """Whether there is a store at a path."""
-        return (Path(path) / DATABASE_FILE).exists()
+        return (as_folder(path) / DATABASE_FILE).exists()
 
     @classmethod
     def from_texts(
@@ -198,7 +203,7 @@ class FaissStore(SearchMethods):
             latest = sorted({record.id: i for i, record in enumerate(records)}.values())
             if len(latest) < len(records):
                 unit = unit[latest]
-            self._index.write([records[i] for i in latest], unit, embedder=self._description)
+            self._index.write([records[i] for i in latest], unit)
         return [record.id for record in records]
 
     async def aadd_embeddings(
@@ -291,14 +296,61 @@ class FaissStore(SearchMethods):
         if path is None:
             self._index.save()
         else:
-            self._index.copy_to(Path(path))
+            self.backup(path)
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy the store into a folder, as it is at this moment, while others read and write.
+
+        The copy is whole or it isn't there: it has its name only when all of it is written. The FAISS index and
+        the lexical index are built anew when it is searched first.
+
+        Args:
+            path: A folder that holds no index yet.
+
+        Raises:
+            StoreError: The folder holds an index already, or can't be written.
+        """
+        self._index.copy_to(as_folder(path))
+
+    async def abackup(self, path: str | PathLike[str]) -> None:
+        """Do what `backup` does without blocking the event loop."""
+        await run_in_executor(None, self.backup, path)
+
+    @staticmethod
+    def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
+        """Put a backup in the place of an index, whatever state that is in.
+
+        What `backup` copied is checked row by row before anything is changed. If the call is interrupted, make it
+        again: until then there is the old index, the new one, or an error when it is opened. Stores that are open
+        at the path raise `StoreError` from then on; open them again.
+
+        Args:
+            backup: A folder that `backup` or ``save(path)`` made, or that of any index that is closed.
+            path: Where the index is to be; it is made if it isn't there.
+
+        Raises:
+            IndexNotFoundError: There is no index in the backup's folder.
+            StoreError: The backup is damaged, or the path can't be written; nothing was changed.
+        """
+        restore_index(as_folder(backup), as_folder(path))
+
+    def discard_staged(self) -> int:
+        """Drop the texts and vectors of calls that were interrupted, which are kept so that they can be resumed.
+
+        Returns:
+            How many texts that were.
+        """
+        return self._index.discard_ahead()
 
     async def asave(self, path: str | PathLike[str] | None = None) -> None:
         """Do what `save` does without blocking the event loop."""
         await run_in_executor(None, self.save, path)
 
     def close(self) -> None:
-        """Close the files; the store can't be used any more. Nothing needs to be saved before."""
+        """Wait for the calls that are at work, and close the files.
+
+        The store can't be used any more; later calls raise `StoreError`. Nothing needs to be saved before.
+        """
         self._index.close()
 
     def __enter__(self) -> Self:
@@ -339,23 +391,25 @@ class FaissStore(SearchMethods):
         return [record.id for record in records]
 
     def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
-        yield in_thread(self._index.keep_ahead, texts, vectors, self._description)
+        yield in_thread(self._index.keep_ahead, texts, vectors)
 
     def _write(self, records: Sequence[Record], vectors: Mapping[str, bytes], remove: Condition | None) -> None:
-        self._index.write(records, vectors, remove=remove, embedder=self._description if records else None)
+        self._index.write(records, vectors, remove=remove)
 
     def _check_embedder(self) -> None:
         """See that the embedder is the one that made the index; embeds nothing if its description is."""
-        made_with, first = self._index.embedder(), self._index.first()
-        if made_with in (None, self._description) or first is None:
+        description, made_with = describe_embedder(self._embedding), self._index.embedder()
+        self._index.origin.set(description, same_as=made_with)
+        if made_with in (None, description) or not len(self._index):
+            self._index.origin.set(description)
             return
-        text, vector = first
-        again = unit_vectors(self._embedding.embed_documents([encodable(text)]), 1)[0]
-        if again.shape != vector.shape or float(again @ vector) < SAME_EMBEDDER:
-            raise IndexMismatchError(
-                f"the index was made with {made_with} and can't be searched with {self._description}, which embeds "
-                "the same text otherwise; open it with the first, or index the documents again at another path"
-            )
+        for text, vector in self._index.sample_embedded(_TEXTS_COMPARED):
+            again = unit_vectors(self._embedding.embed_documents([encodable(text)]), 1)[0]
+            if again.shape != vector.shape or float(again @ vector) < SAME_EMBEDDER:
+                raise IndexMismatchError(
+                    f"the index was made with {made_with} and can't be searched with {description}, which embeds "
+                    "the same text otherwise; open it with the first, or index the documents again at another path"
+                )
 
 
 def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:

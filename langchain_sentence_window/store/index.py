@@ -1,19 +1,27 @@
 """The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors
-from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.faiss_kinds import make_faiss_index
+from langchain_sentence_window.store.files import make_folder
 from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.forking import apart_from_forks, tell_of_forks
 from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.lexical_cache import LexicalCache
+from langchain_sentence_window.store.locks import AccessLock, ClosedError, NestedWriteError
+from langchain_sentence_window.store.origin import Origin
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.selections import Selections
 from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
@@ -21,6 +29,8 @@ from langchain_sentence_window.store.tables import Record, Rows, to_halves
 from langchain_sentence_window.store.vector_cache import VectorCache
 from langchain_sentence_window.store.vectors import VectorIndex
 from langchain_sentence_window.store.writing import Transaction
+
+T = TypeVar("T")
 
 _RECORDS_AT_ONCE = 5_000
 
@@ -42,7 +52,8 @@ class SentenceIndex:
         """Open the index in a folder, or make it there; ``None`` for one in memory.
 
         Args:
-            folder: Where everything is kept.
+            folder: Where everything is kept; an absolute path, so that it means the same when the process changes
+                its folder.
             factory: What FAISS calls the index; ``None`` for what it was, ``Flat`` at first.
             weights: How much of its neighbours each vector is given; ``None`` for what it was, at first
                 nothing.
@@ -53,70 +64,70 @@ class SentenceIndex:
             IndexMismatchError: The index has a format this version can't read.
         """
         self._folder = folder
+        self.name = str(folder) if folder else "the store in memory"
         if factory is not None:
             make_faiss_index(factory, 64)
-        if folder and not read_only:
-            make_folder(folder)
-        self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
-        try:
-            with self._database.snapshot() as snapshot:
-                kept = snapshot.fact("settings") or {}
-            self.factory: str = factory or kept.get("index", "Flat")
-            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
-            settings = {"index": self.factory, "weights": list(self.weights)}
-            if settings != kept and not read_only:
-                with self._database.transaction() as transaction:
-                    transaction.set_fact("settings", settings)
-        except BaseException:
-            self._database.close()
-            raise
-        file = folder / VECTORS_FILE if folder else None
-        self._vectors = VectorCache(self._database, file, self.factory, self.weights)
-        self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
+        self._gate = AccessLock()
         self._selections = Selections()
+        self.origin = Origin(self.name)
+        apart_from_forks(lambda: self._open(factory, weights, read_only=read_only))
+        # A store is often dropped without being closed.
+        self._finalizer = weakref.finalize(self, _close, self._gate, self._database, self._vectors, self._lexical)
+        tell_of_forks(self)
 
     def close(self) -> None:
-        """Close all files."""
-        self._database.close()
-        self._vectors.close()
-        self._lexical.close()
+        """Wait for the calls that are at work, and close all files; all later calls fail."""
+        _close(self._gate, self._database, self._vectors, self._lexical)
+        self._finalizer.detach()
 
     def __len__(self) -> int:
         """The number of records."""
-        with self._database.snapshot() as snapshot:
-            return snapshot.state.sentences
+        return self._read(lambda snapshot: snapshot.state.sentences)
 
     def embedder(self) -> str | None:
         """What describes the embedder the vectors came from; ``None`` before the first write."""
-        with self._database.snapshot() as snapshot:
-            found: str | None = snapshot.fact("embedder")
-            return found
+        return self._read(Origin.noted)
 
-    def first(self) -> tuple[str, Vectors] | None:
-        """What was embedded of the first record, and its vector, if there is one."""
-        with self._database.snapshot() as snapshot:
-            return snapshot.first()
+    def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
+        """Some texts as they were embedded, with their vectors."""
+        return self._read(lambda snapshot: snapshot.sample_embedded(most))
 
     # Writing
 
     def unknown_texts(self, texts: Iterable[str]) -> list[str]:
-        """Those texts that have no vector in the index yet, each once."""
-        with self._database.snapshot() as snapshot:
-            distinct = list(dict.fromkeys(texts))
+        """Those texts that have no vector in the index yet, each once.
+
+        Raises:
+            IndexMismatchError: The index has become another embedder's.
+        """
+        distinct = list(dict.fromkeys(texts))
+
+        def work(snapshot: Snapshot) -> list[str]:
+            if not self.origin.may_reuse(snapshot):
+                return distinct
+            parts = (distinct[start : start + _RECORDS_AT_ONCE] for start in range(0, len(distinct), _RECORDS_AT_ONCE))
             return [
-                text
-                for start in range(0, len(distinct), _RECORDS_AT_ONCE)
-                for part in [distinct[start : start + _RECORDS_AT_ONCE]]
-                for known in [snapshot.known_vectors(part)]
-                for text in part
-                if text not in known
+                text for part in parts for known in [snapshot.known_vectors(part)] for text in part if text not in known
             ]
 
-    def keep_ahead(self, texts: Sequence[str], vectors: Vectors, embedder: str) -> None:
-        """Keep vectors of texts that will be written later, for when the call is interrupted."""
-        with self._database.transaction() as transaction:
-            _note(transaction, vectors.shape[1], embedder)
+        return self._read(work)
+
+    def keep_ahead(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors of texts that will be written later, for when the call is interrupted.
+
+        Raises:
+            IndexMismatchError: The index has become another embedder's.
+        """
+
+        def work(transaction: Transaction) -> None:
+            self.origin.claim(transaction, vectors.shape[1])
             transaction.keep_ahead(zip(texts, to_halves(vectors), strict=True))
+
+        self._write(work)
+
+    def discard_ahead(self) -> int:
+        """Drop what `keep_ahead` kept; return how many texts that were."""
+        return self._write(lambda transaction: transaction.discard_ahead())
 
     def write(
         self,
@@ -124,7 +135,6 @@ class SentenceIndex:
         vectors: Vectors | Mapping[str, bytes] | None = None,
         *,
         remove: Condition | None = None,
-        embedder: str | None = None,
     ) -> None:
         """Remove records and add others, replacing those with the same id, in one transaction.
 
@@ -133,41 +143,62 @@ class SentenceIndex:
             vectors: Unit vectors of shape ``(len(records), dimension)``, or half-precision ones by text;
                 those of texts it lacks are in the index.
             remove: What to remove first.
-            embedder: What describes the embedder of the vectors.
 
         Raises:
             EmbeddingError: The vectors are of another size than those of the index.
+            IndexMismatchError: The index has become another embedder's.
             StoreError: SQLite can't write; nothing was changed.
             VanishedTextError: The vector of a text isn't in the index any more; nothing was changed.
         """
-        with self._database.transaction() as transaction:
+
+        def work(transaction: Transaction) -> None:
+            given = vectors
+            if isinstance(given, np.ndarray) and len(records):
+                self.origin.claim(transaction, given.shape[1])
+            elif records:
+                self.origin.claim(transaction, None if not given else len(next(iter(given.values()))) // 2)
             if remove:
                 transaction.remove(remove)
             for start in range(0, len(records), _RECORDS_AT_ONCE):
                 part = records[start : start + _RECORDS_AT_ONCE]
-                if isinstance(vectors, np.ndarray):
-                    halves = to_halves(vectors[start : start + len(part)])
+                if isinstance(given, np.ndarray):
+                    halves = to_halves(given[start : start + len(part)])
                 else:
-                    halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
-                _note(transaction, len(halves[0]) // 2, embedder)
+                    halves = _halves_of([record.embedded for record in part], given or {}, transaction)
                 transaction.add(part, halves)
                 transaction.forget_ahead({record.embedded for record in part})
+
+        self._write(work)
+        self._apart(lambda: self._follow(len(records)))
+
+    def _follow(self, added: int) -> None:
         self._vectors.follow()
-        self._lexical.follow(len(records))
+        self._lexical.follow(added)
 
     # Reading
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist are left out."""
-        with self._database.snapshot() as snapshot:
-            return snapshot.by_ids(ids)
+        return self._read(lambda snapshot: snapshot.by_ids(ids))
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
-        """Yield all records by document and index, with their vectors, in slices that cut no section."""
-        with self._database.snapshot() as snapshot:
-            for rows, vectors, _ in snapshot.vectors_in_order(("1", [])):
-                records = snapshot.by_rows(rows.tolist())
-                yield [records[row] for row in rows.tolist()], vectors
+        """Yield all records by document and index, with their vectors, in slices that cut no section.
+
+        All are of the state that the index was in when the first was read. Nobody waits between two slices.
+        """
+        copy = self._apart(self._database.private_copy)
+        source = copy or self._database
+        lease, snapshot = self._apart(source.begin_reading)
+        try:
+            rows_in_order = snapshot.vectors_in_order(("1", []))
+            while part := self._apart(lambda: source.read_on(lease, partial(_next_slice, snapshot, rows_in_order))):
+                yield part
+        finally:
+            if copy is not None:
+                copy.close()
+            else:
+                with suppress(StoreError):
+                    self._apart(lease.end)
 
     def search(self, vector: Vectors, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records nearest to a unit vector among those for which a condition holds.
@@ -177,14 +208,19 @@ class SentenceIndex:
 
         Raises:
             EmbeddingError: The vector is of another size than those of the index.
+            IndexMismatchError: The index has become another embedder's.
         """
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+            self.origin.check(snapshot)
             nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
             return _with_records(snapshot, nearest)
 
-        at_once = None if where else self._search_at_once(vector, k)
-        return self._vectors.read(work) if at_once is None else at_once
+        def search() -> list[tuple[Record, float]]:
+            at_once = None if where else self._search_at_once(vector, k)
+            return self._vectors.read(work) if at_once is None else at_once
+
+        return self._apart(search)
 
     def _search_at_once(self, vector: Vectors, k: int) -> list[tuple[Record, float]] | None:
         """Search, and see only then whether the index was current; ``None`` if it wasn't.
@@ -196,7 +232,7 @@ class SentenceIndex:
         if answer is None:
             return None
         nearest, version = answer
-        if not nearest:
+        if not nearest or not self.origin.was_checked_at(version):
             return None
         records = self._database.records_at(version, [row for row, _ in nearest])
         return None if records is None else [(records[row], score) for row, score in nearest]
@@ -207,6 +243,7 @@ class SentenceIndex:
         """Find what `search` finds, with the vectors as they were embedded instead of the cosines."""
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, Vectors]]:
+            self.origin.check(snapshot)
             nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
             vectors = snapshot.vectors_of([row for row, _ in nearest])
             return [
@@ -214,7 +251,7 @@ class SentenceIndex:
                 for (row, _), (record, _) in zip(nearest, _with_records(snapshot, nearest), strict=True)
             ]
 
-        return self._vectors.read(work)
+        return self._apart(lambda: self._vectors.read(work))
 
     def lexical_search(self, query: str, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records that match a query's words best, with their BM25 scores, best first."""
@@ -222,7 +259,7 @@ class SentenceIndex:
         def work(snapshot: Snapshot, searcher: LexicalSearcher) -> list[tuple[Record, float]]:
             return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
 
-        return self._lexical.read(work)
+        return self._apart(lambda: self._lexical.read(work))
 
     def hybrid_search(
         self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None = None
@@ -233,9 +270,8 @@ class SentenceIndex:
         def words(snapshot: Snapshot, searcher: LexicalSearcher) -> dict[int, float]:
             return dict(searcher.search(query, found, self._allowed(snapshot, where)))
 
-        scores = self._lexical.read(words)
-
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+        def both(scores: dict[int, float], snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+            self.origin.check(snapshot)
             if index is None:
                 return []
             allowed = self._allowed(snapshot, where)
@@ -249,12 +285,13 @@ class SentenceIndex:
                 cosines |= dict(index.search(vector, len(others), others))
             return _with_records(snapshot, fuse(cosines, lexical, weight)[:k])
 
-        return self._vectors.read(work)
+        return self._apart(lambda: self._vectors.read(partial(both, self._lexical.read(words))))
 
     def stats(self) -> StoreStats:
         """Count what the index holds."""
-        with self._database.snapshot() as snapshot:
-            state, documents, ahead = snapshot.state, snapshot.count_documents(), snapshot.count_ahead()
+        state, documents, ahead = self._read(
+            lambda snapshot: (snapshot.state, snapshot.count_documents(), snapshot.count_ahead())
+        )
         return StoreStats(
             documents=documents,
             sentences=state.sentences,
@@ -280,9 +317,13 @@ class SentenceIndex:
         """
         if self._folder is None:
             raise StoreError("the store is in memory only; give save() a path to write it to")
-        self._vectors.save()
-        self._lexical.catch_up()
-        self._database.seal()
+
+        def work() -> None:
+            self._vectors.save()
+            self._lexical.catch_up()
+            self._database.seal()
+
+        self._apart(work)
 
     def copy_to(self, folder: Path) -> None:
         """Copy the records into a folder that holds no index yet.
@@ -293,19 +334,80 @@ class SentenceIndex:
         make_folder(folder)
         if any((folder / name).exists() for name in (DATABASE_FILE, SEAL_FILE, HEAD_FILE)):
             raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
-        self._database.copy_to(folder / DATABASE_FILE)
+        self._apart(lambda: self._database.copy_to(folder / DATABASE_FILE))
+
+    # Forks
+
+    def before_fork(self) -> None:
+        """Close what must not cross a fork."""
+        self._database.before_fork()
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Begin anew in another process."""
+        self._gate.reset()
+        self._database.after_fork(was_quiet=was_quiet)
+        self._vectors.after_fork(was_quiet=was_quiet)
+        self._lexical.after_fork()
+
+    # Machinery
+
+    def _open(self, factory: str | None, weights: Sequence[float] | None, *, read_only: bool) -> None:
+        folder = self._folder
+        if folder and not read_only:
+            make_folder(folder)
+        self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
+        try:
+            kept = self._database.read(lambda snapshot: snapshot.fact("settings")) or {}
+            self.factory: str = factory or kept.get("index", "Flat")
+            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
+            settings = {"index": self.factory, "weights": list(self.weights)}
+            if settings != kept and not read_only:
+                self._database.write(lambda transaction: transaction.set_fact("settings", settings))
+        except BaseException:
+            self._database.close()
+            raise
+        file = folder / VECTORS_FILE if folder else None
+        self._vectors = VectorCache(self._database, file, self.factory, self.weights)
+        self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
+
+    def _read(self, work: Callable[[Snapshot], T]) -> T:
+        return self._apart(lambda: self._database.read(work))
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        return self._apart(lambda: self._database.write(work))
+
+    def _apart(self, work: Callable[[], T]) -> T:
+        """Do something that closing waits for, and a fork."""
+        try:
+            return apart_from_forks(lambda: self._gate.read(work))
+        except ClosedError:
+            raise StoreError(f"{self.name} is closed; open it again") from None
+        except NestedWriteError as error:
+            raise StoreError(f"{self.name} can't be written: {error}; let the first call end") from None
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder if it isn't there.
+def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: LexicalCache) -> None:
+    """Close an index, also one that is only known by its parts, as it was dropped."""
 
-    Raises:
-        StoreError: It can't be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{str(folder)!r} can't be used as an index's folder: {error}; choose another path") from error
+    def finish() -> None:
+        try:
+            database.close()
+        finally:
+            vectors.close()
+            lexical.close()
+
+    gate.close(lambda: apart_from_forks(finish))
+
+
+def _next_slice(
+    snapshot: Snapshot, rows_in_order: Iterator[tuple[Rows, Vectors, object]]
+) -> tuple[list[Record], Vectors] | None:
+    found = next(rows_in_order, None)
+    if found is None:
+        return None
+    rows, vectors, _ = found
+    records = snapshot.by_rows(rows.tolist())
+    return [records[row] for row in rows.tolist()], vectors
 
 
 def _halves_of(texts: Sequence[str], given: Mapping[str, bytes], transaction: Transaction) -> list[bytes]:
@@ -315,19 +417,6 @@ def _halves_of(texts: Sequence[str], given: Mapping[str, bytes], transaction: Tr
         return [given[text] if text in given else known[text] for text in texts]
     except KeyError as error:
         raise VanishedTextError(*error.args) from None
-
-
-def _note(transaction: Transaction, dimension: int, embedder: str | None) -> None:
-    _check_size(transaction, dimension)
-    for name, value in (("dimension", dimension), ("embedder", embedder)):
-        if value is not None and transaction.fact(name) != value:
-            transaction.set_fact(name, value)
-
-
-def _check_size(snapshot: Snapshot, size: int) -> None:
-    dimension = snapshot.fact("dimension")
-    if dimension not in (None, size):
-        raise wrong_size(size, dimension)
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

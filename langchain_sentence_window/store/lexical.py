@@ -23,8 +23,14 @@ _FEW = 10_000
 class LexicalIndex:
     """Texts by row number, searched for words."""
 
-    def __init__(self, folder: Path | None) -> None:
-        """Open the index in a folder, or make it there; ``None`` for one in memory."""
+    def __init__(self, folder: Path | None, *, owner: object = None) -> None:
+        """Open the index in a folder, or make it there.
+
+        Args:
+            folder: Where it is; ``None`` for one in memory.
+            owner: What removes the folder when it goes; kept as long as something searches there.
+        """
+        self._owner = owner
         tantivy = _tantivy()
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field kills tantivy's writer.
@@ -42,29 +48,35 @@ class LexicalIndex:
     def change(self, removed: Rows, added: Iterable[tuple[int, str]]) -> None:
         """Remove rows and add ``(row, text)``, and keep it; rows to remove that aren't there are ignored."""
         tantivy = _tantivy()
-        writer = self._index.writer(_HEAP, 1)
-        for row in removed.tolist():
-            writer.delete_documents_by_term(_ROW, row)
-        for row, text in added:
-            document = tantivy.Document()
-            document.add_integer(_ROW, row)
-            document.add_text(_TEXT, encodable(text))
-            writer.add_document(document)
-        writer.commit()
-        writer.wait_merging_threads()
+        writer = None
+        try:
+            writer = self._index.writer(_HEAP, 1)
+            for row in removed.tolist():
+                writer.delete_documents_by_term(_ROW, row)
+            for row, text in added:
+                document = tantivy.Document()
+                document.add_integer(_ROW, row)
+                document.add_text(_TEXT, encodable(text))
+                writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()
+        finally:
+            # It holds tantivy's lock as long as it is there, and an exception would keep it with this frame.
+            writer = None
         self._index.reload()
 
     def searcher(self) -> "LexicalSearcher":
         """What searches the index as it is now, whatever is changed later."""
         self._index.reload()
-        return LexicalSearcher(self._schema, self._analyzer, self._index.searcher())
+        return LexicalSearcher(self._schema, self._analyzer, self._index.searcher(), self._owner)
 
 
 class LexicalSearcher:
     """One state of a lexical index, for any number of threads."""
 
-    def __init__(self, schema: Any, analyzer: Any, searcher: Any) -> None:
-        """Search through a searcher of tantivy's."""
+    def __init__(self, schema: Any, analyzer: Any, searcher: Any, owner: object = None) -> None:
+        """Search through a searcher of tantivy's, whose files an owner keeps."""
+        self._owner = owner
         self._schema = schema
         self._analyzer = analyzer
         self._searcher = searcher

@@ -3,8 +3,8 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.lexical import LexicalIndex, LexicalSearcher
+from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of, seals_in
 from langchain_sentence_window.store.tables import Version
@@ -45,6 +46,7 @@ class LexicalCache:
         """
         self._database = database
         self._folder = folder
+        self._lock = AccessLock()
         self._index: LexicalIndex | None = None
         self._current: tuple[Version, LexicalSearcher] | None = None
 
@@ -54,21 +56,29 @@ class LexicalCache:
         Raises:
             StoreError: The index can't be brought up to date.
         """
+
+        def if_current(snapshot: Snapshot) -> tuple[T] | None:
+            current = self._current
+            return (work(snapshot, current[1]),) if current and current[0] == snapshot.version else None
+
         for _ in range(_TRIES):
-            with self._database.snapshot() as snapshot:
-                current = self._current
-                if current and current[0] == snapshot.version:
-                    return work(snapshot, current[1])
-                if self._database.read_only:
-                    return work(snapshot, self._read_only_searcher(snapshot))
+            done = self._database.read(if_current)
+            if done is not None:
+                return done[0]
             self.catch_up()
         # Others write faster than this thread gets to read.
-        with self._transaction() as transaction:
-            return work(transaction, self._advance(transaction))
+        if self._database.read_only:
+            return self._database.read(lambda snapshot: work(snapshot, self._searcher_to_read(snapshot)[1]))
+        return self._change(lambda transaction: work(transaction, self._advance(transaction)))
 
     def close(self) -> None:
         """Let go of the index, and of its files."""
         self._index = self._current = None
+
+    def after_fork(self) -> None:
+        """Begin anew in another process, where tantivy's threads don't exist."""
+        self._lock.reset()
+        self.close()
 
     def follow(self, rows_added: int) -> None:
         """Catch up after a write that added many rows; what fails is left to the next search."""
@@ -82,14 +92,19 @@ class LexicalCache:
         Raises:
             StoreError: It can't be written.
         """
-        with self._transaction() as transaction:
-            self._advance(transaction)
+        if self._database.read_only:
+            self._lock.write(self._catch_up_to_read)
+        else:
+            self._change(self._advance)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Transaction]:
+    def _catch_up_to_read(self) -> None:
+        current = self._current
+        if current is None or current[0] != self._database.read(lambda snapshot: snapshot.version):
+            self._current = self._database.read(self._searcher_to_read)
+
+    def _change(self, work: Callable[[Transaction], T]) -> T:
         try:
-            with self._database.transaction() as transaction:
-                yield transaction
+            return self._database.write(work)
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
             raise StoreError(
@@ -145,16 +160,34 @@ class LexicalCache:
             self._folder.mkdir()
         return LexicalIndex(self._folder)
 
-    def _read_only_searcher(self, snapshot: Snapshot) -> LexicalSearcher:
-        """A copy of the index if it is current, as tantivy writes locks beside what it reads; else a new one."""
-        state, kept = snapshot.state, snapshot.fact(_FACT)
-        is_current = kept is not None and (kept["generation"], kept["token"]) == state.version
-        if is_current and self._folder and kept["files"] and seals_in(self._folder) == kept["files"]:
-            copy = Path(tempfile.mkdtemp(prefix="lexical"))
-            weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
-            self._index = LexicalIndex(shutil.copytree(self._folder, copy, dirs_exist_ok=True))
-        else:
-            self._index = LexicalIndex(None)
-            self._index.change(np.empty(0, dtype=np.int64), snapshot.texts_after(0))
-        self._current = state.version, self._index.searcher()
-        return self._current[1]
+    def _searcher_to_read(self, snapshot: Snapshot) -> tuple[Version, LexicalSearcher]:
+        """A searcher where nothing may be written."""
+        return snapshot.version, (self._copied(snapshot) or self._built(snapshot)).searcher()
+
+    def _copied(self, snapshot: Snapshot) -> LexicalIndex | None:
+        """A copy of the index if it is current, as tantivy writes locks beside what it reads."""
+        kept = snapshot.fact(_FACT)
+        is_current = kept is not None and (kept["generation"], kept["token"]) == snapshot.version
+        if not (is_current and self._folder and kept["files"]):
+            return None
+        copy = _TemporaryFolder()
+        try:
+            for name in kept["files"]:
+                shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
+        except OSError:
+            return None
+        # The copy is checked, not what it was made of, which may have changed meanwhile.
+        return LexicalIndex(copy.path, owner=copy) if seals_in(copy.path) == kept["files"] else None
+
+    def _built(self, snapshot: Snapshot) -> LexicalIndex:
+        index = LexicalIndex(None)
+        index.change(np.empty(0, dtype=np.int64), snapshot.texts_after(0))
+        return index
+
+
+class _TemporaryFolder:
+    """A folder that is removed when nothing refers to this any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lexical"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

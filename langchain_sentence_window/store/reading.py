@@ -80,9 +80,9 @@ class Snapshot:
         """The statements that made the tables."""
         return [sql for (sql,) in self._execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
 
-    def copy_to(self, target: sqlite3.Connection) -> None:
-        """Copy the whole database into another one."""
-        self._connection.backup(target)
+    def copy_to(self, target: sqlite3.Connection, pages_at_once: int) -> None:
+        """Copy the whole database into another one, in steps between which Ctrl-C is seen."""
+        self._connection.backup(target, pages=pages_at_once, progress=lambda *_: None)
 
     def find_damage(self) -> str | None:
         """Read everything, and say what isn't as it was written, if anything isn't."""
@@ -152,11 +152,10 @@ class Snapshot:
         """
         return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
 
-    def first(self) -> tuple[str, Vectors] | None:
-        """What was embedded of the first sentence, and its vector, if there is one."""
-        sql = "SELECT context, text, vector FROM sentences JOIN vectors USING (row) ORDER BY row"
-        found = self._execute(sql).fetchone()
-        return None if found is None else (loaded_text(found[0] + found[1]), from_halves(found[2]))
+    def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
+        """What was embedded of the first sentences, and their vectors."""
+        sql = "SELECT context, text, vector FROM sentences JOIN vectors USING (row) ORDER BY row LIMIT ?"
+        return [(loaded_text(found[0] + found[1]), from_halves(found[2])) for found in self._execute(sql, [most])]
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
         """Yield ``(row, text)`` of all sentences with a higher number."""

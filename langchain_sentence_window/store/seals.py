@@ -1,10 +1,8 @@
 """Checksums of files, by which a file that was damaged is told from one that wasn't."""
 
-import os
-import struct
+import stat
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -12,7 +10,6 @@ Seal: TypeAlias = list[int]
 """The size of a file in bytes, and its CRC-32."""
 
 _READ_AT_ONCE = 1 << 22
-_HEAD = struct.Struct("<qI")
 
 
 def seal_of(path: Path) -> Seal | None:
@@ -39,45 +36,17 @@ def seals_in(folder: Path, known: Mapping[str, Seal] | None = None) -> dict[str,
     Args:
         folder: Where they are.
         known: Seals of files that don't change once they are written; these aren't read again.
+
+    Returns:
+        None of a folder that is a link or holds one, as what is written there would be written elsewhere.
     """
     try:
-        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+        kinds = {path.name: path.lstat().st_mode for path in sorted(folder.iterdir())}
+        is_link = stat.S_ISLNK(folder.lstat().st_mode)
     except OSError:
         return {}
+    if is_link or any(map(stat.S_ISLNK, kinds.values())):
+        return {}
     known = known or {}
+    names = [name for name, kind in kinds.items() if stat.S_ISREG(kind)]
     return {name: seal for name in names if (seal := known.get(name) or seal_of(folder / name))}
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file that is either the old one or the new one at any moment.
-
-    Raises:
-        OSError: It can't be written; the old one is as it was.
-    """
-    part = path.with_suffix(".part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-
-
-def write_number(path: Path, number: int) -> None:
-    """Write a number and its checksum; where it can't be written, it is left out."""
-    body = struct.pack("<q", number)
-    with suppress(OSError), path.open("r+b" if path.exists() else "wb") as file:
-        file.write(_HEAD.pack(number, zlib.crc32(body)))
-
-
-def read_number(path: Path) -> int | None:
-    """Read what `write_number` wrote; ``None`` if it is missing or damaged."""
-    try:
-        number, checksum = _HEAD.unpack(path.read_bytes())
-    except (OSError, struct.error):
-        return None
-    return int(number) if zlib.crc32(struct.pack("<q", number)) == checksum else None

@@ -2,20 +2,25 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from langchain_sentence_window.embedding.mixing import Vectors, in_context, normalised
 from langchain_sentence_window.store.database import Database
-from langchain_sentence_window.store.locks import ReadersWriterLock
+from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of
 from langchain_sentence_window.store.tables import Changes, Rows, Version
 from langchain_sentence_window.store.vectors import VectorIndex
+from langchain_sentence_window.store.writing import Transaction
 
 T = TypeVar("T")
 
+Current: TypeAlias = tuple[VectorIndex | None, Version | None]
+"""An index, and the write it has come to."""
+
+_NOTHING: Current = (None, None)
 _FACT = "vectors"
 _TRIES = 3
 
@@ -36,19 +41,21 @@ class VectorCache:
         self._file = file
         self._factory = factory
         self._weights = tuple(weights)
-        self._lock = ReadersWriterLock()
-        self._index: VectorIndex | None = None
-        self._at: Version | None = None
+        self._lock = AccessLock()
+        # Replaced as a whole, so that no exception can leave an index with the number of another write.
+        self._current: Current = _NOTHING
 
     @property
     def tombstones(self) -> int:
         """Vectors that were removed and still take room."""
-        return self._index.tombstones if self._index else 0
+        index, _ = self._current
+        return index.tombstones if index else 0
 
     @property
     def wasted_bytes(self) -> int:
         """Bytes of memory they take."""
-        return self._index.wasted_bytes if self._index else 0
+        index, _ = self._current
+        return index.wasted_bytes if index else 0
 
     def read(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
         """Do something with one state of the database and the index of that very state.
@@ -56,48 +63,56 @@ class VectorCache:
         Args:
             work: Is given both; no index where the database never had a vector.
         """
+
+        def if_current(snapshot: Snapshot) -> tuple[T] | None:
+            index, version = self._current
+            return (work(snapshot, index),) if version == snapshot.version else None
+
         for _ in range(_TRIES):
-            with self._lock.reading(), self._database.snapshot() as snapshot:
-                if self._at == snapshot.version:
-                    return work(snapshot, self._index)
+            done = self._lock.read(lambda: self._database.read(if_current))
+            if done is not None:
+                return done[0]
             self.catch_up()
         # Others write faster than this thread gets to read.
-        with self._lock.writing(), self._database.snapshot() as snapshot:
-            self._advance(snapshot)
-            return work(snapshot, self._index)
+        return self._lock.write(lambda: self._advance_and(work))
 
     def ask(self, question: Callable[[VectorIndex], T]) -> tuple[T, Version] | None:
         """Ask the index as it is, even if it is behind; return of which write that is, too.
 
         ``None`` if there is no index yet.
         """
-        with self._lock.reading():
-            if self._index is None or self._at is None:
-                return None
-            return question(self._index), self._at
+
+        def answer() -> tuple[T, Version] | None:
+            index, version = self._current
+            return None if index is None or version is None else (question(index), version)
+
+        return self._lock.read(answer)
 
     def catch_up(self) -> None:
         """Bring the index to the state of the database."""
-        with self._lock.writing(), self._database.snapshot() as snapshot:
-            self._advance(snapshot)
+        self._lock.write(lambda: self._put(self._database.read(self._advanced)))
 
     def follow(self) -> None:
         """Catch up after a write, if there is an index yet; build it anew where that is due."""
-        if self._index is None:
+        if self._current[0] is None:
             return
         self.catch_up()
-        if self._index is not None and self._index.is_due(self._factory):
+        index, _ = self._current
+        if index is not None and index.is_due(self._factory):
             # Others search the old one meanwhile.
-            with self._database.snapshot() as snapshot:
-                version, built = snapshot.version, self._built(snapshot)
-            with self._lock.writing():
-                self._index, self._at = built, version
+            built: Current = self._database.read(lambda snapshot: (self._built(snapshot), snapshot.version))
+            self._lock.write(lambda: self._put(built))
             self.catch_up()
 
     def close(self) -> None:
         """Let go of the index, and of its file."""
-        with self._lock.writing():
-            self._index = self._at = None
+        self._lock.write(lambda: self._put(_NOTHING))
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Begin anew in another process; what was being changed by another thread is gone."""
+        self._lock.reset()
+        if not was_quiet:
+            self._put(_NOTHING)
 
     def save(self) -> None:
         """Write the index into its file.
@@ -105,43 +120,54 @@ class VectorCache:
         Raises:
             StoreError: The file can't be written.
         """
-        if self._file is None:
-            return
-        # In a transaction, so that the file and what is noted of it are of one process.
-        with self._database.transaction() as transaction:
-            with self._lock.writing():
-                self._advance(transaction)
-            with self._lock.reading():
-                if self._index is None or self._at is None:
-                    return
-                noted = {
-                    "generation": self._at[0],
-                    "token": self._at[1],
-                    "index": self._factory,
-                    "weights": self._weights,
-                    "trained_on": self._index.trained_on,
-                    "seal": self._index.save(self._file),
-                }
-            transaction.set_fact(_FACT, noted)
+        file = self._file
+        if file is not None:
+            # In a transaction, so that the file and what is noted of it are of one process.
+            self._database.write(lambda transaction: self._save(file, transaction))
 
-    def _advance(self, snapshot: Snapshot) -> None:
-        """Bring the index to a state; whoever calls holds the lock alone."""
-        version = snapshot.version
-        if self._at == version:
+    def _save(self, file: Path, transaction: Transaction) -> None:
+        index, version = self._lock.write(lambda: self._put(self._advanced(transaction)))
+        if index is None:
             return
-        try:
-            changes = snapshot.changes_since(*self._at) if self._at else None
-            if self._index is None or changes is None or self._index.is_mapped:
-                self._index, changes = self._read_file(snapshot, version)
-            if self._index is None:
-                self._index = self._built(snapshot)
-            elif changes is not None:
-                self._apply(changes, snapshot, self._index)
-        except BaseException:
-            # Half of it may be done, e.g. after Ctrl-C.
-            self._index = self._at = None
-            raise
-        self._at = version
+        noted = {
+            "generation": version[0],
+            "token": version[1],
+            "index": self._factory,
+            "weights": self._weights,
+            "trained_on": index.trained_on,
+            "seal": self._lock.read(lambda: index.save(file)),
+        }
+        transaction.set_fact(_FACT, noted)
+
+    def _put(self, current: Current) -> Current:
+        self._current = current
+        return current
+
+    def _advance_and(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
+        def advance_and(snapshot: Snapshot) -> tuple[Current, T]:
+            current = self._advanced(snapshot)
+            return current, work(snapshot, current[0])
+
+        current, result = self._database.read(advance_and)
+        self._put(current)
+        return result
+
+    def _advanced(self, snapshot: Snapshot) -> Current:
+        """The index of a state; whoever calls holds the lock alone, and is to put it in its place."""
+        version, current = snapshot.version, self._current
+        if current[0] is not None and current[1] == version:
+            return current
+        # Half of it may be done when an exception comes, e.g. after Ctrl-C; then there is none.
+        index, at = current
+        self._put(_NOTHING)
+        changes = snapshot.changes_since(*at) if at else None
+        if index is None or changes is None or index.is_mapped or index.dimension != snapshot.fact("dimension"):
+            index, changes = self._read_file(snapshot, version)
+        if index is None:
+            index = self._built(snapshot)
+        elif changes is not None:
+            self._apply(changes, snapshot, index)
+        return index, version
 
     def _read_file(self, snapshot: Snapshot, version: Version) -> tuple[VectorIndex | None, Changes | None]:
         """Read the saved index, and what it lacks."""
@@ -158,8 +184,8 @@ class VectorCache:
         before = self._file.stat()
         index = VectorIndex.load(self._file, saved["trained_on"], mapped=mapped)
         after = self._file.stat()
-        if (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns):
-            return None, None  # another process put another file there
+        if index is None or (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns):
+            return None, None  # another release of FAISS wrote it, or another process put another file there
         return index, None if is_current else changes
 
     def _built(self, snapshot: Snapshot) -> VectorIndex | None:

@@ -5,9 +5,7 @@ in place, by moving the last vectors into the gaps. The others (HNSW, IVF) keep 
 tombstones, which no search returns, until they are rebuilt.
 """
 
-import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,13 @@ from langchain_sentence_window.store.codes import Codes, Growing
 from langchain_sentence_window.store.faiss_kinds import (
     clusters_of,
     fewest_to_train,
+    fork_safe_threads,
     has_codes,
     load_faiss,
     make_faiss_index,
     one_thread,
 )
+from langchain_sentence_window.store.files import new_file
 from langchain_sentence_window.store.seals import Seal, seal_of
 from langchain_sentence_window.store.tables import Rows
 
@@ -60,6 +60,11 @@ class VectorIndex:
         self.is_mapped = is_mapped
         self.tombstones = int(np.count_nonzero(rows == _DEAD))
 
+    @property
+    def dimension(self) -> int:
+        """How long the vectors are."""
+        return int(self._faiss.d)
+
     def __len__(self) -> int:
         """The number of vectors, without tombstones."""
         return len(self._rows) - self.tombstones
@@ -94,7 +99,8 @@ class VectorIndex:
             if count < fewest_to_train(index):
                 index = make_faiss_index("Flat", dimension)
             else:
-                index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
+                with fork_safe_threads():
+                    index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
         built = cls(index, np.empty(0, dtype=np.int64), count)
         if built._codes:
             built._codes.reserve(count)
@@ -115,10 +121,11 @@ class VectorIndex:
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)``; none of the rows is in the index yet."""
-        if self._codes:
-            self._codes.add(vectors)
-        else:
-            self._faiss.add(vectors)
+        with fork_safe_threads():
+            if self._codes:
+                self._codes.add(vectors)
+            else:
+                self._faiss.add(vectors)
         self._rows.append(rows)
 
     def remove(self, rows: Rows) -> None:
@@ -218,23 +225,18 @@ class VectorIndex:
         wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
         wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
         load_faiss().copy_array_to_vector(self._rows.filled, wrapper.id_map)
-        part = path.with_suffix(".part")
         try:
-            load_faiss().write_index(wrapper, str(part))
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            seal = seal_of(part)
-            part.replace(path)
+            with new_file(path) as part:
+                load_faiss().write_index(wrapper, str(part))
+                seal = seal_of(part)
         except (OSError, RuntimeError) as error:
-            with suppress(OSError):
-                part.unlink()
             raise StoreError(
                 f"{str(path)!r} can't be written: {error}; make room, or go on without, as the database has everything"
             ) from error
         return seal
 
     @classmethod
-    def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex":
+    def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex | None":
         """Read an index from a file that is known to be sound.
 
         Args:
@@ -242,11 +244,17 @@ class VectorIndex:
             trained_on: As it was when it was saved.
             mapped: Whether to leave the vectors in the file, and read those that are needed. Nothing can
                 be added or removed then.
+
+        Returns:
+            ``None`` if this release of FAISS can't read it, as another may have written it.
         """
         faiss = load_faiss()
-        wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        if not mapped and not has_codes(faiss.downcast_index(wrapper.index)):
-            wrapper = faiss.read_index(str(path))
-        rows = faiss.vector_to_array(wrapper.id_map)
+        try:
+            wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+            if not mapped and not has_codes(faiss.downcast_index(wrapper.index)):
+                wrapper = faiss.read_index(str(path))
+            rows = faiss.vector_to_array(wrapper.id_map)
+        except (RuntimeError, AttributeError):
+            return None
         wrapper.id_map.resize(0)
         return cls(faiss.downcast_index(wrapper.index), rows, trained_on, owner=wrapper, is_mapped=mapped)

@@ -101,6 +101,10 @@ class Transaction(Snapshot):
                 ((zlib.crc32(stored), stored) for stored in map(stored_text, texts)),
             )
 
+    def discard_ahead(self) -> int:
+        """Drop all that `keep_ahead` kept; return how many texts that were."""
+        return self._execute("DELETE FROM embedded").rowcount
+
     def finish(self) -> None:
         """Drop what was removed, count the write and note it in the log, if anything was written."""
         before, after = self._before, self._after
