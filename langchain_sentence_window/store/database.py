@@ -158,12 +158,14 @@ class Database:
         Raises:
             StoreError: It can't be read, or the file not be written.
         """
-        with (
-            self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"),
-            closing(sqlite3.connect(path, isolation_level=None)) as target,
-        ):
-            self.read(lambda snapshot: snapshot.copy_to(target, _PAGES_AT_ONCE))
-            target.execute("PRAGMA journal_mode = WAL")
+        with closing(sqlite3.connect(path, isolation_level=None)) as target:
+
+            def copy(snapshot: Snapshot) -> None:
+                with self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"):
+                    snapshot.copy_to(target, _PAGES_AT_ONCE)
+                    target.execute("PRAGMA journal_mode = WAL")
+
+            self.read(copy)
 
     # The end, and forks
 

@@ -152,19 +152,16 @@ class SentenceIndex:
         """
 
         def work(transaction: Transaction) -> None:
-            given = vectors
-            if isinstance(given, np.ndarray) and len(records):
-                self.origin.claim(transaction, given.shape[1])
-            elif records:
-                self.origin.claim(transaction, None if not given else len(next(iter(given.values()))) // 2)
+            if records:
+                self.origin.claim(transaction, _dimension_of(vectors))
             if remove:
                 transaction.remove(remove)
             for start in range(0, len(records), _RECORDS_AT_ONCE):
                 part = records[start : start + _RECORDS_AT_ONCE]
-                if isinstance(given, np.ndarray):
-                    halves = to_halves(given[start : start + len(part)])
+                if isinstance(vectors, np.ndarray):
+                    halves = to_halves(vectors[start : start + len(part)])
                 else:
-                    halves = _halves_of([record.embedded for record in part], given or {}, transaction)
+                    halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
                 transaction.add(part, halves)
                 transaction.forget_ahead({record.embedded for record in part})
 
@@ -408,6 +405,13 @@ def _next_slice(
     rows, vectors, _ = found
     records = snapshot.by_rows(rows.tolist())
     return [records[row] for row in rows.tolist()], vectors
+
+
+def _dimension_of(vectors: Vectors | Mapping[str, bytes] | None) -> int | None:
+    """How long vectors are; ``None`` of none."""
+    if isinstance(vectors, np.ndarray):
+        return int(vectors.shape[1])
+    return len(next(iter(vectors.values()))) // 2 if vectors else None
 
 
 def _halves_of(texts: Sequence[str], given: Mapping[str, bytes], transaction: Transaction) -> list[bytes]:

@@ -20,6 +20,7 @@ APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
 # Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
 _PAGE_SIZE = 16_384
+_RESTORE = "restore it from a backup, or choose another path"
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite's own files beside a database are called after its name."""
 
@@ -48,12 +49,10 @@ def make_file(path: Path, *, read_only: bool) -> None:
     was_there = any((path.parent / name).exists() for name in (SEAL_FILE, HEAD_FILE))
     if path.exists():
         return
-    if read_only or was_there:
-        raise StoreError(
-            f"{str(path)!r} is missing, though there was an index; restore it from a backup, or choose another path"
-            if was_there
-            else f"there is no index at {str(path.parent)!r}; make one without read_only=True, or choose another path"
-        )
+    if was_there:
+        raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {_RESTORE}")
+    if read_only:
+        raise StoreError(f"there is no index at {str(path.parent)!r} to read; make one without read_only=True")
     part = make_part(path)
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as connection:
@@ -77,9 +76,7 @@ def check_names(path: Path, *, read_only: bool) -> None:
         refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
         remove_second_names(path)
     if not path.stat().st_size:
-        raise StoreError(
-            f"{str(path)!r} is empty, though there was an index; restore it from a backup, or choose another path"
-        )
+        raise StoreError(f"{str(path)!r} is empty, though there was an index; {_RESTORE}")
     journal = path.with_name(f"{path.name}-journal")
     if journal.exists():
         raise StoreError(

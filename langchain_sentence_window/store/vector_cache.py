@@ -127,7 +127,7 @@ class VectorCache:
 
     def _save(self, file: Path, transaction: Transaction) -> None:
         index, version = self._lock.write(lambda: self._put(self._advanced(transaction)))
-        if index is None:
+        if index is None or version is None:
             return
         noted = {
             "generation": version[0],
