@@ -186,6 +186,8 @@ class VectorCache:
         after = self._file.stat()
         if index is None or (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns):
             return None, None  # another release of FAISS wrote it, or another process put another file there
+        if index.dimension != snapshot.fact("dimension"):
+            return None, None  # it was emptied, and has another embedder by now
         return index, None if is_current else changes
 
     def _built(self, snapshot: Snapshot) -> VectorIndex | None:

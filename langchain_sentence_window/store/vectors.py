@@ -154,6 +154,8 @@ class VectorIndex:
         Raises:
             EmbeddingError: The vector is of another size than those of the index.
         """
+        if not len(self):
+            return []
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
         live, found, is_all = None, len(self), allowed is None

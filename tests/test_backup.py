@@ -1,0 +1,284 @@
+"""Backups, restoring them, and databases that stand beside the log of another one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
+from langchain_sentence_window.store.connections import RESTORING_FILE, SEAL_FILE
+from langchain_sentence_window.store.stats import DATABASE_FILE
+from tests.conftest import Invoke
+from tests.torture.churn import fill
+from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
+
+LOG = f"{DATABASE_FILE}-wal"
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from langchain_sentence_window import FaissStore
+from tests.torture.corpus import TextEmbeddings, document
+store = FaissStore.open(sys.argv[1], TextEmbeddings())
+store.replace_documents(document(int(sys.argv[2]), 9), [f"document {sys.argv[2]}"])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def write_and_die(path: Path, number: int = 2) -> None:
+    """Write to a store in a process that is killed before it closes it, so that its log stays."""
+    done = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(path), str(number)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (path / LOG).stat().st_size
+
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """The folder of a store with ten documents, closed."""
+    with FaissStore(TextEmbeddings(), tmp_path / "index") as store:
+        fill(store, 80)
+        store.save()
+    return tmp_path / "index"
+
+
+async def test_a_backup_is_the_store_of_that_moment(index: Path, tmp_path: Path, way: Invoke) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        await way(store, "backup", tmp_path / "backup")
+        store.replace_documents(document(3, 5), ["document 3"])
+    with FaissStore.open(tmp_path / "backup", TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+        check_against_brute_force(store, TextEmbeddings())
+    with FaissStore.open(index, TextEmbeddings()) as store, pytest.raises(StoreError, match="holds an index already"):
+        store.backup(tmp_path / "backup")
+
+
+def test_a_store_in_memory_is_backed_up_and_restored(tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings()) as store:
+        fill(store, 80)
+        store.backup(tmp_path / "backup")
+    FaissStore.restore(tmp_path / "backup", tmp_path / "index")
+    with FaissStore.open(tmp_path / "index", TextEmbeddings()) as store:
+        assert len(contents(store)) == 10
+
+
+def test_a_backup_is_restored_over_an_index_that_was_killed(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+        for version in range(1, 5):
+            store.replace_documents(document(3, version), ["document 3"])
+    write_and_die(index)
+    FaissStore.restore(tmp_path / "backup", index)
+    assert not (index / LOG).exists()
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+        check_against_brute_force(store, TextEmbeddings())
+        store.replace_documents(document(4, 1), ["document 4"])
+
+
+def test_a_backup_is_restored_over_what_is_damaged_or_not_there(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    (index / DATABASE_FILE).write_bytes(b"not a database")
+    for folder in (index, tmp_path / "new"):
+        FaissStore.restore(str(tmp_path / "backup"), str(folder))
+        with FaissStore.open(folder, TextEmbeddings()) as store:
+            assert len(contents(store)) == 10
+
+
+def test_a_store_that_is_open_while_its_index_is_replaced_says_so(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+        store.replace_documents(document(3, 5), ["document 3"])
+        FaissStore.restore(tmp_path / "backup", index)
+        for call in (
+            lambda: store.similarity_search("x"),
+            lambda: store.lexical_search("x"),
+            lambda: store.add_texts(["x"]),
+            lambda: store.get_by_ids(["x"]),
+            store.save,
+        ):
+            with pytest.raises(StoreError, match="was moved, replaced or deleted while it was open; close this store"):
+                call()
+        with FaissStore.open(index, TextEmbeddings()) as new:
+            new.replace_documents(document(5, 7), ["document 5"])
+    with FaissStore.open(index, TextEmbeddings()) as new:
+        assert contents(new) == {number: {7 if number == 5 else 0} for number in range(10)}
+
+
+def test_a_damaged_backup_changes_nothing(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    file = tmp_path / "backup" / DATABASE_FILE
+    content = bytearray(file.read_bytes())
+    at = content.index(b"Sentence s3 of document d7")
+    content[at] ^= 1
+    file.write_bytes(content)
+    before = {path.name: path.read_bytes() for path in index.iterdir() if path.is_file()}
+    with pytest.raises(StoreError, match="is damaged"):
+        FaissStore.restore(tmp_path / "backup", index)
+    assert {path.name: path.read_bytes() for path in index.iterdir() if path.is_file()} == before
+    with pytest.raises(IndexNotFoundError, match="no index at .* to restore"):
+        FaissStore.restore(tmp_path / "nowhere", index)
+    with pytest.raises(StoreError, match="can't be restored to itself"):
+        FaissStore.restore(index, index)
+
+
+def test_an_interrupted_restore_is_told_and_can_be_made_again(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    (index / RESTORING_FILE).touch()
+    with pytest.raises(
+        StoreError, match=r"is being restored from a backup, or that was interrupted.*restore\(\) again"
+    ):
+        FaissStore.open(index, TextEmbeddings())
+    FaissStore.restore(tmp_path / "backup", index)
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert len(contents(store)) == 10
+
+
+@pytest.mark.parametrize("with_seal", [True, False])
+def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path, with_seal: bool) -> None:
+    """As when a backup is copied over an index whose process was killed."""
+    shutil.copytree(index, tmp_path / "backup")
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        for number in (1, 3, 5):
+            store.replace_documents(document(number, 4), [f"document {number}"])
+    write_and_die(index)
+    if not with_seal:
+        (tmp_path / "backup" / SEAL_FILE).unlink()
+    shutil.copytree(tmp_path / "backup", index, dirs_exist_ok=True)
+    copied = (index / DATABASE_FILE).read_bytes()
+    match = r"-wal is the write-ahead log of another version.*delete .*-wal and .*-shm" if with_seal else "is damaged"
+    for _ in range(2):
+        with pytest.raises(StoreError, match=match):
+            FaissStore.open(index, TextEmbeddings())
+        assert (index / DATABASE_FILE).read_bytes() == copied, "the log was brought into the file"
+    for ending in ("-wal", "-shm"):
+        (index / f"{DATABASE_FILE}{ending}").unlink()
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+
+
+def test_the_log_of_a_process_that_was_killed_is_applied(index: Path) -> None:
+    write_and_die(index)
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert contents(store) == {number: {9 if number == 2 else 0} for number in range(10)}
+
+
+KILLED_WHILE_COPYING = """
+import os, signal, sys
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.store import files
+from tests.torture.corpus import TextEmbeddings
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+files._sync = die
+FaissStore.open(sys.argv[1], TextEmbeddings()).backup(sys.argv[2])
+"""
+
+
+def test_a_backup_that_was_killed_is_no_index(index: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup"
+    done = subprocess.run([sys.executable, "-c", KILLED_WHILE_COPYING, str(index), str(target)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.suffix for path in target.iterdir()] == [".part"]
+    with pytest.raises(IndexNotFoundError):
+        FaissStore.open(target, TextEmbeddings())
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(target)
+    with FaissStore.open(target, TextEmbeddings()) as store:
+        assert len(contents(store)) == 10
+
+
+def test_an_empty_file_is_no_empty_store(tmp_path: Path) -> None:
+    (tmp_path / DATABASE_FILE).touch()
+    for make in (FaissStore.open, lambda path, embedding: FaissStore(embedding, path)):
+        with pytest.raises(StoreError, match="is empty, though there was an index"):
+            make(tmp_path, TextEmbeddings())
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", b"index", 5, None])
+def test_what_is_no_path_is_told(path: object) -> None:
+    calls = [lambda: FaissStore.open(path, TextEmbeddings()), lambda: FaissStore.exists(path)]  # type: ignore[arg-type]
+    if path is not None:
+        calls.append(lambda: FaissStore(TextEmbeddings(), path))  # type: ignore[arg-type]
+    for call in calls:
+        with pytest.raises(InvalidInputError, match="the path is .*; give the name of a folder"):
+            call()
+
+
+def test_a_rollback_journal_is_not_applied(index: Path) -> None:
+    (index / f"{DATABASE_FILE}-journal").write_bytes(b"x" * 600)
+    with pytest.raises(StoreError, match="is a rollback journal, which no store writes"):
+        FaissStore.open(index, TextEmbeddings())
+
+
+# Strangers' folders
+
+
+@pytest.mark.parametrize("name", ["sentences.head", "sentences.seal", DATABASE_FILE, LOG, f"{DATABASE_FILE}-shm"])
+def test_links_are_not_written_through(index: Path, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes((index / name).read_bytes() if (index / name).exists() else b"precious")
+    before = victim.read_bytes()
+    (index / name).unlink(missing_ok=True)
+    (index / name).symlink_to(victim)
+    with pytest.raises(StoreError, match="is a symbolic link"):
+        FaissStore.open(index, TextEmbeddings())
+    assert victim.read_bytes() == before
+
+
+def test_links_among_the_caches_are_replaced(index: Path, tmp_path: Path) -> None:
+    victims = {name: tmp_path / name for name in ("vectors.faiss", "vectors.part", "sentences.part", "meta.json")}
+    for victim in victims.values():
+        victim.write_bytes(b"precious")
+    (index / "vectors.faiss").unlink()
+    (index / "lexical" / "meta.json").unlink()
+    for name, victim in victims.items():
+        (index / "lexical" / name if name == "meta.json" else index / name).symlink_to(victim)
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.replace_documents(document(3, 5), ["document 3"])
+        assert len(store.lexical_search("d3 v5", k=99, filter={"number": 3})) == 8
+        store.save()
+        check_against_brute_force(store, TextEmbeddings())
+    assert all(victim.read_bytes() == b"precious" for victim in victims.values())
+
+
+def test_a_lexical_folder_that_is_a_link_is_replaced(index: Path, tmp_path: Path) -> None:
+    (index / "lexical").rename(tmp_path / "elsewhere")
+    (index / "lexical").symlink_to(tmp_path / "elsewhere")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.replace_documents(document(3, 5), ["document 3"])
+        assert len(store.lexical_search("d3 v5", k=99, filter={"number": 3})) == 8
+    assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == before
+    assert not (index / "lexical").is_symlink()
+
+
+def test_a_file_with_a_name_elsewhere_is_not_written(index: Path, tmp_path: Path) -> None:
+    os.link(index / "sentences.head", tmp_path / "head")
+    before = (tmp_path / "head").read_bytes()
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.replace_documents(document(3, 5), ["document 3"])
+    assert (tmp_path / "head").read_bytes() == before
+    os.link(index / DATABASE_FILE, tmp_path / "database")
+    with pytest.raises(StoreError, match="has another name elsewhere"):
+        FaissStore.open(index, TextEmbeddings())
+
+
+def test_what_is_left_of_making_a_store_is_cleared_away(tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path) as store:
+        store.add_documents([Document(page_content="a")])
+    part = tmp_path / f"{DATABASE_FILE}.0123456789abcdef.part"
+    os.link(tmp_path / DATABASE_FILE, part)
+    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
+        assert len(store) == 1
+    assert not part.exists()
