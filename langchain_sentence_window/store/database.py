@@ -22,7 +22,7 @@ from langchain_sentence_window.store.seals import read_number
 from langchain_sentence_window.store.tables import SCHEMA, Record, Version
 from langchain_sentence_window.store.writing import Transaction
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Goes up when another version of this package couldn't read the database any more."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
