@@ -40,8 +40,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMPARISONS = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _NESTING = ("$and", "$or")
 
-# A sentence that has a section has what is shared in that row only, and another has all in its own. Both ways
-# to ask give the same: of all sections at once, or of each sentence's own, which is faster for few sentences.
+# A sentence that has a section has what is shared in that row only, and another has all in its own. These ways
+# to ask give the same: of all sections at once; of each sentence's own, which is faster for few sentences; and
+# where there are no sections, of the sentences alone.
 _OF_ALL = (
     "ifnull(section_key, -row) IN (SELECT section FROM (SELECT section_key AS section, metadata FROM sections "
     "UNION ALL SELECT -row, metadata FROM sentences WHERE section_key IS NULL) WHERE "
@@ -50,6 +51,7 @@ _OF_EACH = (
     "EXISTS (SELECT 1 FROM (SELECT metadata FROM sections WHERE sections.section_key = sentences.section_key "
     "UNION ALL SELECT sentences.metadata WHERE sentences.section_key IS NULL) WHERE "
 )
+_OF_ITSELF = "("
 
 
 class _Part(NamedTuple):
@@ -85,6 +87,12 @@ def for_few(condition: Condition) -> Condition:
     """The same condition, which asks of each sentence what it would ask of all sections at once."""
     sql, parameters = condition
     return sql.replace(_OF_ALL, _OF_EACH), parameters
+
+
+def without_sections(condition: Condition) -> Condition:
+    """The same condition where no sentence has a section."""
+    sql, parameters = condition
+    return sql.replace(_OF_ALL, _OF_ITSELF).replace(_OF_EACH, _OF_ITSELF), parameters
 
 
 def filter_keys(filter: Filter) -> list[str]:

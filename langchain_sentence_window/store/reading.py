@@ -12,7 +12,7 @@ import numpy as np
 from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.damage import find_damage
-from langchain_sentence_window.store.filters import Condition, having_key
+from langchain_sentence_window.store.filters import Condition, having_key, without_sections
 from langchain_sentence_window.store.tables import (
     IS_ONE_OF,
     Changes,
@@ -104,9 +104,13 @@ class Snapshot:
 
     def rows(self, condition: Condition) -> Rows:
         """The rows for which a condition holds, in no order."""
-        sql, parameters = condition
+        sql, parameters = self._simplest(condition)
         found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
+
+    def _simplest(self, condition: Condition) -> Condition:
+        has_sections = self._execute("SELECT 1 FROM sections LIMIT 1").fetchone()
+        return condition if has_sections else without_sections(condition)
 
     def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
         """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
@@ -120,8 +124,8 @@ class Snapshot:
                 f"SELECT row, {_RECORD} WHERE row IN ({marks}) AND {condition}",
                 [*part, *version],
             )
-            for row, *fields in found:
-                records[row] = make(*fields)
+            for row, id_, text, metadata, section_key, shared in found:
+                records[row] = make(id_, text, metadata, section_key, shared)
         return records
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:

@@ -21,7 +21,7 @@ DEEPEST_METADATA = 100
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_ALIKE = frozenset({str, int, bool, type(None)})  # of one type and equal, they are the same in JSON
+_ALIKE = frozenset({str, int, bool, type(None)})
 _STRING = frozenset({str})
 
 
@@ -52,17 +52,15 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
     if needs_stand_in(joined):
         metadatas = with_nul(metadatas)
     shared = dict(zip(sections, metadatas[len(records) :], strict=True))
-    nested = {text for text, metadata in shared.items() if _has_nested(metadata)}
+    nested = {text for text in sections if "[" in text or "{" in text[1:]}
     # What Document(...) does, without its layers of __init__, which take longer than all it does.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
-    documents: list[Document] = []
-    for record, metadata in zip(records, metadatas, strict=False):
-        if record.shared:
-            whole = shared[record.shared]
-            metadata = (_copied(whole) if record.shared in nested else whole) | metadata
-        fields = {"id": record.id, "page_content": record.text, "metadata": metadata}
-        documents.append(validate(fields, self_instance=new(Document)))
-    return documents
+    return [
+        validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
+        for record, own in zip(records, metadatas, strict=False)
+        for common in [shared.get(record.shared, own)]
+        for metadata in [(_copied(common) if record.shared in nested else common) | own]
+    ]
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
@@ -85,31 +83,40 @@ def _record(document: Document, id_: str | None, context: str, shared: "_SharedM
                 f"{shown(given)} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
             )
     name = str(uuid.uuid4()) if id_ is None else id_
-    if doc_id is None or place is None:
-        return Record(name, document.page_content, _to_json(metadata), "", doc_id, place, section, context)
-    own = {key: value for key, value in metadata.items() if key in PER_SENTENCE_KEYS}
-    written = shared.to_json({key: value for key, value in metadata.items() if key not in own})
-    return Record(name, document.page_content, _to_json(own), written, doc_id, place, section, context)
+    is_sentence = doc_id is not None and place is not None
+    own, common = shared.split(metadata) if is_sentence else (_to_json(metadata), "")
+    return Record(name, document.page_content, own, common, doc_id, place, section, context)
 
 
 class _SharedMetadata:
-    """Writes what sentences share as JSON: once for those that come one after the other."""
+    """Writes metadata as JSON, what sentences share once for all those that come one after the other."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
+        self._own: list[str] = []
+        self._shared: list[str] = []
         self._values: list[Any] = []
         self._types: list[type] = []
         self._text = ""
 
-    def to_json(self, metadata: dict[str, Any]) -> str:
-        keys, values = list(metadata), list(metadata.values())
+    def split(self, metadata: Mapping[str, Any]) -> tuple[str, str]:
+        """Write what is a sentence's own, and what it shares with others."""
+        keys = list(metadata)
+        if keys != self._keys:
+            self._keys, self._text = keys, ""
+            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
+            self._shared = [key for key in keys if key not in PER_SENTENCE_KEYS]
+        return _to_json({key: metadata[key] for key in self._own}), self._shared_text(metadata)
+
+    def _shared_text(self, metadata: Mapping[str, Any]) -> str:
+        values = [metadata[key] for key in self._shared]
         types = list(map(type, values))
-        if not (self._text and types == self._types and keys == self._keys and values == self._values):
-            text = _to_json(metadata)
-            if not _ALIKE.issuperset(types):
-                return text
-            self._keys, self._values, self._types, self._text = keys, values, types, text
-        return self._text
+        if self._text and types == self._types and values == self._values:
+            return self._text
+        text = _to_json(dict(zip(self._shared, values, strict=True)))
+        # Of other types, values that are equal may not be the same in JSON.
+        self._types, self._values, self._text = types, values, text if _ALIKE.issuperset(types) else ""
+        return text
 
 
 def _to_json(metadata: dict[str, Any]) -> str:
@@ -171,10 +178,6 @@ def _is_deeper(value: object, levels: int) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value
     return not levels or any(_is_deeper(each, levels - 1) for each in inner)
-
-
-def _has_nested(metadata: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, list | dict) for value in metadata.values())
 
 
 def _copied(value: Any) -> Any:

@@ -29,9 +29,14 @@ Sections: TypeAlias = Mapping[tuple[int, str], Section]
 def sections_of(records: Sequence[Record], first_row: int, documents: Mapping[str, int]) -> Sections:
     """Make the sections of records that are written in this order, from a row on."""
     members: dict[tuple[int, str], list[int]] = {}
+    shared, doc_id, together = "", "", list[int]()
     for at, record in enumerate(records):
         if record.shared and record.doc_id is not None:
-            members.setdefault((documents[record.doc_id], record.shared), []).append(at)
+            # Mostly they come one after the other, and hold the very same string.
+            if record.shared is not shared or record.doc_id is not doc_id:
+                shared, doc_id = record.shared, record.doc_id
+                together = members.setdefault((documents[doc_id], shared), [])
+            together.append(at)
     sections: dict[tuple[int, str], Section] = {}
     for (document, shared), at in members.items():
         beginning = _common_beginning([records[one].context for one in at])

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from langchain_sentence_window.store.filters import Condition
@@ -54,7 +55,7 @@ class Transaction(Snapshot):
 
         Until the transaction ends they stay without an id, so that their vectors can be used again.
         """
-        sql, parameters = condition
+        sql, parameters = self._simplest(condition)
         state = self._begun()
         removed = self._execute(
             "INSERT INTO removals (row, document, checksum) "  # noqa: S608
@@ -190,7 +191,7 @@ class Transaction(Snapshot):
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
-            self._count(sum(sum(row[-checksums:]) for row in rows))
+            self._count(sum(sum(map(itemgetter(-at), rows)) for at in range(1, checksums + 1)))
 
     def _drop(self, table: str, condition: str, parameters: Sequence[Any]) -> None:
         self._count(-self._sum(table, condition, parameters))
