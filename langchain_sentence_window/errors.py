@@ -35,6 +35,9 @@ __all__ = [
 LISTED = 3
 """Names that a message lists before it only counts them."""
 
+SHOWN = 80
+"""Characters of a value that a message shows."""
+
 
 class SentenceWindowError(Exception):
     """Base of all exceptions of this package; catch it to catch them all."""
@@ -122,6 +125,15 @@ def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
     shown = ", ".join(map(repr, list(names)[:LISTED]))
     return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def shown(value: object) -> str:
+    """Show a value in a message, whatever it is; a long one is cut."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - e.g. nested too deep, or an integer with too many digits
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def checked_least(name: str, value: float | None) -> None:

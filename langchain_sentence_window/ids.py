@@ -2,7 +2,10 @@
 
 import re
 import uuid
+from collections.abc import Iterable
 from hashlib import sha1
+
+from langchain_sentence_window.errors import InvalidInputError, shown
 
 ID_LENGTH = 36
 """Characters of an id of a sentence or a window."""
@@ -14,6 +17,25 @@ _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
 def is_storable_id(name: str) -> bool:
     """Whether a string can be an id: not empty, without NULs and lone surrogates."""
     return bool(name) and not _UNSAFE.search(name)
+
+
+def checked_ids(ids: object) -> list[str]:
+    """Return a list of ids.
+
+    Raises:
+        InvalidInputError: It is a single string, no list, or has something else than strings in it.
+    """
+    if isinstance(ids, str):
+        raise InvalidInputError(f"ids is the string {shown(ids)}; give a list of ids, such as [{shown(ids)}]")
+    if isinstance(ids, bytes | bytearray | memoryview) or not isinstance(ids, Iterable):
+        raise InvalidInputError(f"ids is {shown(ids)} of type {type(ids).__name__}; give a list of strings")
+    listed = list(ids)
+    for id_ in listed:
+        if not isinstance(id_, str):
+            raise InvalidInputError(
+                f"{shown(id_)} of type {type(id_).__name__} can't be an id; give strings, as add_documents returns them"
+            )
+    return listed
 
 
 def sentence_id(doc_id: str, index: int) -> str:

@@ -57,3 +57,21 @@ SCORE = "score"
 WINDOW_ID = "window_id"
 RELEVANCE_SCORE = "relevance_score"
 SOURCE = "source"
+
+PER_SENTENCE_KEYS = frozenset(
+    {
+        SENTENCE_INDEX,
+        START_INDEX,
+        END_INDEX,
+        SEPARATOR,
+        KIND,
+        WINDOW_TEXT,
+        WINDOW_FIRST,
+        WINDOW_LAST,
+        WINDOW_START,
+        WINDOW_END,
+        WINDOW_SPANS,
+        WINDOW_SEPARATOR,
+    }
+)
+"""What differs among the sentences of a section; the rest of a sentence Document's metadata rarely does."""

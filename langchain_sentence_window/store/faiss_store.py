@@ -24,6 +24,7 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     checked_neighbor_weights,
 )
+from langchain_sentence_window.ids import checked_ids
 from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.store.files import as_folder
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
@@ -245,19 +246,24 @@ class FaissStore(SearchMethods):
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
 
         Raises:
-            InvalidInputError: Neither ids nor a filter, or both.
+            InvalidInputError: Neither ids nor a filter, or both; or ids that aren't a list of strings.
         """
         if (ids is None) == (filter is None):
             raise InvalidInputError("delete takes either ids or a filter; filter={} matches every document")
-        self._index.write(remove=compile_filter(filter) if filter is not None else with_ids(ids or []))
+        self._index.write(remove=compile_filter(filter) if filter is not None else with_ids(checked_ids(ids)))
         return True
 
     # Reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Fetch documents, in the order of the ids; ids that don't exist are left out."""
-        found = self._index.fetch(ids)
-        return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
+        """Fetch documents, in the order of the ids; ids that don't exist are left out.
+
+        Raises:
+            InvalidInputError: They aren't a list of strings.
+        """
+        wanted = checked_ids(ids)
+        found = self._index.fetch(wanted)
+        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
 
     def export(self) -> Iterator[tuple[list[Document], Vectors]]:
         """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.damage import find_damage
+from langchain_sentence_window.store.filters import Condition, having_key, without_sections
 from langchain_sentence_window.store.tables import (
-    CHECKED,
     IS_ONE_OF,
     Changes,
     Record,
@@ -29,7 +29,11 @@ from langchain_sentence_window.store.tables import (
 
 _AT_ONCE = 10_000
 _MARKS = 500  # parameters of one statement; old releases of SQLite take no more than 999
-_RECORD = "id, text, metadata FROM sentences"
+_IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
+_RECORD = f"id, text, sentences.metadata, section_key, sections.metadata FROM {_IN_SECTION}"
+_EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
+_OF_SENTENCES = f"{_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row) WHERE id IS NOT NULL"
+_AHEAD = "text, vector FROM embedded WHERE 1"
 _LATEST = "FROM writes ORDER BY generation DESC LIMIT 1"
 _IS_LATEST = f"(SELECT (generation, token) = (?, ?) {_LATEST})"
 
@@ -86,39 +90,33 @@ class Snapshot:
 
     def find_damage(self) -> str | None:
         """Read everything, and say what isn't as it was written, if anything isn't."""
-        (first,) = self._execute("PRAGMA integrity_check(1)").fetchone()
-        if first != "ok":
-            return str(first)
-        counts = dict.fromkeys(CHECKED, 0)
-        for table, (sql, is_sound) in CHECKED.items():
-            for row in self._execute(sql):
-                counts[table] += 1
-                if not is_sound(*row):
-                    return f"row {row[0]} of the {table} isn't as it was written"
-        state = self.state
-        if not counts["sentences"] == counts["vectors"] == state.sentences:
-            return f"it has {counts['sentences']} sentences and {counts['vectors']} vectors, not {state.sentences}"
-        for table, key, last in (
-            ("writes", "generation", state.generation),
-            ("removals", "removal", state.last_removal),
-        ):
-            first, highest = self._execute(f"SELECT min({key}), max({key}) FROM {table}").fetchone()  # noqa: S608
-            if first is not None and (highest != last or highest - first + 1 != counts[table]):
-                return f"the {table} of its log aren't all there"
-        return None
+        return find_damage(self._connection, lambda: self.state)
+
+    def unknown_keys(self, keys: Iterable[str]) -> list[str]:
+        """Those keys that stand in no Document's metadata."""
+        return [key for key in keys if not any(map(self._holds, having_key(key)))]
+
+    def _holds(self, asked: tuple[str, Sequence[Any]]) -> bool:
+        sql, parameters = asked
+        return self._execute(f"SELECT 1 FROM {sql} LIMIT 1", parameters).fetchone() is not None  # noqa: S608
 
     # Sentences
 
     def rows(self, condition: Condition) -> Rows:
         """The rows for which a condition holds, in no order."""
-        sql, parameters = condition
+        sql, parameters = self._simplest(condition)
         found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
+
+    def _simplest(self, condition: Condition) -> Condition:
+        has_sections = self._execute("SELECT 1 FROM sections LIMIT 1").fetchone()
+        return condition if has_sections else without_sections(condition)
 
     def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
         """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
         condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
         records: dict[int, Record] = {}
+        make = _record_maker()
         for start in range(0, len(rows), _MARKS):
             part = rows[start : start + _MARKS]
             marks = ",".join("?" * len(part))  # read faster than a JSON list is
@@ -126,15 +124,16 @@ class Snapshot:
                 f"SELECT row, {_RECORD} WHERE row IN ({marks}) AND {condition}",
                 [*part, *version],
             )
-            for row, id_, text, metadata in found:
-                records[row] = _record(id_, text, metadata)
+            for row, id_, text, metadata, section_key, shared in found:
+                records[row] = make(id_, text, metadata, section_key, shared)
         return records
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist are left out."""
         sql, parameters = with_ids(ids)
+        make = _record_maker()
         found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
-        return {id_: _record(id_, text, metadata) for id_, text, metadata in found}
+        return {fields[0]: make(*fields) for fields in found}
 
     def neighbours(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
         """Find the sentences of the same section around some.
@@ -153,9 +152,23 @@ class Snapshot:
         return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
 
     def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
-        """What was embedded of the first sentences, and their vectors."""
-        sql = "SELECT context, text, vector FROM sentences JOIN vectors USING (row) ORDER BY row LIMIT ?"
-        return [(loaded_text(found[0] + found[1]), from_halves(found[2])) for found in self._execute(sql, [most])]
+        """What was embedded, with its vectors: up to ``most`` texts spread over the sentences.
+
+        Where there is no sentence yet, they are of the texts whose vectors are kept ahead.
+        """
+        return self._spread("sentences", _OF_SENTENCES, most) or self._spread("embedded", _AHEAD, most)
+
+    def _spread(self, table: str, select: str, most: int) -> list[tuple[str, Vectors]]:
+        first, last = self._execute(f"SELECT min(row), max(row) FROM {table}").fetchone()  # noqa: S608
+        if first is None:
+            return []
+        starts = {first + (last - first + 1) * part // most for part in range(most)}
+        found = [
+            self._execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
+            for start in sorted(starts)
+        ]
+        by_row = {row: (loaded_text(text), from_halves(vector)) for row, text, vector in filter(None, found)}
+        return list(by_row.values())
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
         """Yield ``(row, text)`` of all sentences with a higher number."""
@@ -170,11 +183,11 @@ class Snapshot:
         known: dict[str, bytes] = {}
         checksums = json.dumps([zlib.crc32(text) for text in wanted])
         for sql in (
-            "SELECT x'', text, vector FROM embedded",
-            "SELECT context, text, vector FROM sentences JOIN vectors USING (row)",
+            "SELECT text, vector FROM embedded",
+            f"SELECT {_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row)",  # noqa: S608
         ):
             found = self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
-            known |= {wanted[context + text]: vector for context, text, vector in found if context + text in wanted}
+            known |= {wanted[text]: vector for text, vector in found if text in wanted}
         return known
 
     def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
@@ -233,9 +246,20 @@ class Snapshot:
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
 
 
-def _record(id_: str, text: bytes, metadata: str) -> Record:
-    # Record(...) takes twice as long.
-    return Record._make((id_, loaded_text(text), metadata, None, None, 0, ""))
+def _record_maker() -> Callable[[str, bytes, str, int | None, str | None], Record]:
+    """Make records of what `_RECORD` reads; those of one section hold the same string, not copies of it."""
+    shared_by_key: dict[int | None, str | None] = {None: ""}
+
+    def make(id_: str, text: bytes, metadata: str, section_key: int | None, shared: str | None) -> Record:
+        shared = shared_by_key.setdefault(section_key, shared)
+        if shared is None:
+            raise StoreError(
+                "the database lacks a section that has sentences, so it is damaged; restore it from a backup"
+            )
+        # Record(...) takes twice as long.
+        return Record._make((id_, loaded_text(text), metadata, shared, None, None, 0, ""))
+
+    return make
 
 
 def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:

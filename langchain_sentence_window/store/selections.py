@@ -5,7 +5,7 @@ from threading import Lock
 
 import numpy as np
 
-from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.filters import Condition, for_few
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.tables import Rows, Version
 
@@ -45,6 +45,6 @@ def _brought_up_to_date(version: Version, rows: Rows, snapshot: Snapshot, where:
     changes = snapshot.changes_since(*version)
     if changes is None:
         return None
-    sql, parameters = where
+    sql, parameters = for_few(where)
     added = snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
     return np.concatenate([np.setdiff1d(rows, changes.removed, assume_unique=True), np.sort(added)])

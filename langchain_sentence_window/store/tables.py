@@ -1,4 +1,4 @@
-"""What is in the database: its tables, what their rows hold, and how to see that they are sound.
+"""What is in the database: its tables, and what their rows hold.
 
 Rows are numbered in the order they come and no number is used twice, so a cache that has seen all up to
 a row is brought up to date by the rows after it and by the list of those removed since.
@@ -6,7 +6,7 @@ a row is brought up to date by the rows after it and by the list of those remove
 
 import json
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -19,13 +19,27 @@ from langchain_sentence_window.store.filters import Condition
 
 SCHEMA = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE documents (
+        document INTEGER PRIMARY KEY,
+        doc_id TEXT NOT NULL UNIQUE,
+        checksum INTEGER NOT NULL
+    )""",
+    # What sentences of one section share, once; under the row of the first of them.
+    """CREATE TABLE sections (
+        section_key INTEGER PRIMARY KEY,
+        document INTEGER NOT NULL,
+        metadata TEXT NOT NULL,
+        context BLOB NOT NULL,
+        context_checksum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
     """CREATE TABLE sentences (
         row INTEGER PRIMARY KEY,
         id TEXT UNIQUE,
         document INTEGER,
         place INTEGER,
         section INTEGER NOT NULL,
+        section_key INTEGER,
         text BLOB NOT NULL,
         context BLOB NOT NULL,
         metadata TEXT NOT NULL,
@@ -33,6 +47,7 @@ SCHEMA = (
         checksum INTEGER NOT NULL
     )""",
     "CREATE INDEX sentences_in_order ON sentences (document, place)",
+    "CREATE INDEX sentences_by_section ON sentences (section_key)",
     "CREATE INDEX sentences_by_text ON sentences (text_checksum)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
     # Vectors of a long call that isn't done yet; it can be resumed without embedding them again.
@@ -60,8 +75,26 @@ SCHEMA = (
     )""",
 )
 
-REMOVAL_CHECKSUM = "row * 31 + ifnull(document, -1)"
-"""The checksum of a removal, in SQL."""
+REMOVAL_CHECKSUM = (
+    "((removal * 2246822519 + row * 2654435769 + ifnull(document, -1) * 40503) % 2147483647)"
+    " * ((removal * 1640531527 + row * 1181783497 + ifnull(document, -1) * 69069) % 2147483629) % 4294967291"
+)
+"""The checksum of a removal, in SQL. Of a lesser formula, removals of other rows had the same sum."""
+
+CHECKSUMS = {
+    "documents": "checksum",
+    "sections": "checksum",
+    "sentences": "checksum + text_checksum",
+    "vectors": "checksum",
+    "writes": "checksum",
+    "removals": "checksum",
+}
+"""What each row of a table adds to the digest of the state, in SQL.
+
+Not the vectors that are kept ahead: one that is lost is embedded again.
+"""
+
+_DIGESTS = 2**62
 
 IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
 
@@ -74,7 +107,9 @@ class Record(NamedTuple):
     Attributes:
         id: The Document's id.
         text: The Document's text; any string, lone surrogates too.
-        metadata: The Document's metadata as JSON.
+        metadata: The Document's metadata as JSON, without what is in ``shared``.
+        shared: What it shares with the other sentences of its section, as JSON; empty if it isn't a sentence
+            of a document.
         doc_id: The source document it is a sentence of, if it says so; this and what follows is in the
             metadata too, and isn't read back.
         place: Its index among the document's sentences, if it says so.
@@ -85,6 +120,7 @@ class Record(NamedTuple):
     id: str
     text: str
     metadata: str
+    shared: str = ""
     doc_id: str | None = None
     place: int | None = None
     section: int = 0
@@ -110,6 +146,7 @@ class State:
         sentences: The number of rows.
         last_row: The highest number a row ever had.
         last_removal: The highest number a removal ever had.
+        digest: The sum of the checksums of all rows, so that rows of different states are told from those of one.
     """
 
     generation: int
@@ -117,6 +154,7 @@ class State:
     sentences: int
     last_row: int
     last_removal: int
+    digest: int
 
     @property
     def version(self) -> Version:
@@ -131,33 +169,6 @@ class Changes:
     removed: Rows
     documents: set[int]
     last_row: int
-
-
-CHECKED: dict[str, tuple[str, Callable[..., bool]]] = {
-    "sentences": (
-        "SELECT row, id, document, place, section, metadata, checksum, context, text, text_checksum FROM sentences",
-        lambda *row: checksum_of(*row[:6]) == row[6] and zlib.crc32(row[8], zlib.crc32(row[7])) == row[9],
-    ),
-    "vectors": (
-        "SELECT row, vector, checksum FROM vectors",
-        lambda row, vector, checksum: zlib.crc32(vector, row & 0xFFFFFFFF) == checksum,
-    ),
-    "embedded": (
-        "SELECT row, vector, checksum, text, text_checksum FROM embedded",
-        lambda row, vector, checksum, text, text_checksum: (
-            (zlib.crc32(vector, row), zlib.crc32(text)) == (checksum, text_checksum)
-        ),
-    ),
-    "writes": (
-        "SELECT generation, token, last_row, last_removal, checksum FROM writes",
-        lambda *row: checksum_of(*row[:4]) == row[4],
-    ),
-    "removals": (
-        f"SELECT removal, checksum = {REMOVAL_CHECKSUM} FROM removals",  # noqa: S608
-        lambda _, is_sound: bool(is_sound),
-    ),
-}
-"""How to see that the rows of each table are as they were written."""
 
 
 def with_ids(ids: Iterable[str]) -> Condition:
@@ -189,6 +200,11 @@ def from_halves(stored: bytes) -> Vectors:
 def checksum_of(*fields: object) -> int:
     """The CRC-32 of some fields of a row."""
     return zlib.crc32("\0".join(map(str, fields)).encode())
+
+
+def digest_of(*parts: int) -> int:
+    """Sum up checksums, and digests of other rows; those of rows that are gone are below 0."""
+    return sum(parts) % _DIGESTS
 
 
 def stored_text(text: str) -> bytes:

@@ -5,22 +5,29 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from langchain_sentence_window.store.filters import Condition
 from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.rows import sections_of, sentence_row
 from langchain_sentence_window.store.tables import (
+    CHECKSUMS,
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
     Record,
     State,
     checksum_of,
+    digest_of,
     stored_text,
     with_ids,
 )
 
 FEWEST_LOGGED = 20_000
 """Writes and removals that the log holds at least; a cache that is further behind is built anew."""
+
+_HAS_NONE = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{0} = {1}.{0})"
 
 
 class Transaction(Snapshot):
@@ -35,7 +42,8 @@ class Transaction(Snapshot):
 
     def begin(self) -> None:
         """Write the first facts of a new database."""
-        self._write_state(State(0, self._token, 0, 0, 0))
+        self._after = State(0, self._token, 0, 0, 0, 0)
+        self._note()
 
     def set_fact(self, name: str, value: object) -> None:
         """Write a fact about the store; the value goes through JSON."""
@@ -47,39 +55,41 @@ class Transaction(Snapshot):
 
         Until the transaction ends they stay without an id, so that their vectors can be used again.
         """
-        sql, parameters = condition
+        sql, parameters = self._simplest(condition)
         state = self._begun()
         removed = self._execute(
             "INSERT INTO removals (row, document, checksum) "  # noqa: S608
-            f"SELECT row, document, {REMOVAL_CHECKSUM} FROM sentences WHERE ({sql}) AND id IS NOT NULL",
+            f"SELECT row, document, 0 FROM sentences WHERE ({sql}) AND id IS NOT NULL",
             parameters,
-        )
-        if removed.rowcount:
+        ).rowcount
+        if removed:
+            new = "removal > ?", [state.last_removal]
+            self._execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
             self._execute(
-                "UPDATE sentences SET id = NULL WHERE row IN (SELECT row FROM removals WHERE removal > ?)",
-                [state.last_removal],
+                f"UPDATE sentences SET id = NULL WHERE row IN (SELECT row FROM removals WHERE {new[0]})",  # noqa: S608
+                new[1],
             )
-            self._after = replace(
-                state,
-                sentences=state.sentences - removed.rowcount,
-                last_removal=state.last_removal + removed.rowcount,
+            self._count(
+                self._sum("removals", *new),
+                sentences=state.sentences - removed,
+                last_removal=state.last_removal + removed,
             )
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors, in the place of those with the same ids."""
         self.remove(with_ids([record.id for record in records]))
-        state = self._begun()
-        first = state.last_row + 1
+        first = self._begun().last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
-        self._connection.executemany(
-            "INSERT INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (_fields(row, record, documents) for row, record in enumerate(records, first)),
+        sections = sections_of(records, first, documents)
+        self._insert("sections", [section.row for section in sections.values()])
+        rows = [sentence_row(row, record, documents, sections) for row, record in enumerate(records, first)]
+        self._insert("sentences", rows, checksums=2)
+        self._insert(
+            "vectors",
+            [(row, vector, zlib.crc32(vector, row & 0xFFFFFFFF)) for row, vector in enumerate(vectors, first)],
         )
-        self._connection.executemany(
-            "INSERT INTO vectors VALUES (?, ?, ?)",
-            ((row, vector, zlib.crc32(vector, row & 0xFFFFFFFF)) for row, vector in enumerate(vectors, first)),
-        )
-        self._after = replace(state, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
+        state = self._begun()
+        self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
 
     def keep_ahead(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Keep half-precision vectors of texts whose sentences aren't there yet."""
@@ -111,18 +121,9 @@ class Transaction(Snapshot):
         if before is None or after is None or before == after:
             return
         if after.last_removal > before.last_removal:
-            for table in ("vectors", "sentences"):
-                self._execute(
-                    f"DELETE FROM {table} WHERE row IN (SELECT row FROM removals WHERE removal > ?)",  # noqa: S608
-                    [before.last_removal],
-                )
-            self._execute(
-                "DELETE FROM documents WHERE document IN (SELECT document FROM removals WHERE removal > ?) "
-                "AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.document = documents.document)",
-                [before.last_removal],
-            )
-        self._write_state(replace(after, generation=before.generation + 1, token=self._token))
-        self._shorten_log()
+            self._drop_removed(before.last_removal)
+        self._count(0, generation=before.generation + 1, token=self._token)
+        self._note()
 
     @property
     def generation(self) -> int | None:
@@ -134,48 +135,73 @@ class Transaction(Snapshot):
             self._before = self._after = self.state
         return self._after
 
-    def _write_state(self, state: State) -> None:
-        self.set_fact("state", asdict(state))
-        written = state.generation, state.token, state.last_row, state.last_removal
-        self._execute(
-            "INSERT INTO writes VALUES (?, ?, ?, ?, ?)",
-            [*written, checksum_of(*written)],
+    def _drop_removed(self, last_removal: int) -> None:
+        """Drop the sentences removed since a removal, and the documents and sections that have none left."""
+        removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
+        since = [last_removal]
+        keys = self._execute(
+            f"SELECT DISTINCT section_key FROM sentences WHERE row {removed.format('row')} "  # noqa: S608
+            "AND section_key IS NOT NULL",
+            since,
+        ).fetchall()
+        for table in ("vectors", "sentences"):
+            self._drop(table, f"row {removed.format('row')}", since)
+        self._drop(
+            "documents", f"document {removed.format('document')} AND {_HAS_NONE.format('document', 'documents')}", since
         )
-        self._after = state
+        self._drop(
+            "sections",
+            f"{IS_ONE_OF.format('section_key')} AND {_HAS_NONE.format('section_key', 'sections')}",
+            [json.dumps([key for (key,) in keys])],
+        )
+
+    def _note(self) -> None:
+        """Note the write in the log, and how far the database is."""
+        state = self._begun()
+        written = state.generation, state.token, state.last_row, state.last_removal
+        self._insert("writes", [(*written, checksum_of(*written))])
+        self._shorten_log()
+        self.set_fact("state", asdict(self._begun()))
 
     def _shorten_log(self) -> None:
         state = self._begun()
         oldest, removals = self._execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
         too_many = state.last_removal - removals > 2 * max(FEWEST_LOGGED, state.sentences)
         if too_many or state.generation - oldest > 2 * FEWEST_LOGGED:
-            self._execute("DELETE FROM writes WHERE generation < ?", [(oldest + state.generation) // 2])
-            self._execute(
-                "DELETE FROM removals WHERE removal <= (SELECT last_removal FROM writes ORDER BY generation LIMIT 1)"
-                " AND removal < ?",
+            self._drop("writes", "generation < ?", [(oldest + state.generation) // 2])
+            self._drop(
+                "removals",
+                "removal <= (SELECT last_removal FROM writes ORDER BY generation LIMIT 1) AND removal < ?",
                 [state.last_removal],
             )
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO documents (doc_id) VALUES (?)", ((doc_id,) for doc_id in sorted(doc_ids))
-        )
+        """The numbers of source documents, which are given one if they are new."""
         sql = f"SELECT doc_id, document FROM documents WHERE {IS_ONE_OF.format('doc_id')}"  # noqa: S608
-        return dict(self._execute(sql, [json.dumps(list(doc_ids))]).fetchall())
+        numbers: dict[str, int] = dict(self._execute(sql, [json.dumps(list(doc_ids))]).fetchall())
+        (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
+        new = dict(zip(sorted(doc_ids - numbers.keys()), count(last + 1)))
+        self._insert("documents", [(number, id_, checksum_of(number, id_)) for id_, number in new.items()])
+        return numbers | new
 
+    # What the digest is kept with
 
-def _fields(row: int, record: Record, documents: dict[str, int]) -> tuple[Any, ...]:
-    document = None if record.doc_id is None else documents[record.doc_id]
-    text, context = stored_text(record.text), stored_text(record.context)
-    checksum = checksum_of(row, record.id, document, record.place, record.section, record.metadata)
-    return (
-        row,
-        record.id,
-        document,
-        record.place,
-        record.section,
-        text,
-        context,
-        record.metadata,
-        zlib.crc32(text, zlib.crc32(context)),
-        checksum,
-    )
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], checksums: int = 1) -> None:
+        """Insert rows, whose last fields are their checksums."""
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
+            self._count(sum(sum(map(itemgetter(-at), rows)) for at in range(1, checksums + 1)))
+
+    def _drop(self, table: str, condition: str, parameters: Sequence[Any]) -> None:
+        self._count(-self._sum(table, condition, parameters))
+        self._execute(f"DELETE FROM {table} WHERE {condition}", parameters)  # noqa: S608
+
+    def _sum(self, table: str, condition: str, parameters: Sequence[Any]) -> int:
+        sql = f"SELECT ifnull(sum({CHECKSUMS[table]}), 0) FROM {table} WHERE {condition}"  # noqa: S608
+        return int(self._execute(sql, parameters).fetchone()[0])
+
+    def _count(self, checksums: int, **changed: int) -> None:
+        """Change the state: its digest by some checksums, and what else has changed."""
+        state = self._begun()
+        self._after = replace(state, digest=digest_of(state.digest, checksums), **changed)
