@@ -147,9 +147,11 @@ def test_an_interrupted_restore_is_told_and_can_be_made_again(index: Path, tmp_p
 @pytest.mark.parametrize("with_seal", [True, False])
 def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path, with_seal: bool) -> None:
     """As when a backup is copied over an index whose process was killed."""
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        fill(store, 8_000)
     shutil.copytree(index, tmp_path / "backup")
     with FaissStore.open(index, TextEmbeddings()) as store:
-        for number in (1, 3, 5):
+        for number in range(0, 1_000, 100):
             store.replace_documents(document(number, 4), [f"document {number}"])
     write_and_die(index)
     if not with_seal:
@@ -164,7 +166,7 @@ def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path
     for ending in ("-wal", "-shm"):
         (index / f"{DATABASE_FILE}{ending}").unlink()
     with FaissStore.open(index, TextEmbeddings()) as store:
-        assert contents(store) == {number: {0} for number in range(10)}
+        assert contents(store) == {number: {0} for number in range(1_000)}
 
 
 def test_the_log_of_a_process_that_was_killed_is_applied(index: Path) -> None:
