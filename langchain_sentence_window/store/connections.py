@@ -87,6 +87,7 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._idle_stamp: Stamp | None = None
         self._writer: sqlite3.Connection | None = None
+        self._failed: list[sqlite3.Connection] = []
         self._held: Identity | None = None
         self._refusal: str | None = None
         self.is_dirty = False
@@ -195,13 +196,15 @@ class Connections:
 
     def end_writing(self) -> None:
         """Undo a transaction that wasn't committed, if there is one."""
-        writer = self._writer
-        if writer is not None and writer.in_transaction:
-            with suppress(sqlite3.Error):
-                writer.rollback()
-            # Statements may be under way in it, which would keep its locks.
-            self.discard(writer)
+        if self._writer is not None and self._writer.in_transaction:
+            # Statements may be under way in it, which would keep its locks; so it isn't used again.
+            self._failed.append(self._writer)
             self._writer = None
+        while self._failed:
+            with suppress(sqlite3.Error):
+                self._failed[-1].rollback()
+            self.discard(self._failed[-1])
+            self._failed.pop()
 
     def wrote(self, generation: int | None) -> None:
         """Note that a transaction was committed."""
