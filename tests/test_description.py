@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,7 @@ def test_settings_of_every_kind_and_shape_are_described() -> None:
         MEAN = "mean"
         CLS = "cls"
 
-    class Name(str, Enum):
+    class Name(StrEnum):
         A = "a"
 
     class Options(BaseModel):
@@ -259,8 +259,8 @@ def test_settings_of_every_kind_and_shape_are_described() -> None:
         def __init__(self, model: str) -> None:
             self.model = model
 
-        embed_documents = WordEmbeddings.embed_documents  # type: ignore[assignment]
-        embed_query = WordEmbeddings.embed_query  # type: ignore[assignment]
+        embed_documents = WordEmbeddings.embed_documents
+        embed_query = WordEmbeddings.embed_query
 
     class OfClass(WordEmbeddings):
         model = "first"
@@ -347,7 +347,9 @@ hidden: st.SearchStrategy[Place] = st.one_of(
     st.sampled_from(NAMES).map(lambda name: lambda secret: {"name": name, "value": secret}),
     st.sampled_from(NAMES).map(lambda name: lambda secret: f"https://host/v1?a=b&{name}={secret}&c=d"),
     st.sampled_from(NAMES).map(lambda name: lambda secret: f'{{"{name}": "{secret}"}}'),
-    st.sampled_from(["https", "postgres+x", "http"]).map(lambda kind: lambda secret: f"{kind}://me:{secret}@host:80/v1"),
+    st.sampled_from(["https", "postgres+x", "http"]).map(
+        lambda kind: lambda secret: f"{kind}://me:{secret}@host:80/v1"
+    ),
     st.just(lambda secret: f"https://{secret}@host"),
     st.just(lambda secret: f"https://me:{secret}/{secret}@host/a"),
     st.just(SecretStr),
@@ -356,7 +358,13 @@ hidden: st.SearchStrategy[Place] = st.one_of(
 )
 wrapped: st.SearchStrategy[Place] = st.lists(
     st.sampled_from(
-        [lambda x: [x], lambda x: (1, x), lambda x: {"extra": x}, lambda x: {"a": {"b": x}}, lambda x: {"x": 1, "y": [x]}]
+        [
+            lambda x: [x],
+            lambda x: (1, x),
+            lambda x: {"extra": x},
+            lambda x: {"a": {"b": x}},
+            lambda x: {"x": 1, "y": [x]},
+        ]
     ),
     max_size=4,
 ).map(lambda wraps: lambda x: [x := wrap(x) for wrap in wraps][-1] if wraps else x)

@@ -1,5 +1,6 @@
 """Calling an embedder: in slices, with progress, checked."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -8,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
 from langchain_sentence_window.calls import Call, Steps, in_thread
-from langchain_sentence_window.embedding.mixing import Vectors, normalised
+from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
 from langchain_sentence_window.embedding.numbers import to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.spans import encodable
@@ -128,7 +129,12 @@ def unit_vector(vector: object) -> Vectors:
     Raises:
         EmbeddingError: It isn't a list of numbers, or holds NaN or infinity.
     """
-    unit: Vectors = normalised(to_row(vector)[np.newaxis])[0]
+    row = to_row(vector)
+    with np.errstate(all="ignore"):
+        length = math.sqrt(row @ row)
+    if is_usual(length):  # which every search asks; the check for many takes several times as long
+        return np.asarray(row / np.float32(length), dtype=np.float32)
+    unit: Vectors = normalised(row[np.newaxis])[0]
     return unit
 
 

@@ -24,7 +24,6 @@ and 87.7 on SQuAD, whose facts stand in one sentence each."""
 _AT_ONCE = 1_024
 
 _SHORT, _LONG = 1e-15, 1e15
-"""Lengths between these are worked out rightly from squares of single precision."""
 
 _LEAST_SHARE = 1e-25
 """The least weight above 0, as a part of the largest."""
@@ -103,12 +102,17 @@ def normalised(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
     """
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        extreme = ~((lengths > _SHORT) & (lengths < _LONG))[:, 0]  # their squares may be 0 or infinite
+        extreme = ~((lengths > _SHORT) & (lengths < _LONG))[:, 0]
         if extreme.any():
             vectors = vectors.copy()
             vectors[extreme] = _near_one(vectors[extreme])
             lengths[extreme] = np.linalg.norm(vectors[extreme], axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)), dtype=np.float32)
+
+
+def is_usual(length: float) -> bool:
+    """Whether squares of numbers of single precision were neither 0 nor infinite where this length came from them."""
+    return _SHORT < length < _LONG
 
 
 def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
