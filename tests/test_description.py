@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, SecretStr
 
 from langchain_sentence_window import EmbeddingsInContext
 from langchain_sentence_window.calls import Steps, arun, run
-from langchain_sentence_window.embedding.description import SAME_EMBEDDER, check_same_embedder, describe_embedder
-from langchain_sentence_window.embedding.embedder import unit_vectors
+from langchain_sentence_window.embedding.description import describe_embedder
+from langchain_sentence_window.embedding.embedder import SAME_EMBEDDER, check_same_embedder, unit_vectors
 from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.embedding.settings import is_operational, is_secret, without_secrets
 from langchain_sentence_window.errors import EmbeddingError
@@ -241,6 +241,7 @@ def test_settings_of_every_kind_and_shape_are_described() -> None:
     class Pooling(Enum):
         MEAN = "mean"
         CLS = "cls"
+        LAST = ("last", 1)
 
     class Name(StrEnum):
         A = "a"
@@ -268,6 +269,7 @@ def test_settings_of_every_kind_and_shape_are_described() -> None:
     several = [
         Attributes(pooling=Pooling.MEAN),
         Attributes(pooling=Pooling.CLS),
+        Attributes(pooling=Pooling.LAST),
         Attributes(options=Options()),
         Attributes(options=Options(prompt="a")),
         Fields(),

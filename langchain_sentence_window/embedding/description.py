@@ -1,10 +1,10 @@
-"""Telling embedders apart: by what describes them, and by what they make of the same texts."""
+"""Describing an embedder by all that changes its vectors, without its secrets."""
 
 import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from enum import Enum
 from pathlib import PurePath
 from types import MappingProxyType, MemberDescriptorType
@@ -14,19 +14,11 @@ import numpy as np
 import pydantic
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.embedding.checked import is_embedder
-from langchain_sentence_window.embedding.embedder import documents_call, unit_vectors
-from langchain_sentence_window.embedding.mixing import Vectors, normalised
 from langchain_sentence_window.embedding.settings import SHOWN, is_operational, is_secret, is_telling, without_secrets
-from langchain_sentence_window.spans import encodable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-SAME_EMBEDDER = 0.999
-"""Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for one. Half
-precision, of the model or of what is stored, stays above it; a prompt of one word doesn't."""
 
 _LONGEST_SHOWN = 100
 _CUT = "..."
@@ -47,36 +39,12 @@ def describe_embedder(embedding: Embeddings) -> str:
     any depth, and what is removed from texts by `without_secrets`. Embedders within an embedder are described too.
 
     Of pydantic models and dataclasses all fields are settings. Of other classes whole numbers are settings only under
-    a name such as ``dim``, and lists never, as they often count calls. Objects and private attributes are none.
+    a name such as ``dim``, and lists never, as they often count calls. Other objects and private attributes are none.
 
-    Two embedders of the same description are taken for the same. Two of other descriptions may still be, see
-    `check_same_embedder`: a prompt for queries alone is described, and changes no vector that is stored.
+    Two embedders of the same description are taken for the same. Two of other descriptions may be too, if they make
+    the same vectors: a prompt for queries alone is described, and changes no vector that is stored.
     """
     return _described(embedding, ())
-
-
-def check_same_embedder(embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> Steps[bool]:
-    """Embed texts again, and say whether the vectors are those that are stored.
-
-    Args:
-        embedding: What may have made them.
-        stored: A few texts, each with its vector; long texts tell more embedders apart than short ones.
-
-    Returns:
-        Whether each cosine is at least `SAME_EMBEDDER`; true of no texts.
-
-    Raises:
-        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
-    """
-    if not stored:
-        return True
-    texts = [encodable(text) for text, _ in stored]
-    again = unit_vectors((yield documents_call(embedding, texts)), texts)
-    if any(vector.shape != again.shape[1:] for _, vector in stored):
-        return False
-    before = normalised(np.stack([vector for _, vector in stored]))
-    both_zero = ~(before.any(axis=1) | again.any(axis=1))
-    return bool((both_zero | ((before * again).sum(axis=1) >= SAME_EMBEDDER)).all())
 
 
 # What describes an embedder
@@ -137,9 +105,9 @@ def _attributes(of: object) -> tuple[dict[str, object], Collection[str]]:
     """The attributes of an object and its class, and which of them are declared as fields."""
     own = dict(getattr(of, "__dict__", {}))
     if isinstance(of, pydantic.BaseModel):
-        extra = of.__pydantic_extra__ or {}
+        extra, private = (getattr(of, f"__pydantic_{name}__", None) or {} for name in ("extra", "private"))
         fields = {*type(of).model_fields, *extra}
-        return {name: own[name] for name in own if name in fields} | extra | (of.__pydantic_private__ or {}), fields
+        return {name: own[name] for name in own if name in fields} | extra | private, fields
     attributes: dict[str, object] = {}
     for kind in reversed(type(of).__mro__):
         for name, value in vars(kind).items():
@@ -170,7 +138,7 @@ def _scalar(value: object) -> str | int | float | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Enum):
-        value = value.value
+        value = value.value if isinstance(value.value, str | int | float) else value.name
     if isinstance(value, str):
         return without_secrets(str.__str__(value))
     if isinstance(value, PurePath):

@@ -1,4 +1,4 @@
-"""Calling an embedder: in slices, with progress, checked."""
+"""Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
 
 import math
 from collections import OrderedDict
@@ -9,10 +9,27 @@ from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
 from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
 from langchain_sentence_window.embedding.numbers import to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.spans import encodable
+
+__all__ = [
+    "LONGEST_KEPT",
+    "QUERIES_KEPT",
+    "SAME_EMBEDDER",
+    "TEXTS_AT_ONCE",
+    "QueryEmbedder",
+    "check_same_embedder",
+    "describe_embedder",
+    "documents_call",
+    "embed_in_slices",
+    "query_call",
+    "takes_several_calls",
+    "unit_vector",
+    "unit_vectors",
+]
 
 TEXTS_AT_ONCE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
@@ -22,6 +39,11 @@ QUERIES_KEPT = 1_000
 
 LONGEST_KEPT = 2_000
 """Characters of the longest query whose vector is kept, as the query is kept too."""
+
+
+SAME_EMBEDDER = 0.999
+"""Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for one. Half
+precision, of the model or of what is stored, stays above it; a prompt of one word doesn't."""
 
 
 def embed_in_slices(
@@ -105,6 +127,30 @@ def _checked_query(query: object) -> str:
 def takes_several_calls(texts: Sequence[str]) -> bool:
     """Whether there are more texts than an embedder is handed at once."""
     return len(texts) > TEXTS_AT_ONCE
+
+
+def check_same_embedder(embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> Steps[bool]:
+    """Embed texts again, and say whether the vectors are those that are stored.
+
+    Args:
+        embedding: What may have made them.
+        stored: A few texts, each with its vector; long texts tell more embedders apart than short ones.
+
+    Returns:
+        Whether each cosine is at least `SAME_EMBEDDER`; true of no texts.
+
+    Raises:
+        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+    """
+    if not stored:
+        return True
+    texts = [encodable(text) for text, _ in stored]
+    again = unit_vectors((yield documents_call(embedding, texts)), texts)
+    if any(vector.shape != again.shape[1:] for _, vector in stored):
+        return False
+    before = normalised(np.stack([vector for _, vector in stored]))
+    both_zero = ~(before.any(axis=1) | again.any(axis=1))
+    return bool((both_zero | ((before * again).sum(axis=1) >= SAME_EMBEDDER)).all())
 
 
 def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:

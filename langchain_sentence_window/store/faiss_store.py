@@ -11,9 +11,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window.calls import Steps, arun, in_thread, run
-from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.embedder import (
     QueryEmbedder,
+    describe_embedder,
     embed_in_slices,
     takes_several_calls,
     unit_vectors,
