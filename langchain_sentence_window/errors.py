@@ -17,6 +17,7 @@ model or store is passed on as it is, after the state was put back.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 
 import pydantic
 
@@ -157,14 +158,24 @@ def checked_weight(name: str, value: object) -> float:
     return float(value)
 
 
-def checked_neighbor_weights(weights: Sequence[float]) -> Sequence[float]:
+def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
     """Return how much of its neighbours each vector is given.
 
     Raises:
         InvalidInputError: They aren't numbers of 0 or more, the first above 0.
     """
-    if not weights or weights[0] <= 0 or not all(0 <= weight < float("inf") for weight in weights):
+    try:
+        checked = tuple(checked_weight("a weight", float(_real(weight))) for weight in weights)
+    except (TypeError, ValueError, OverflowError):
+        checked = ()
+    if not checked or not checked[0]:
         raise InvalidInputError(
             f"neighbor_weights is {weights!r}; it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
         )
-    return weights
+    return checked
+
+
+def _real(value: object) -> Real:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return value
+    raise TypeError

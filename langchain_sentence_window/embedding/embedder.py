@@ -1,17 +1,35 @@
 """Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
 
 import math
-import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
-from langchain_sentence_window.calls import Call, Steps
-from langchain_sentence_window.embedding.mixing import Vectors
-from langchain_sentence_window.errors import EmbeddingError
+from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.embedding.description import describe_embedder
+from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
+from langchain_sentence_window.embedding.numbers import to_row, to_rows
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.spans import encodable
+
+__all__ = [
+    "LONGEST_KEPT",
+    "QUERIES_KEPT",
+    "SAME_EMBEDDER",
+    "TEXTS_AT_ONCE",
+    "QueryEmbedder",
+    "check_same_embedder",
+    "describe_embedder",
+    "documents_call",
+    "embed_in_slices",
+    "query_call",
+    "takes_several_calls",
+    "unit_vector",
+    "unit_vectors",
+]
 
 TEXTS_AT_ONCE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
@@ -19,7 +37,13 @@ TEXTS_AT_ONCE = 256
 QUERIES_KEPT = 1_000
 """Queries whose vectors are kept, as a query is often searched again: for more sentences, with other settings."""
 
-_TELLING = ("model", "deployment", "revision", "dimension", "size", "seed", "normalize", "prompt", "instruction")
+LONGEST_KEPT = 2_000
+"""Characters of the longest query whose vector is kept, as the query is kept too."""
+
+
+SAME_EMBEDDER = 0.999
+"""Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for one. Half
+precision, of the model or of what is stored, stays above it; a prompt of one word doesn't."""
 
 
 def embed_in_slices(
@@ -44,42 +68,60 @@ def embed_in_slices(
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             part = texts[start : start + TEXTS_AT_ONCE]
             given = [encodable(text) for text in part]
-            vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (given,))
-            yield from keep(part, unit_vectors(vectors, len(part)))
+            vectors = yield documents_call(embedding, given)
+            yield from keep(part, unit_vectors(vectors, part))
             bar.update(len(part))
 
 
 class QueryEmbedder:
-    """Embeds queries, and keeps the vectors of the last `QUERIES_KEPT`."""
+    """Embeds queries, and keeps the vectors of the last `QUERIES_KEPT`.
+
+    Nothing is locked, so nothing stays locked if a call is interrupted: each change of what is kept is one operation
+    of a dict. Threads that ask the same at once may embed it twice.
+    """
 
     def __init__(self, embedding: Embeddings) -> None:
         """Choose what to embed with."""
         self._embedding = embedding
-        self._kept: dict[str, Vectors] = {}
-        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Vectors] = OrderedDict()
 
     def embed(self, query: str) -> Vectors:
-        """The query's unit vector, shape ``(dimension,)``.
+        """The query's unit vector, shape ``(dimension,)``, which can't be written to.
 
         Raises:
+            InvalidInputError: The query isn't a string.
             EmbeddingError: The embedder gave something else than a list of numbers.
         """
-        kept = self._kept.get(query)
-        return kept if kept is not None else self._keep(query, self._embedding.embed_query(encodable(query)))
+        asked = _checked_query(query)
+        kept = self._kept.get(asked)
+        if kept is not None:
+            return kept
+        call = query_call(self._embedding, asked)
+        return self._keep(asked, call.sync(*call.arguments))
 
     async def aembed(self, query: str) -> Vectors:
         """Do what `embed` does, with the embedder's own async method."""
-        kept = self._kept.get(query)
-        return kept if kept is not None else self._keep(query, await self._embedding.aembed_query(encodable(query)))
+        asked = _checked_query(query)
+        kept = self._kept.get(asked)
+        if kept is not None:
+            return kept
+        call = query_call(self._embedding, asked)
+        return self._keep(asked, await call.asynchronous(*call.arguments))
 
-    def _keep(self, query: str, vector: list[float]) -> Vectors:
+    def _keep(self, query: str, vector: object) -> Vectors:
         unit = unit_vector(vector)
         unit.flags.writeable = False
-        with self._lock:
+        if len(query) <= LONGEST_KEPT:
             self._kept[query] = unit
             while len(self._kept) > QUERIES_KEPT:
-                del self._kept[next(iter(self._kept))]
+                self._kept.popitem(last=False)
         return unit
+
+
+def _checked_query(query: object) -> str:
+    if not isinstance(query, str):
+        raise InvalidInputError(f"the query is {query!r:.80}; it must be a string")
+    return encodable(query)
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:
@@ -87,56 +129,71 @@ def takes_several_calls(texts: Sequence[str]) -> bool:
     return len(texts) > TEXTS_AT_ONCE
 
 
-def unit_vectors(vectors: object, count: int) -> Vectors:
-    """Check vectors and bring each to length 1; a vector of zeros stays as it is.
+def check_same_embedder(embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> Steps[bool]:
+    """Embed texts again, and say whether the vectors are those that are stored.
+
+    Args:
+        embedding: What may have made them.
+        stored: A few texts, each with its vector; long texts tell more embedders apart than short ones.
+
+    Returns:
+        Whether each cosine is at least `SAME_EMBEDDER`; true of no texts.
 
     Raises:
-        EmbeddingError: They aren't ``count`` vectors of one size, or hold NaN or infinity.
+        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
     """
-    try:
-        array = np.array(vectors, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise EmbeddingError(f"vectors must be lists of numbers, all of one length: {error}") from error
-    if array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
-        raise EmbeddingError(
-            f"expected vectors of shape ({count}, dimension), one for each text, and got {array.shape}; "
-            "check what the embedder returns"
-        )
-    if not np.isfinite(array).all():
-        bad = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise EmbeddingError(f"vector {bad} of {count} holds NaN or infinity; check the text it was made from")
-    lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    array /= np.where(lengths > 0, lengths, np.float32(1))
-    return array
+    if not stored:
+        return True
+    texts = [encodable(text) for text, _ in stored]
+    again = unit_vectors((yield documents_call(embedding, texts)), texts)
+    if any(vector.shape != again.shape[1:] for _, vector in stored):
+        return False
+    before = normalised(np.stack([vector for _, vector in stored]))
+    both_zero = ~(before.any(axis=1) | again.any(axis=1))
+    return bool((both_zero | ((before * again).sum(axis=1) >= SAME_EMBEDDER)).all())
+
+
+def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:
+    """Check vectors and bring each to length 1; a vector of zeros stays as it is.
+
+    Args:
+        vectors: Lists, tuples, arrays, tensors or a generator of numbers.
+        texts: What they were made from, to be named in messages, or how many there are.
+
+    Returns:
+        An array of its own, shape ``(n, dimension)``.
+
+    Raises:
+        EmbeddingError: They aren't one for each text, all of one size, or hold NaN, infinity or no numbers.
+    """
+    return normalised(to_rows(vectors, texts))
 
 
 def unit_vector(vector: object) -> Vectors:
-    """Check a single vector, and bring it to length 1, shape ``(dimension,)``.
+    """Check a single vector, and bring it to length 1, shape ``(dimension,)``; see `unit_vectors`.
 
     Raises:
         EmbeddingError: It isn't a list of numbers, or holds NaN or infinity.
     """
-    try:
-        array = np.array(vector, dtype=np.float32)  # of a flat list, as a nested one takes three times as long
-    except (TypeError, ValueError):
-        array = np.empty(0, dtype=np.float32)
-    length = math.sqrt(array @ array) if array.ndim == 1 and len(array) else math.inf
-    # What isn't right is told by the check for many.
-    return array / np.float32(length or 1) if math.isfinite(length) else unit_vectors([vector], 1)[0]
+    row = to_row(vector)
+    with np.errstate(all="ignore"):
+        length = math.sqrt(row @ row)
+    if is_usual(length):  # which every search asks; the check for many takes several times as long
+        return np.asarray(row / np.float32(length), dtype=np.float32)
+    unit: Vectors = normalised(row[np.newaxis])[0]
+    return unit
 
 
-def describe_embedder(embedding: Embeddings) -> str:
-    """Name an embedder by its class and those of its settings that say which model it is.
+def documents_call(embedding: Embeddings, texts: list[str]) -> Call:
+    """The call that embeds texts; in a thread, if need be, of an embedder that has no async methods."""
+    return _call(embedding, "embed_documents", texts)
 
-    Two embedders of the same description are taken for the same; two of other descriptions may
-    still be the same model, loaded from another folder, say.
-    """
-    settings = {
-        name: value
-        for name, value in getattr(embedding, "__dict__", {}).items()
-        if not name.startswith("_")
-        and any(word in name for word in _TELLING)
-        and isinstance(value, str | int | float | bool)
-    }
-    listed = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings))
-    return f"{type(embedding).__module__}.{type(embedding).__qualname__}({listed})"
+
+def query_call(embedding: Embeddings, text: str) -> Call:
+    """The call that embeds a query; see `documents_call`."""
+    return _call(embedding, "embed_query", text)
+
+
+def _call(embedding: Embeddings, name: str, given: object) -> Call:
+    method, own = getattr(embedding, name), getattr(embedding, f"a{name}", None)
+    return in_thread(method, given) if own is None else Call(method, own, (given,))

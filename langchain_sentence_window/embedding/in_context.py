@@ -7,6 +7,7 @@ lie between, a vector stays with its text.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.calls import Steps
-from langchain_sentence_window.embedding.embedder import embed_in_slices
+from langchain_sentence_window.embedding.checked import checked_embedding
+from langchain_sentence_window.embedding.embedder import documents_call, embed_in_slices, query_call
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Places, Vectors, in_context
 from langchain_sentence_window.errors import EmbeddingError, checked_neighbor_weights
 from langchain_sentence_window.metadata.sentence_documents import neighbourhood
@@ -41,9 +43,10 @@ class EmbeddingsInContext(Embeddings):
                 two away, and so on.
 
         Raises:
-            InvalidInputError: Weights that aren't numbers of 0 or more, the first above 0.
+            InvalidInputError: Something that isn't an embedder, or weights that aren't numbers of 0 or more, the
+                first above 0.
         """
-        self.embedding = embedding
+        self.embedding = checked_embedding(embedding)
         self.neighbor_weights = checked_neighbor_weights(neighbor_weights)
 
     def embed_query(self, text: str) -> list[float]:
@@ -52,7 +55,9 @@ class EmbeddingsInContext(Embeddings):
 
     async def aembed_query(self, text: str) -> list[float]:
         """Do what `embed_query` does, with the embedder's own async method."""
-        return await self.embedding.aembed_query(text)
+        call = query_call(self.embedding, text)
+        embedded: list[float] = await call.asynchronous(*call.arguments)
+        return embedded
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Give texts that carry their vectors these, and embed the others."""
@@ -61,8 +66,8 @@ class EmbeddingsInContext(Embeddings):
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Do what `embed_documents` does, with the embedder's own async method."""
-        plain = _plain(texts)
-        return _joined(texts, await self.embedding.aembed_documents(plain) if plain else [])
+        call = documents_call(self.embedding, _plain(texts))
+        return _joined(texts, await call.asynchronous(*call.arguments) if call.arguments[0] else [])
 
 
 class Handover:
@@ -161,9 +166,16 @@ def _plain(texts: Sequence[str]) -> list[str]:
     return [text for text in texts if not isinstance(text, _CarriedText)]
 
 
-def _joined(texts: Sequence[str], embedded: Sequence[list[float]]) -> list[list[float]]:
-    others = iter(embedded)
-    return [text.vector() if isinstance(text, _CarriedText) else next(others) for text in texts]
+def _joined(texts: Sequence[str], embedded: Iterable[list[float]]) -> list[list[float]]:
+    count = sum(not isinstance(text, _CarriedText) for text in texts)
+    others = list(islice(embedded, count + 1))
+    if len(others) != count:
+        got = len(others) if len(others) < count else f"more than {count}"
+        raise EmbeddingError(
+            f"expected {count} vectors, one for each text, and got {got}; check what the embedder returns"
+        )
+    plain = iter(others)
+    return [text.vector() if isinstance(text, _CarriedText) else next(plain) for text in texts]
 
 
 def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Steps[None]]:

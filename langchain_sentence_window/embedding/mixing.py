@@ -8,6 +8,7 @@ nothing when a question is asked, with any embedder.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,11 @@ all-MiniLM-L6-v2, without and with it: 63.2 and 73.3 on Chroma's benchmark, 56.6
 and 87.7 on SQuAD, whose facts stand in one sentence each."""
 
 _AT_ONCE = 1_024
+
+_SHORT, _LONG = 1e-15, 1e15
+
+_LEAST_SHARE = 1e-25
+"""The least weight above 0, as a part of the largest."""
 
 NOWHERE = -1
 """The document of a sentence that has no neighbours."""
@@ -52,12 +58,13 @@ def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Ve
     Returns:
         Unit vectors of the same shape; what mixes to zero stays zero.
     """
-    shares = [_shares(places, apart, weights) for apart in range(1, len(weights))]
+    scaled = _scaled(weights)
+    shares = [_shares(places, apart, scaled) for apart in range(1, len(scaled))]
     mixed = np.empty_like(vectors, dtype=np.float32)
     # In slices that stay in the processor's cache, which takes an eighth of the time.
     for start in range(0, len(vectors), _AT_ONCE):
         end = min(start + _AT_ONCE, len(vectors))
-        part = vectors[start:end] * np.float32(weights[0])
+        part = vectors[start:end] * scaled[0]
         for apart, share in enumerate(shares, 1):
             stop = min(end, len(vectors) - apart)
             if start < stop:
@@ -69,7 +76,7 @@ def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Ve
     return mixed
 
 
-def _shares(places: Places, apart: int, weights: Sequence[float]) -> Vectors:
+def _shares(places: Places, apart: int, weights: Vectors) -> Vectors:
     """What each row gives the one so many rows on, and gets of it: by their indexes, or 0; shape ``(n - apart, 1)``."""
     steps = places.indexes[apart:] - places.indexes[:-apart]
     related = (
@@ -80,11 +87,41 @@ def _shares(places: Places, apart: int, weights: Sequence[float]) -> Vectors:
         & (steps < len(weights))
     )
     shares = np.zeros((len(steps), 1), dtype=np.float32)
-    shares[related, 0] = np.asarray(weights, dtype=np.float32)[steps[related]]
+    shares[related, 0] = weights[steps[related]]
     return shares
 
 
-def normalised(vectors: Vectors) -> Vectors:
-    """Bring each vector to length 1; a vector of zeros stays as it is."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)), dtype=np.float32)
+def normalised(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
+    """Bring each vector to length 1, however long or short it is; a vector of zeros stays as it is.
+
+    Args:
+        vectors: Finite numbers of single precision or better, shape ``(n, dimension)``.
+
+    Returns:
+        An array of its own.
+    """
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        extreme = ~((lengths > _SHORT) & (lengths < _LONG))[:, 0]
+        if extreme.any():
+            vectors = vectors.copy()
+            vectors[extreme] = _near_one(vectors[extreme])
+            lengths[extreme] = np.linalg.norm(vectors[extreme], axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)), dtype=np.float32)
+
+
+def is_usual(length: float) -> bool:
+    """Whether squares of numbers of single precision were neither 0 nor infinite where this length came from them."""
+    return _SHORT < length < _LONG
+
+
+def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
+    """Scale each vector by a power of two, which is exact, so that its largest number is between 1/2 and 1."""
+    _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
+    return np.asarray(np.ldexp(vectors, -exponents), dtype=vectors.dtype)
+
+
+def _scaled(weights: Sequence[float]) -> Vectors:
+    """Scale weights so that the largest is 1; those above 0 stay so in single precision."""
+    scaled = np.array([float(weight) / float(max(weights)) for weight in weights])
+    return np.where(scaled > 0, np.maximum(scaled, _LEAST_SHARE), 0).astype(np.float32)

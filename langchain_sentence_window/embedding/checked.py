@@ -1,0 +1,67 @@
+"""What is taken for an embedder, and what to pass instead of what isn't one."""
+
+import inspect
+import re
+from typing import TypeGuard, cast
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window.embedding.settings import without_secrets
+from langchain_sentence_window.errors import InvalidInputError
+
+_METHODS = ("embed_documents", "embed_query")
+_EXAMPLE = "openai:text-embedding-3-small"
+_LONGEST_SHOWN = 80
+
+
+def checked_embedding(embedding: object) -> Embeddings:
+    """Return an embedder: an instance of ``Embeddings``, or of a class that has its two methods.
+
+    Raises:
+        InvalidInputError: It is something else, such as a model's name; the message says what to pass.
+    """
+    has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
+    if isinstance(embedding, Embeddings) or has_methods:
+        return cast("Embeddings", embedding)
+    raise InvalidInputError(f"embedding is {_what(embedding)}; {_cure(embedding)}")
+
+
+def is_embedder(value: object) -> TypeGuard[Embeddings]:
+    """Whether something is an embedder, found out without running any code of its own."""
+    return isinstance(value, Embeddings) or (
+        not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in _METHODS)
+    )
+
+
+def _what(given: object) -> str:
+    if given is None:
+        return "None"
+    if isinstance(given, str):
+        return f"the string {without_secrets(given)[:_LONGEST_SHOWN]!r}"
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    if inspect.isroutine(given):
+        return f"the function {given.__name__}"
+    return f"an object of the class {type(given).__module__}.{type(given).__qualname__}"
+
+
+def _cure(given: object) -> str:
+    if isinstance(given, str):
+        name = without_secrets(given) if re.fullmatch(r"[\w-]+:\S{1,80}", given) else _EXAMPLE
+        return f"pass an embedder, not a model's name: init_embeddings({name!r}) of langchain.embeddings makes one"
+    if isinstance(given, type):
+        return f"pass an instance of it: {given.__name__}(...)"
+    if _is_from("sentence_transformers", given):
+        return "pass HuggingFaceEmbeddings(model_name=...) of langchain_huggingface, which loads the model itself"
+    if _is_from("langchain_core.language_models", given):
+        return f"a language model only writes; init_embeddings({_EXAMPLE!r}) of langchain.embeddings makes an embedder"
+    if inspect.isroutine(given):
+        return "pass an instance of a class that has embed_documents and embed_query"
+    return (
+        f"pass an embedder, e.g. init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object that has "
+        "embed_documents and embed_query"
+    )
+
+
+def _is_from(package: str, given: object) -> bool:
+    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(given).__mro__)

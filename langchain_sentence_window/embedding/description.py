@@ -1,0 +1,184 @@
+"""Describing an embedder by all that changes its vectors, without its secrets."""
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from enum import Enum
+from pathlib import PurePath
+from types import MappingProxyType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+import numpy as np
+import pydantic
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window.embedding.checked import is_embedder
+from langchain_sentence_window.embedding.settings import SHOWN, is_operational, is_secret, is_telling, without_secrets
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_LONGEST_SHOWN = 100
+_CUT = "..."
+_DEEPEST = 20
+_LARGE = 2**63
+_NAMING = ("name", "key", "header", "field")
+_NAME = re.compile(r"[\w.-]{1,60}:?")
+
+Plain: TypeAlias = str | int | float | bool | dict[str, Any] | list[Any] | None
+"""What JSON can hold; ``None`` for what says nothing."""
+
+
+def describe_embedder(embedding: Embeddings) -> str:
+    """Name an embedder by its class and by its settings.
+
+    Settings that name the model are shown. Of the others that can change a vector there is a digest. Settings that
+    can't, such as a batch size, are left out. So is all that may be secret: what has a name such as ``api_key``, at
+    any depth, and what is removed from texts by `without_secrets`. Embedders within an embedder are described too.
+
+    Of pydantic models and dataclasses all fields are settings. Of other classes whole numbers are settings only under
+    a name such as ``dim``, and lists never, as they often count calls. Other objects and private attributes are none.
+
+    Two embedders of the same description are taken for the same. Two of other descriptions may be too, if they make
+    the same vectors: a prompt for queries alone is described, and changes no vector that is stored.
+    """
+    return _described(embedding, ())
+
+
+# What describes an embedder
+
+
+class _Embedder(str):
+    """The description of an embedder within another."""
+
+    __slots__ = ()
+
+
+def _described(embedding: object, within: tuple[int, ...]) -> str:
+    listed: list[str] = []
+    hidden: dict[str, Plain] = {}
+    for name, value in sorted(_settings(embedding, within).items()):
+        shown = _shown(name, value)
+        if shown is not None:
+            listed.append(f"{name}={shown}")
+        if shown is None or shown.endswith(_CUT):
+            hidden[name] = value
+    if hidden:
+        listed.append(f"settings={_digest(hidden)}")
+    return f"{type(embedding).__module__}.{type(embedding).__qualname__}({', '.join(listed)})"
+
+
+def _shown(name: str, value: Plain) -> str | None:
+    if isinstance(value, _Embedder):
+        return value
+    if name not in SHOWN or not isinstance(value, str | int | float):
+        return None
+    text = ascii(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + _CUT
+
+
+def _digest(settings: Plain) -> str:
+    return hashlib.sha256(_canonical(settings).encode()).hexdigest()[:16]
+
+
+def _canonical(value: Plain) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+# Its settings
+
+
+def _settings(of: object, within: tuple[int, ...]) -> dict[str, Plain]:
+    """What an object is set to, by name: what of its attributes is plain, and embedders."""
+    inside = (*within, id(of))
+    attributes, fields = _attributes(of)
+    found: dict[str, Plain] = {}
+    for name, value in attributes.items():
+        if not name.startswith("_") or is_embedder(value):
+            found[name] = _plain(name, value, inside, is_field=name in fields)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _attributes(of: object) -> tuple[dict[str, object], Collection[str]]:
+    """The attributes of an object and its class, and which of them are declared as fields."""
+    own = dict(getattr(of, "__dict__", {}))
+    if isinstance(of, pydantic.BaseModel):
+        extra, private = (getattr(of, f"__pydantic_{name}__", None) or {} for name in ("extra", "private"))
+        fields = {*type(of).model_fields, *extra}
+        return {name: own[name] for name in own if name in fields} | extra | private, fields
+    attributes: dict[str, object] = {}
+    for kind in reversed(type(of).__mro__):
+        for name, value in vars(kind).items():
+            is_slot = isinstance(value, MemberDescriptorType)
+            attributes[name] = getattr(of, name, None) if is_slot else value
+    fields = {field.name for field in dataclasses.fields(of)} if _is_dataclass(of) else set()
+    return attributes | own, fields
+
+
+def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool) -> Plain:
+    """What JSON can hold of a setting; ``None`` if it doesn't count."""
+    is_open = id(value) in within or len(within) > _DEEPEST
+    if is_embedder(value) and not is_open:
+        return _Embedder(_described(value, within))
+    if is_open or is_secret(name, value) or is_operational(name):
+        return None
+    inside = (*within, id(value))
+    if isinstance(value, dict | MappingProxyType):
+        return _plain_entries(value, inside, is_field=is_field)
+    if isinstance(value, list | tuple | set | frozenset):
+        return _plain_items(name, value, inside, is_field=is_field)
+    if isinstance(value, pydantic.BaseModel) or _is_dataclass(value):
+        return _settings(value, within)
+    return _scalar(value) if is_field or not _is_whole(value) or is_telling(name) else None
+
+
+def _scalar(value: object) -> str | int | float | None:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Enum):
+        value = value.value if isinstance(value.value, str | int | float) else value.name
+    if isinstance(value, str):
+        return without_secrets(str.__str__(value))
+    if isinstance(value, PurePath):
+        return without_secrets(value.as_posix())
+    if isinstance(value, pydantic.AnyUrl) or type(value).__name__ == "dtype":
+        return without_secrets(str(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value) if abs(value) < _LARGE else hex(value)  # Python refuses to write out very large ones.
+    return value if isinstance(value, bool | float) else None
+
+
+def _plain_entries(entries: Mapping[Any, object], within: tuple[int, ...], *, is_field: bool) -> Plain:
+    found: dict[str, Plain] = {}
+    for key, value in list(entries.items()):
+        name = _scalar(key)
+        if str(name).casefold() in _NAMING and isinstance(value, str) and is_secret(value):
+            return None  # {"name": "Authorization", "value": ...}
+        if name is not None:
+            found[str(name)] = _plain(str(name), value, within, is_field=is_field)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _plain_items(name: str, items: Collection[object], within: tuple[int, ...], *, is_field: bool) -> Plain:
+    counts = is_field or not isinstance(items, list)
+    found: list[Plain] = []
+    before: object = None
+    for item in list(items):
+        is_told = not (isinstance(before, str) and _NAME.fullmatch(before) and is_secret(before))
+        before = item
+        if is_told and (counts or is_embedder(item)):
+            found.append(_plain(name, item, within, is_field=is_field))
+    kept = [item for item in found if item is not None]
+    if isinstance(items, set | frozenset):
+        kept.sort(key=_canonical)
+    return kept if kept or counts else None
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_dataclass(value: object) -> TypeGuard["DataclassInstance"]:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
