@@ -213,6 +213,7 @@ class FaissStore(SearchMethods):
         doc_ids: Sequence[str],
         *,
         contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
         show_progress: bool = False,
     ) -> None:
         """Put sentences in the place of all that source documents had, in one transaction.
@@ -221,9 +222,13 @@ class FaissStore(SearchMethods):
             sentences: Sentence Documents, as `SentenceSplitter` makes them.
             doc_ids: The source documents they replace; those without a sentence now are removed.
             contexts: What is put before each sentence when it is embedded, and nowhere else.
+            within: What the metadata of all that is replaced must be; ``None`` for anything.
             show_progress: Whether to show a progress bar while embedding.
+
+        Raises:
+            InvalidInputError: Something that would be replaced isn't what ``within`` wants; nothing was changed.
         """
-        run(self._add(sentences, None, contexts, remove=of_documents(doc_ids), show_progress=show_progress))
+        run(self._replace(sentences, doc_ids, contexts, within, show_progress=show_progress))
 
     async def areplace_documents(
         self,
@@ -231,10 +236,11 @@ class FaissStore(SearchMethods):
         doc_ids: Sequence[str],
         *,
         contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
         show_progress: bool = False,
     ) -> None:
         """Do what `replace_documents` does, with the embedder's own async method."""
-        await arun(self._add(sentences, None, contexts, remove=of_documents(doc_ids), show_progress=show_progress))
+        await arun(self._replace(sentences, doc_ids, contexts, within, show_progress=show_progress))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -253,6 +259,19 @@ class FaissStore(SearchMethods):
         """Fetch documents, in the order of the ids; ids that don't exist are left out."""
         found = self._index.fetch(ids)
         return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
+
+    def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
+        """Fetch those documents that a filter lets through, in the order of the ids.
+
+        Raises:
+            FilterError: The filter can't be read.
+        """
+        found = self._index.fetch(ids, compile_filter(filter))
+        return to_documents([found[id_] for id_ in dict.fromkeys(ids) if id_ in found])
+
+    async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
+        """Do what `get_by_ids_within` does without blocking the event loop."""
+        return await run_in_executor(None, self.get_by_ids_within, ids, filter)
 
     def export(self) -> Iterator[tuple[list[Document], Vectors]]:
         """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
@@ -313,6 +332,26 @@ class FaissStore(SearchMethods):
 
     # Machinery
 
+    def _replace(
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        contexts: Sequence[str] | None,
+        within: Filter | None,
+        *,
+        show_progress: bool,
+    ) -> Steps[list[str]]:
+        remove, forbidden = of_documents(doc_ids), None
+        if within is not None:
+            by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
+            sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
+            forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
+        return (
+            yield from self._add(
+                sentences, None, contexts, remove=remove, forbidden=forbidden, show_progress=show_progress
+            )
+        )
+
     def _add(
         self,
         documents: Sequence[Document],
@@ -320,6 +359,7 @@ class FaissStore(SearchMethods):
         contexts: Sequence[str] | None = None,
         *,
         remove: Condition | None = None,
+        forbidden: Condition | None = None,
         show_progress: bool,
     ) -> Steps[list[str]]:
         """Embed what is new, then write everything at once."""
@@ -332,7 +372,7 @@ class FaissStore(SearchMethods):
             keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
             yield from embed_in_slices(self._embedding, new_texts, keep, show_progress=show_progress)
             try:
-                yield in_thread(self._write, latest, vectors, remove)
+                yield in_thread(self._write, latest, vectors, remove, forbidden)
             except VanishedTextError:
                 continue
             break
@@ -341,8 +381,15 @@ class FaissStore(SearchMethods):
     def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
         yield in_thread(self._index.keep_ahead, texts, vectors, self._description)
 
-    def _write(self, records: Sequence[Record], vectors: Mapping[str, bytes], remove: Condition | None) -> None:
-        self._index.write(records, vectors, remove=remove, embedder=self._description if records else None)
+    def _write(
+        self,
+        records: Sequence[Record],
+        vectors: Mapping[str, bytes],
+        remove: Condition | None,
+        forbidden: Condition | None,
+    ) -> None:
+        embedder = self._description if records else None
+        self._index.write(records, vectors, remove=remove, forbidden=forbidden, embedder=embedder)
 
     def _check_embedder(self) -> None:
         """See that the embedder is the one that made the index; embeds nothing if its description is."""

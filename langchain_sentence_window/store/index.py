@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors
-from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.errors import InvalidInputError, StoreError, wrong_size
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
@@ -124,6 +124,7 @@ class SentenceIndex:
         vectors: Vectors | Mapping[str, bytes] | None = None,
         *,
         remove: Condition | None = None,
+        forbidden: Condition | None = None,
         embedder: str | None = None,
     ) -> None:
         """Remove records and add others, replacing those with the same id, in one transaction.
@@ -133,14 +134,21 @@ class SentenceIndex:
             vectors: Unit vectors of shape ``(len(records), dimension)``, or half-precision ones by text;
                 those of texts it lacks are in the index.
             remove: What to remove first.
+            forbidden: What mustn't be there, or nothing is done.
             embedder: What describes the embedder of the vectors.
 
         Raises:
+            InvalidInputError: There is what is forbidden; nothing was changed.
             EmbeddingError: The vectors are of another size than those of the index.
             StoreError: SQLite can't write; nothing was changed.
             VanishedTextError: The vector of a text isn't in the index any more; nothing was changed.
         """
         with self._database.transaction() as transaction:
+            if forbidden and len(transaction.rows(forbidden)):
+                raise InvalidInputError(
+                    "the filter doesn't let through all that would be replaced or deleted; choose other ids, or write "
+                    "without a filter. Nothing was changed."
+                )
             if remove:
                 transaction.remove(remove)
             for start in range(0, len(records), _RECORDS_AT_ONCE):
@@ -157,10 +165,10 @@ class SentenceIndex:
 
     # Reading
 
-    def fetch(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist are left out."""
+    def fetch(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
         with self._database.snapshot() as snapshot:
-            return snapshot.by_ids(ids)
+            return snapshot.by_ids(ids, where)
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, with their vectors, in slices that cut no section."""

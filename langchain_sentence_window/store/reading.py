@@ -130,10 +130,10 @@ class Snapshot:
                 records[row] = _record(id_, text, metadata)
         return records
 
-    def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist are left out."""
-        sql, parameters = with_ids(ids)
-        found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
+    def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
+        (sql, parameters), (holds, values) = with_ids(ids), where
+        found = self._execute(f"SELECT {_RECORD} WHERE {sql} AND ({holds})", [*parameters, *values])
         return {id_: _record(id_, text, metadata) for id_, text, metadata in found}
 
     def neighbours(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
