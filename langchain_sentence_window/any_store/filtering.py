@@ -6,6 +6,7 @@ kept to is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
@@ -157,9 +158,10 @@ def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable
     """Return a filter that is a function.
 
     Raises:
-        InvalidInputError: It isn't.
+        InvalidInputError: It isn't, or it gives a coroutine, which would pass for true.
     """
-    if not callable(filter):
+    call = getattr(type(filter), "__call__", None)  # noqa: B004
+    if not callable(filter) or iscoroutinefunction(filter) or iscoroutinefunction(call):
         raise InvalidInputError(
             f"{type_name(store)} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
             f"by {short(filter)}"

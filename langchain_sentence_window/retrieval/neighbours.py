@@ -53,9 +53,7 @@ def fetch_sentences(
     return read | by_place(map(read_sentence, fetched))
 
 
-def _found_again(
-    scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace
-) -> Steps[Sequence[Document]]:
+def _found_again(scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace) -> Steps[list[Document]]:
     """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
     if not scope.is_bound or not inline.keys() >= set(missing):
         beyond = [place for place in missing if place not in inline]
