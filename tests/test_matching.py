@@ -34,9 +34,14 @@ stored = st.one_of(
     st.dictionaries(st.sampled_from("xy"), values, max_size=1),
 )
 keys = st.sampled_from(["x", "y", "doc_id", "sentence_index", 'a.b"', "k\0", "key with blanks", "_"])
-metadatas = st.dictionaries(keys, stored, max_size=4).filter(
-    lambda metadata: not isinstance(metadata.get("doc_id"), str) or is_storable_id(metadata["doc_id"])
-)
+
+
+def is_storable(metadata: dict[str, Any]) -> bool:
+    doc_id = metadata.get("doc_id")
+    return not isinstance(doc_id, str) or is_storable_id(doc_id)
+
+
+metadatas: st.SearchStrategy[dict[str, Any]] = st.dictionaries(keys, stored, max_size=4).filter(is_storable)
 operations = st.one_of(
     st.tuples(st.sampled_from(["$eq", "$ne"]), st.one_of(values, st.none())),
     st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), values),

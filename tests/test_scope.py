@@ -507,6 +507,11 @@ async def coroutine(found: Document) -> bool:
     return False
 
 
+class Coroutine:
+    async def __call__(self, found: Document) -> bool:
+        return False
+
+
 @pytest.mark.parametrize(
     ("store", "filter", "message"),
     [
@@ -517,6 +522,7 @@ async def coroutine(found: Document) -> bool:
         (InMemoryVectorStore, "tenant = 'mine'", "filters by a function of a Document"),
         (InMemoryVectorStore, {"tenant": {"$like": "m"}}, "isn't an operator"),
         (InMemoryVectorStore, coroutine, "filters by a function of a Document"),
+        (InMemoryVectorStore, Coroutine(), "filters by a function of a Document"),
     ],
 )
 async def test_a_filter_that_cannot_be_read_is_refused_at_once(
@@ -546,7 +552,7 @@ def test_a_call_cannot_set_what_binds_it(words: WordEmbeddings) -> None:
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), filter={"tenant": "mine"})
     for setting in ("search_kwargs", "vectorstore", "words", "scope", "filters"):
         with pytest.raises(InvalidInputError, match=f"a call can't set '{setting}'; it can set filter, "):
-            retriever.invoke("refund", **{setting: {}})
+            retriever.bind(**{setting: {}}).invoke("refund")
 
 
 # Milvus takes expressions, and isn't here; that one stays within its brackets is a matter of its text alone.

@@ -129,6 +129,18 @@ class Opened:
         """The ``k`` best windows, disjoint."""
         return best_windows(self.hits, k, self.window, self._widens)
 
+    def without(self, barred: Collection[Place]) -> "Opened":
+        """The same, with windows that end before some sentences.
+
+        Raises:
+            IncompleteWindowError: A hit is among them.
+        """
+        if not barred:
+            return self
+        hits = _parted(self.hits, barred)
+        answer = next((new for old, new in zip(self.hits, hits, strict=True) if old is self.answer), None)
+        return replace(self, hits=hits, answer=answer, barred={*self.barred, *barred})
+
     def _widens(self, hit: Hit) -> bool:
         # One that was opened as far as it needs is not in want of more.
         return hit.score >= self.strong and self._size(hit) is not None
@@ -138,15 +150,16 @@ class Opened:
 
 
 def open_hits(
-    scope: Scope, opening: Opening, hits: Sequence[Hit], known: Sentences, *, all_hits: bool
+    scope: Scope, opening: Opening, hits: Sequence[Hit], known: Sentences, *, k: int | None, all_hits: bool
 ) -> Steps[Opened]:
     """See how far each hit is opened, and read what must be known for it.
 
     Args:
-        scope: Where the sentences are. Under a filter all windows are read here, as what it forbids ends them.
+        scope: Where the sentences are. Under a filter windows are read here, as what it forbids ends them.
         opening: How far.
         hits: Best first.
         known: The sentences that were hit.
+        k: How many windows are wanted; ``None`` for all.
         all_hits: Whether the store has no more of them.
 
     Raises:
@@ -156,21 +169,34 @@ def open_hits(
     ahead = list[Place]()
     for hit in hits:
         found = known[hit.doc_id, hit.index]
-        size = opening.size(found.source)
         needs_more = hit is answer or len(found.text) < ENOUGH
-        if needs_more if size is None else scope.is_bound:
+        if needs_more and opening.size(found.source) is None:
             # What isn't known yet counts as nothing, so this is as far as it may go.
-            farthest = _open(hit, size, known, is_answer=hit is answer)
+            farthest = _open(hit, None, known, is_answer=hit is answer)
             ahead += _places(farthest) if farthest.first < farthest.last else []
-    read = yield from fetch_sentences(scope, list(dict.fromkeys(ahead)), known)
-    barred = {place for place in ahead if place not in read} if scope.is_bound else set()
-    if barred:
-        parted = _parted(hits, barred)
-        answer = next((new for old, new in zip(hits, parted, strict=True) if old is answer), None)
-        hits = parted
+    ahead = list(dict.fromkeys(ahead))
+    read = yield from fetch_sentences(scope, ahead, known)
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
-    return Opened(hits, opening, answer, strong, known | read, read, barred)
+    opened = Opened(hits, opening, answer, strong, known | read, read)
+    return (yield from _kept_within(scope, opened, ahead, k)) if scope.is_bound else opened
+
+
+def _kept_within(scope: Scope, opened: Opened, asked: Sequence[Place], k: int | None) -> Steps[Opened]:
+    """End windows before sentences that the filter forbids: those that are asked for and don't come back.
+
+    The best windows are read first. Only where one is ended are others wanted, and those of all hits read.
+    """
+    opened = opened.without(set(asked) - opened.read.keys())
+    for windows in (opened.best(k), map(opened.window, opened.hits)):
+        places = [place for window in windows if window.first < window.last for place in _places(window)]
+        wanted = [place for place in dict.fromkeys(places) if place not in opened.read]
+        read = yield from fetch_sentences(scope, wanted, opened.sentences)
+        opened = replace(opened, read=opened.read | read, sentences=opened.sentences | read)
+        if read.keys() >= set(wanted):
+            break
+        opened = opened.without(set(wanted) - read.keys())
+    return opened
 
 
 def _parted(hits: Sequence[Hit], barred: Collection[Place]) -> list[Hit]:

@@ -166,7 +166,7 @@ def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Step
         with _timed(seconds, "windows"):
             known = by_place(sentences)
             try:
-                opened = yield from open_hits(request.scope, request.opening, hits, known, all_hits=exhausted)
+                opened = yield from open_hits(request.scope, request.opening, hits, known, k=most, all_hits=exhausted)
                 windows = opened.best(request.k)
                 if len(windows) < request.k and not exhausted:
                     fetch_k *= 4
