@@ -165,6 +165,21 @@ async def test_no_window_holds_a_sentence_that_the_filter_forbids(
     ]
 
 
+async def test_a_hit_that_a_forbidden_sentence_parts_from_a_better_one_opens_a_window_of_its_own(
+    words: WordEmbeddings, way: Invoke
+) -> None:
+    store = FaissStore(words, neighbor_weights=(1,))
+    text = "Mine is a refund. Theirs is one. Mine is annual. Mine is a seat. Theirs is a card. Mine is a trial."
+    sentences = [
+        each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
+        for each in SentenceSplitter().split_documents([document(text, "both")])
+    ]
+    store.add_documents(sentences)
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=(0, 3))
+    for k, expected in ((1, [[0, 0]]), (2, [[0, 0], [2, 3]]), (3, [[0, 0], [2, 3], [5, 5]])):
+        assert places(await way(retriever, "invoke", "refund", k=k)) == expected
+
+
 @pytest.mark.parametrize("case", [*BY_ID, *INLINE])
 async def test_a_filter_of_a_call_only_narrows(case: Case, words: WordEmbeddings, way: Invoke) -> None:
     admin, of = filled(case, words), case[1]
@@ -219,6 +234,9 @@ async def test_a_trace_tells_nothing_of_what_is_forbidden(case: Case, words: Wor
                 retriever, "explain", query.replace("theirs", "your"), window=window, filter=case[1]("mine")
             )
             assert trace.windows
+            ranks = sorted(hit.lexical_rank for hit in trace.hits if hit.lexical_rank)
+            assert ranks == list(range(1, len(ranks) + 1))
+            assert sorted(hit.dense_rank or 0 for hit in trace.hits) == list(range(1, len(trace.hits) + 1))
             for shown in (trace.to_json(), json.dumps(trace.to_dict()), str(trace), trace._repr_html_()):
                 assert "heirs" not in shown
     ends = {(hit.doc_id, hit.index): (hit.cut_before, hit.cut_after) for hit in trace.hits}
@@ -295,7 +313,8 @@ def test_no_score_tells_the_words_of_a_neighbor_that_is_forbidden(case: Case, wo
         store = FaissStore(words, neighbor_weights=(1,)) if case[0] is FaissStore else InMemoryVectorStore(words)
         index = None if case[0] is FaissStore else WordIndex()
         admin = SentenceWindowRetriever(vectorstore=store, words=index)
-        texts = [f"Mine is a refund. {theirs[0]}", f"Theirs is a card. {theirs[1]}", "Mine is a trial."]
+        texts = [f"Mine is a refund. {theirs[0]}", f"Theirs is a card. {theirs[1]}"]
+        texts += [f"Mine is a refund {word}." for word in ("card", "seat", "trial", "card card")]
         sentences = [
             each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
             for each in admin.splitter.split_documents([document(text, str(n)) for n, text in enumerate(texts)])
