@@ -13,9 +13,11 @@ from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from langchain_sentence_window.any_store.corpus import delete_documents, read_documents, replace_documents
+from langchain_sentence_window.any_store.filtering import own_copy
+from langchain_sentence_window.any_store.scope import FILTER_NAMES, Scope, filter_names, scope_of
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
@@ -90,11 +92,19 @@ class SentenceWindowRetriever(DocumentIndex):
     """``relevance``: best first. ``document``: as they stand in the source. ``edges``: best first and last."""
     min_score: float | None = None
     """The lowest score of a sentence that counts as a hit, on the scale of the store's search; ``None`` for any."""
+    filter: Any = None
+    """What binds all that is read, written as the store's search takes it: a mapping such as ``{"tenant": "a"}`` for
+    `FaissStore`. Nothing that it forbids is searched, shown around a hit, given by `get` or `explain`, or read by the
+    tools of an agent. A filter that a call gives narrows it further, and so does one in ``search_kwargs``. A window
+    ends before a sentence that is forbidden. Documents that it forbids aren't deleted or replaced, and none is added
+    that it wouldn't let through. Scores know the whole index: how rare a word is, and what stands next to a sentence
+    when it is embedded. A filter that can't be kept to is refused."""
     reranker: BaseDocumentCompressor | None = None
     """Ranks the windows of all ``fetch_k`` sentences before the best are taken."""
     search_kwargs: Mapping[str, Any] = Field(default_factory=dict)
-    """What the store's search is given with each query beside ``k`` and ``filter``, such as the settings of its
-    own hybrid search."""
+    """What the store's search is given with each query beside ``k``, such as the settings of its own hybrid
+    search. A ``filter`` in it, by whatever name the store knows it, binds as the setting does. What else narrows the
+    search there narrows the search alone."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Cuts the documents that are added."""
     embed_headings: bool = True
@@ -128,6 +138,15 @@ class SentenceWindowRetriever(DocumentIndex):
             raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out words")
         checked_least("min_score", self.min_score)
         read_opening(self.window, self.window_key)
+        self.scope()
+
+    @field_validator("filter", "search_kwargs")
+    @classmethod
+    def _own_filter(cls, given: Any, info: ValidationInfo) -> Any:
+        """A copy, as who changes a mapping that was handed in must not change what may be read."""
+        if info.field_name == "filter":
+            return own_copy(given)
+        return {name: own_copy(value) if name in FILTER_NAMES else value for name, value in given.items()}
 
     @classmethod
     def from_documents(
@@ -218,7 +237,8 @@ class SentenceWindowRetriever(DocumentIndex):
             The ``doc_id`` of each document, in order.
 
         Raises:
-            InvalidInputError: Two documents have the same id; nothing was stored.
+            InvalidInputError: Two documents have the same id, or the filter forbids one, or what it would replace;
+                nothing was stored.
         """
         documents = list(documents)
         return run(self._add_steps(documents, show_progress=show_progress))
@@ -228,17 +248,17 @@ class SentenceWindowRetriever(DocumentIndex):
         return await arun(self._add_steps(list(documents), show_progress=False))
 
     def delete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
-        """Delete documents by their ``doc_id``; those that don't exist are ignored.
+        """Delete documents by their ``doc_id``; those that don't exist, or that the filter forbids, are ignored.
 
         Raises:
-            InvalidInputError: No list of ids.
+            InvalidInputError: No list of ids, or the filter lets through only a part of a document.
         """
-        run(delete_documents(self.vectorstore, _checked_doc_ids(ids), words=self.words))
+        run(delete_documents(self.scope(), _checked_doc_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Do what `delete` does, with the store's async methods."""
-        await arun(delete_documents(self.vectorstore, _checked_doc_ids(ids), words=self.words))
+        await arun(delete_documents(self.scope(), _checked_doc_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
@@ -255,17 +275,19 @@ class SentenceWindowRetriever(DocumentIndex):
     def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Put documents together again of their sentences; those that don't exist are left out.
 
+        So are those of which the filter forbids anything.
+
         Returns:
             Each with its text from the first sentence to the last, ``source[start_index:end_index]``.
 
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        return run(read_documents(self.vectorstore, _checked_doc_ids(ids)))
+        return run(read_documents(self.scope(), _checked_doc_ids(ids)))
 
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Do what `get` does, with the store's async methods."""
-        return await arun(read_documents(self.vectorstore, _checked_doc_ids(ids)))
+        return await arun(read_documents(self.scope(), _checked_doc_ids(ids)))
 
     def explain(
         self,
@@ -284,7 +306,7 @@ class SentenceWindowRetriever(DocumentIndex):
         Args:
             query: What is asked.
             k: How many windows to return; ``None`` for the retriever's setting, as for the others.
-            filter: What the store's search is to filter by.
+            filter: What narrows the retriever's filter for this query.
             window: How far hits are opened.
             **settings: Others of the retriever's settings, as for `invoke`.
 
@@ -292,7 +314,7 @@ class SentenceWindowRetriever(DocumentIndex):
             Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
             was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
         """
-        return run(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
+        return run(explain(self._request(query, k, filter, window, settings), self.reranker))
 
     async def aexplain(
         self,
@@ -304,7 +326,15 @@ class SentenceWindowRetriever(DocumentIndex):
         **settings: Any,
     ) -> Trace:
         """Do what `explain` does, with the store's async methods."""
-        return await arun(explain(self.vectorstore, self._request(query, k, filter, window, settings), self.reranker))
+        return await arun(explain(self._request(query, k, filter, window, settings), self.reranker))
+
+    def scope(self, filter: Any = None) -> Scope:
+        """Say what of the store may be read: what the retriever's filter lets through, narrowed by another.
+
+        Raises:
+            InvalidInputError: The filters can't be put together.
+        """
+        return scope_of(self.vectorstore, self.search_kwargs, self.filter, filter)
 
     def _get_relevant_documents(
         self,
@@ -317,7 +347,7 @@ class SentenceWindowRetriever(DocumentIndex):
         **settings: Any,
     ) -> list[Document]:
         request = self._request(query, k, filter, window, settings)
-        found = run(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        found = run(retrieve(request, self.reranker, run_manager.get_child()))
         return found.documents
 
     async def _aget_relevant_documents(
@@ -331,7 +361,7 @@ class SentenceWindowRetriever(DocumentIndex):
         **settings: Any,
     ) -> list[Document]:
         request = self._request(query, k, filter, window, settings)
-        found = await arun(retrieve(self.vectorstore, request, self.reranker, run_manager.get_child()))
+        found = await arun(retrieve(request, self.reranker, run_manager.get_child()))
         return found.documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -342,7 +372,9 @@ class SentenceWindowRetriever(DocumentIndex):
     ) -> Request:
         given = {"k": None if k is None else checked_count("k", k), "window": window}
         now = self._with({name: value for name, value in given.items() if value is not None} | dict(settings))
+        filters = filter_names(self.vectorstore, self.search_kwargs)
         return Request(
+            scope=self.scope(filter),
             query=checked_query(query),
             k=now.k,
             fetch_k=now.fetch_k,
@@ -353,7 +385,7 @@ class SentenceWindowRetriever(DocumentIndex):
             lexical_weight=now.lexical_weight,
             min_score=now.min_score,
             words=self.words,
-            search={**self.search_kwargs, **({} if filter is None else {"filter": filter})},
+            search={name: value for name, value in self.search_kwargs.items() if name not in filters},
         )
 
     def _with(self, settings: Mapping[str, Any]) -> Self:
@@ -372,7 +404,7 @@ class SentenceWindowRetriever(DocumentIndex):
         sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
         contexts = yield self._situating(sentences, dict(zip(doc_ids, documents, strict=True)))
         yield from replace_documents(
-            self.vectorstore, sentences, doc_ids, contexts, show_progress=show_progress, words=self.words
+            self.scope(), sentences, doc_ids, contexts, show_progress=show_progress, words=self.words
         )
         return doc_ids
 

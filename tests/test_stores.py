@@ -245,11 +245,17 @@ def test_search_settings_are_given_to_the_store_with_each_query(words: WordEmbed
             seen.append(settings)
             return super().similarity_search_with_score(query, k)
 
-    retriever = over(Noting(words), search_kwargs={"expr": "x", "filter": "usual"})
+    def usual(found: Document) -> bool:
+        return True
+
+    retriever = over(Noting(words), search_kwargs={"expr": "x", "filter": usual})
     retriever.add_documents([document(TEXT)])
     retriever.invoke("refund")
-    retriever.invoke("refund", filter="other")
-    assert seen == [{"expr": "x", "filter": "usual"}, {"expr": "x", "filter": "other"}]
+    retriever.invoke("refund", filter=lambda found: found.metadata["doc_id"] == "a")
+    assert seen[0] == {"expr": "x", "filter": usual}
+    # The one of the call narrows the other, and doesn't take its place.
+    assert seen[1]["expr"] == "x"
+    assert [seen[1]["filter"](document("", doc_id)) for doc_id in "ab"] == [True, False]
 
 
 def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings) -> None:

@@ -1,20 +1,20 @@
 """`create_tools`: what an agent needs to search, and to read on around what it found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from langchain_core.vectorstores import VectorStore
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from langchain_sentence_window.answering.context import describe_place, tagged
-from langchain_sentence_window.any_store.access import fetch
+from langchain_sentence_window.answering.context import tagged
+from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.calls import Steps, arun, run
-from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.ids import is_storable_id, sentence_id
-from langchain_sentence_window.metadata.keys import DOC_ID, HITS, SCORE, SENTENCES
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.ids import is_storable_id
+from langchain_sentence_window.metadata.keys import HITS, SCORE
 from langchain_sentence_window.metadata.sentence_documents import as_hit, by_place, read_sentence
 from langchain_sentence_window.metadata.window_documents import window_document
 from langchain_sentence_window.retriever import SentenceWindowRetriever
@@ -26,6 +26,12 @@ MOST_WINDOWS = 20
 MOST_SENTENCES = 50
 """Sentences an agent may read on each side in one call."""
 
+LAST_NUMBER = 2**31
+"""No document has so many sentences."""
+
+LONGEST_ADVICE = 500
+"""Characters of what is said of a mistake, so that a model isn't shown again what it sent."""
+
 NOTHING_FOUND = "Nothing was found. Search again in other words."
 
 Result = tuple[str, list[Document]]
@@ -33,6 +39,8 @@ Result = tuple[str, list[Document]]
 
 class SearchInput(BaseModel):
     """What the search tool takes."""
+
+    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(description="What to look for, as a question or in key words.")
     k: int | None = Field(
@@ -43,9 +51,15 @@ class SearchInput(BaseModel):
 class ReadInput(BaseModel):
     """What the reading tool takes."""
 
-    doc_id: str = Field(description="The doc_id of a passage that was found.")
-    first: int = Field(ge=0, description="Number of the passage's first sentence, as the search gave it.")
-    last: int = Field(ge=0, description="Number of the passage's last sentence, as the search gave it.")
+    model_config = ConfigDict(extra="forbid")
+
+    doc_id: str = Field(
+        max_length=LONGEST_ARGUMENT, description="The doc_id of a passage that was found, as the search gave it."
+    )
+    first: int = Field(
+        ge=0, le=LAST_NUMBER, description="Number of the passage's first sentence, as the search gave it."
+    )
+    last: int = Field(ge=0, le=LAST_NUMBER, description="Number of the passage's last sentence, as the search gave it.")
     before: int = Field(default=5, ge=0, le=MOST_SENTENCES, description="Sentences to read before the passage.")
     after: int = Field(default=5, ge=0, le=MOST_SENTENCES, description="Sentences to read after the passage.")
 
@@ -58,6 +72,8 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
     as for `format_context`, each with its ``doc_id`` and the numbers of its sentences; the
     artifact is the list of Documents. A mistake comes back to the model as text that says what to do.
 
+    Both read what the retriever's filter lets through, and nothing else, whatever a model asks for.
+
     Args:
         retriever: Its store must be able to fetch by id.
         prefix: Put before the names of the tools, to tell those of several indexes apart.
@@ -65,13 +81,19 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
     Returns:
         ``search`` and ``read_around``, in this order, for ``create_agent``, LangGraph's ``ToolNode`` or
         ``bind_tools``.
+
+    Raises:
+        InvalidInputError: It isn't a `SentenceWindowRetriever`.
     """
+    _check_retriever(retriever)
 
     def search(query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
+        _check_text(query)
         found = _tried(lambda: retriever.invoke(query, {"callbacks": callbacks}, **_given(k)))
         return _shown(found)
 
     async def asearch(query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
+        _check_text(query)
         try:
             found = await retriever.ainvoke(query, {"callbacks": callbacks}, **_given(k))
         except SentenceWindowError as error:
@@ -79,11 +101,11 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
         return _shown(found)
 
     def read_around(doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        return _shown(_tried(lambda: run(_read(retriever.vectorstore, doc_id, (first, last), before, after))))
+        return _shown(_tried(lambda: run(_read(retriever.scope(), doc_id, (first, last), before, after))))
 
     async def aread_around(doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
         try:
-            found = await arun(_read(retriever.vectorstore, doc_id, (first, last), before, after))
+            found = await arun(_read(retriever.scope(), doc_id, (first, last), before, after))
         except SentenceWindowError as error:
             raise ToolException(_advice(error)) from error
         return _shown(found)
@@ -123,8 +145,23 @@ def _tool(
     )
 
 
+def _check_retriever(retriever: object) -> None:
+    if not isinstance(retriever, SentenceWindowRetriever):
+        raise InvalidInputError(
+            f"create_tools takes a SentenceWindowRetriever, not {type(retriever).__name__}, as its tools read on "
+            "around what they found; make one over the store, e.g. SentenceWindowRetriever(vectorstore=store)"
+        )
+
+
 def _given(k: int | None) -> dict[str, Any]:
     return {} if k is None else {"k": k}
+
+
+def _check_text(query: str) -> None:
+    if query and not is_storable_id(query):
+        raise ToolException(
+            "The query holds a NUL or a lone surrogate, which no text does. Ask again without such characters."
+        )
 
 
 def _tried(ask: Callable[[], list[Document]]) -> list[Document]:
@@ -135,56 +172,69 @@ def _tried(ask: Callable[[], list[Document]]) -> list[Document]:
 
 
 def _advice(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return _cut(f"{type(error).__name__}: {error}", LONGEST_ADVICE)
 
 
 def _explained(error: Any) -> str:
     """Say which arguments were wrong, in a line each."""
-    problems = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
-    lines = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems]
-    return "These arguments can't be used. Call the tool again with others.\n" + "\n".join(lines)
+    problems = error.errors(include_input=False) if isinstance(error, ValidationError) else []
+    listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems] or [("", str(error))]
+    lines = [f"{_cut(where, 50)}: {_cut(what, 200)}" for where, what in listed]
+    return _cut("\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), LONGEST_ADVICE)
 
 
-def _read(
-    store: VectorStore, doc_id: str, sentences: tuple[int, int], before: int, after: int
-) -> Steps[list[Document]]:
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _read(scope: Scope, given: str, sentences: tuple[int, int], before: int, after: int) -> Steps[list[Document]]:
     """The sentences, and those before and after, as far as the document goes, as one Document."""
     first, last = sentences
     if last < first:
         raise ToolException(f"first is {first} and last is {last}; give the numbers as the search gave them")
     if last - first > 2 * MOST_SENTENCES:
         raise ToolException(f"{first} to {last} are more than {2 * MOST_SENTENCES} sentences; read a part at a time")
-    if not is_storable_id(doc_id):
-        raise ToolException(f"{doc_id!r} is no doc_id. Search first, and use the doc_id of a passage that was found.")
-    ids = [sentence_id(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
-    documents = yield from fetch(store, ids)
-    if documents is None:
-        raise ToolException("This index can't be read sentence by sentence. Search again instead.")
-    read = by_place(map(read_sentence, documents))
-    found = sorted(index for _, index in read)
-    inside = [index for index in found if first <= index <= last]
-    if not inside:
-        raise ToolException(
-            f"Document {doc_id!r} has no sentence {first}. Search first, and use the doc_id and the sentence numbers "
-            "of a passage that was found."
-        )
-    hits = tuple(as_hit(read[doc_id, index], 0.0) for index in inside)
-    window = window_document(Window(doc_id, found[0], found[-1], hits), read)
-    # Nothing was searched, so there are neither hits nor scores.
-    metadata = {key: value for key, value in window.metadata.items() if key not in (HITS, SCORE)}
-    return [window.model_copy(update={"metadata": metadata})]
+    # A label quotes what isn't plain; but a document's own name may stand in quotes too.
+    for doc_id in dict.fromkeys([read_doc_id(given), given]):
+        if not is_storable_id(doc_id):
+            continue
+        places = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
+        documents = yield from scope.fetch(places)
+        if documents is None:
+            raise ToolException("This index can't be read sentence by sentence. Search again instead.")
+        read = by_place(map(read_sentence, documents))
+        run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
+        if run:
+            hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if first <= index <= last)
+            window = window_document(Window(doc_id, run[0], run[-1], hits), read)
+            # Nothing was searched, so there are neither hits nor scores.
+            metadata = {key: value for key, value in window.metadata.items() if key not in (HITS, SCORE)}
+            return [window.model_copy(update={"metadata": metadata})]
+    raise ToolException(
+        f"Document {_cut(repr(given), 100)} has no sentence {first}. Search first, and use the doc_id and the sentence "
+        "numbers of a passage that was found."
+    )
+
+
+def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) -> list[int]:
+    """The sentences to show of those found; none if those asked for aren't among them.
+
+    Under a filter it is the first unbroken run, as what is lacking may be forbidden. Else a gap is damage, and said.
+    """
+    inside = sorted(index for index in found if sentences[0] <= index <= sentences[1])
+    if not inside or not bound:
+        return sorted(found) if inside else []
+    there, first, last = set(found), inside[0], inside[0]
+    while first - 1 in there:
+        first -= 1
+    while last + 1 in there:
+        last += 1
+    return list(range(first, last + 1))
 
 
 def _shown(documents: list[Document]) -> Result:
     """What the model reads, and the Documents themselves."""
     blocks = [
-        tagged(f"[{number}] {_label(document)}\n{document.page_content}")
-        for number, document in enumerate(documents, 1)
+        tagged(f"[{number}] {label(document)}\n{document.page_content}") for number, document in enumerate(documents, 1)
     ]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents
-
-
-def _label(document: Document) -> str:
-    first, last = document.metadata[SENTENCES]
-    doc_id = " ".join(str(document.metadata[DOC_ID]).split())
-    return f"{describe_place(document)} · doc_id: {doc_id} · first: {first} · last: {last}"

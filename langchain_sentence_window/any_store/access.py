@@ -1,6 +1,6 @@
 """Any LangChain vector store, behind the few calls that are needed of it.
 
-What stores do otherwise than the interface says is dealt with here and nowhere else:
+What stores do otherwise than the interface says is dealt with here, and in `filtering`, and nowhere else:
 
 - Some can't fetch by id (`NotImplementedError`); Milvus can, by a query of its own.
 - PostgreSQL plans a fetch anew for each number of ids that it hasn't seen; so they are asked for by powers of two.
@@ -10,6 +10,7 @@ What stores do otherwise than the interface says is dealt with here and nowhere 
 - Some refuse to delete an id that they don't have (FAISS of langchain-community).
 - Some score by distance, others by similarity.
 - Milvus takes its filter, an expression, by another name.
+- They filter by values of many kinds, and few of them when they fetch by id; see `filtering`.
 - FAISS of langchain-community filters what it has found, so all has to be found.
 - Some write into the settings of a search (PGVectorStore keeps the first query of a hybrid search).
 """
@@ -43,9 +44,9 @@ def search(store: VectorStore, query: str, settings: Mapping[str, Any]) -> Steps
         Pairs of document and score, higher for a better one.
     """
     given = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
-    if "filter" in given and _is_milvus(store):
+    if "filter" in given and is_milvus(store):
         given["expr"] = given.pop("filter")
-    elif "filter" in given and _is_community_faiss(store):
+    elif "filter" in given and is_community_faiss(store):
         given.setdefault("fetch_k", store.index.ntotal)  # type: ignore[attr-defined]
     call, acall = store.similarity_search_with_score, store.asimilarity_search_with_score
     scored: list[tuple[Document, float]] = yield Call(call, acall, (query,), given)
@@ -60,9 +61,9 @@ def fetch(store: VectorStore, ids: Sequence[str]) -> Steps[list[Document] | None
         ``None`` if the store can't do that.
     """
     found: list[Document] = []
-    for part in _slices(ids, READ_AT_ONCE):
-        if _is_milvus(store):
-            found += yield from _fetch_from_milvus(store, part)
+    for part in slices(ids):
+        if is_milvus(store):
+            found += yield from fetch_from_milvus(store, part)
             continue
         try:
             found += yield Call(store.get_by_ids, store.aget_by_ids, (_padded(store, part),))
@@ -81,7 +82,7 @@ def put(store: VectorStore, documents: Sequence[Document], existing: Sequence[st
     """
     old = [] if _replaces_by_id(store) else (yield from _old_ones(store, documents, existing))
     if not old:
-        for part in _slices(documents, WRITTEN_AT_ONCE):
+        for part in slices(documents, WRITTEN_AT_ONCE):
             yield Call(store.add_documents, store.aadd_documents, (list(part),), {"ids": [each.id for each in part]})
         return
     # Embedded before the old ones go, so that a failing embedder leaves them.
@@ -89,13 +90,13 @@ def put(store: VectorStore, documents: Sequence[Document], existing: Sequence[st
     texts = [document.page_content for document in documents]
     vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (texts,))
     yield from remove(store, old)
-    for part, their_vectors in zip(_slices(documents, WRITTEN_AT_ONCE), _slices(vectors, WRITTEN_AT_ONCE), strict=True):
+    for part, their_vectors in zip(slices(documents, WRITTEN_AT_ONCE), slices(vectors, WRITTEN_AT_ONCE), strict=True):
         yield _add_with_vectors(store, part, their_vectors)
 
 
 def remove(store: VectorStore, ids: Sequence[str]) -> Steps[None]:
     """Delete documents that the store has."""
-    for part in _slices(ids, WRITTEN_AT_ONCE):
+    for part in slices(ids, WRITTEN_AT_ONCE):
         yield Call(store.delete, store.adelete, (list(part),))
 
 
@@ -121,24 +122,27 @@ def _scores_by_distance(store: VectorStore, scores: Sequence[float]) -> bool:
 
 
 def _replaces_by_id(store: VectorStore) -> bool:
-    return not (_is_milvus(store) or _is_community_faiss(store))
+    return not (is_milvus(store) or is_community_faiss(store))
 
 
 def _padded(store: VectorStore, ids: Sequence[str]) -> list[str]:
     """Ids, the last of them repeated until there are 1, 2, 4, 8 ... of them, for a store to which that matters."""
-    wanted = 1 << (len(ids) - 1).bit_length() if _comes_from(store, "langchain_postgres") else len(ids)
+    wanted = 1 << (len(ids) - 1).bit_length() if comes_from(store, "langchain_postgres") else len(ids)
     return [*ids, *repeat(ids[-1], wanted - len(ids))]
 
 
-def _is_milvus(store: VectorStore) -> bool:
-    return _comes_from(store, "langchain_milvus")
+def is_milvus(store: VectorStore) -> bool:
+    """Whether it is langchain-milvus's."""
+    return comes_from(store, "langchain_milvus")
 
 
-def _is_community_faiss(store: VectorStore) -> bool:
-    return _comes_from(store, "langchain_community.vectorstores.faiss")
+def is_community_faiss(store: VectorStore) -> bool:
+    """Whether it is the FAISS of langchain-community."""
+    return comes_from(store, "langchain_community.vectorstores.faiss")
 
 
-def _comes_from(store: VectorStore, module: str) -> bool:
+def comes_from(store: VectorStore, module: str) -> bool:
+    """Whether its class, or one that it is made from, stands in a module or a package."""
     return any(f"{base.__module__}.".startswith(f"{module}.") for base in type(store).__mro__)
 
 
@@ -160,17 +164,20 @@ def _add_with_vectors(store: Any, documents: Sequence[Document], vectors: Sequen
     texts = [document.page_content for document in documents]
     metadata = [document.metadata for document in documents]
     ids = {"ids": [document.id for document in documents]}
-    if _is_milvus(store):
+    if is_milvus(store):
         return Call(store.add_embeddings, store.aadd_embeddings, (texts, vectors, metadata), ids)
     pairs = list(zip(texts, vectors, strict=True))
     return in_thread(partial(store.add_embeddings, pairs, metadata, **ids))
 
 
-def _fetch_from_milvus(store: Any, ids: Sequence[str]) -> Steps[list[Document]]:
+def fetch_from_milvus(store: Any, ids: Sequence[str], filter: str | None = None) -> Steps[list[Document]]:
+    """Fetch documents by id, of those that an expression lets through."""
     if store.col is None:  # made when the first document comes
         return []
     # Ids of this package hold nothing that an expression would have to escape.
     expression = f"{store._primary_field} in [{', '.join(map(repr, ids))}]"
+    if filter is not None:
+        expression = f"({expression}) and ({filter})"
     settings = {"filter": expression, "output_fields": store._get_output_fields(), "limit": len(ids)}
 
     async def query(*given: Any, **keywords: Any) -> Any:
@@ -180,6 +187,7 @@ def _fetch_from_milvus(store: Any, ids: Sequence[str]) -> Steps[list[Document]]:
     return [store._parse_document(dict(row)) for row in rows]
 
 
-def _slices(items: Sequence[T], length: int) -> Iterator[Sequence[T]]:
+def slices(items: Sequence[T], length: int = READ_AT_ONCE) -> Iterator[Sequence[T]]:
+    """Yield items so many at a time."""
     for start in range(0, len(items), length):
         yield items[start : start + length]

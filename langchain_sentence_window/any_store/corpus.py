@@ -4,9 +4,12 @@ Works with any LangChain vector store. A store that can do it in one transaction
 own, as `FaissStore.replace_documents` does. In the others a document's sentences are written from the first to
 the last and deleted from the last to the first, so that whatever is cut short leaves no gap, and doing it again
 puts it right.
+
+Where a filter binds, what is written must pass it, and so must all that it replaces or deletes. `FaissStore` sees to
+that in its transaction; other stores are read before, so what another process writes meanwhile isn't seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,14 +17,16 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.any_store.access import embedder_of, fetch, put, remove
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata.keys import DOC_ID
-from langchain_sentence_window.metadata.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.metadata.sentence_documents import StoredSentence, by_place, read_sentence
 from langchain_sentence_window.metadata.window_documents import source_document
+from langchain_sentence_window.store.faiss_store import FaissStore
 
 ASKED_AT_ONCE = 256
 """Sentences of a document asked for in one call when looking for all that it has in a store."""
@@ -32,7 +37,7 @@ can't be known, so all that it may have is deleted."""
 
 
 def replace_documents(
-    store: VectorStore,
+    scope: Scope,
     sentences: Sequence[Document],
     doc_ids: Sequence[str],
     contexts: Sequence[str] | None = None,
@@ -45,7 +50,7 @@ def replace_documents(
     A failing embedder leaves what was there, of up to `WRITTEN_AT_ONCE` sentences in a store that embeds them itself.
 
     Args:
-        store: Where they go.
+        scope: Where they go, and the filter that they, and what they replace, must pass.
         sentences: Sentence Documents, document by document, in order.
         doc_ids: The source documents they replace; those without a sentence now are removed.
         contexts: What is put before each sentence when it is embedded, where the store lets us embed: one that
@@ -54,12 +59,17 @@ def replace_documents(
         words: An index of words that is kept in step.
 
     Raises:
-        InvalidInputError: A document is too long for a store that can't fetch by id.
+        InvalidInputError: A document is too long for a store that can't fetch by id, or the filter forbids it.
     """
+    if scope.is_bound:
+        yield from _check_writable(scope, sentences, doc_ids)
+    store = scope.store
     replace: Any = getattr(store, "replace_documents", None)
     if replace is not None:
         areplace: Any = store.areplace_documents  # type: ignore[attr-defined]
-        before = {"contexts": contexts}
+        before: dict[str, Any] = {"contexts": contexts}
+        if scope.is_bound and isinstance(store, FaissStore):
+            before["within"] = scope.filter
         progress = {"show_progress": show_progress}
         yield Call(partial(replace, **progress), areplace, (sentences, doc_ids), before)
         return
@@ -77,23 +87,97 @@ def replace_documents(
         yield in_thread(words.change, stale, sentences)
 
 
-def delete_documents(store: VectorStore, doc_ids: Sequence[str], *, words: WordIndex | None = None) -> Steps[None]:
-    """Delete all sentences of the source documents; those that don't exist are ignored."""
-    yield from replace_documents(store, [], doc_ids, show_progress=False, words=words)
+def delete_documents(scope: Scope, doc_ids: Sequence[str], *, words: WordIndex | None = None) -> Steps[None]:
+    """Delete all sentences of the source documents; those that don't exist, or that a filter forbids, are ignored.
+
+    Raises:
+        InvalidInputError: The filter lets through only a part of a document.
+    """
+    if scope.is_bound:
+        doc_ids = [name for name, sentences in (yield from _readable(scope, doc_ids)).items() if sentences]
+    if doc_ids:
+        yield from replace_documents(scope, [], doc_ids, show_progress=False, words=words)
 
 
-def read_documents(store: VectorStore, doc_ids: Sequence[str]) -> Steps[list[Document]]:
+def read_documents(scope: Scope, doc_ids: Sequence[str]) -> Steps[list[Document]]:
     """Put source documents together again of their sentences; those that don't exist are left out.
+
+    Those of which a filter forbids anything are left out too.
 
     Raises:
         IncompleteWindowError: The store can't fetch by id, or lacks sentences.
     """
-    found = yield from _stored(store, doc_ids)
+    found = yield from _stored(scope.store, doc_ids)
     if found is None:
         raise IncompleteWindowError(
-            f"{type(store).__name__} can't fetch documents by id, so what it has of a source document can't be read"
+            f"{type(scope.store).__name__} can't fetch documents by id, so what it has of a source document can't be "
+            "read"
         )
+    if scope.is_bound:
+        within = yield from _within(scope, found)
+        found = {name: within[name] for name, sentences in found.items() if len(within[name]) == len(sentences)}
     return [source_document(sentences) for sentences in found.values() if sentences]
+
+
+def _check_writable(scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> Steps[None]:
+    """See that the filter lets through what is to be written, and what is there of the same documents.
+
+    Raises:
+        InvalidInputError: It doesn't, or that can't be seen; nothing was written.
+    """
+    passes = scope.passes
+    if sentences and passes is None:
+        raise InvalidInputError(
+            f"only {type(scope.store).__name__} itself knows what its filters let through, so a retriever with a "
+            "filter can't see whether it may add a document; add it with a retriever that has none"
+        )
+    for sentence in sentences:
+        if passes is not None and not passes(sentence):
+            raise InvalidInputError(
+                f"the filter doesn't let through document {sentence.metadata[DOC_ID]!r}; give it metadata that the "
+                "filter wants, or add it with a retriever that has no filter. Nothing was stored."
+            )
+    readable = yield from _readable(scope, doc_ids)
+    stored = yield from _stored(scope.store, [name for name, there in readable.items() if not there])
+    for name, there in (stored or {}).items():
+        if there:
+            raise InvalidInputError(
+                f"the doc_id {name!r} is taken by a document that the filter doesn't let through; choose another. "
+                "Nothing was stored."
+            )
+
+
+def _readable(scope: Scope, doc_ids: Sequence[str]) -> Steps[dict[str, list[StoredSentence]]]:
+    """All sentences of the documents, none of those that a filter forbids whole.
+
+    Raises:
+        InvalidInputError: The filter lets through only a part of a document, or the store can't fetch by id.
+    """
+    stored = yield from _stored(scope.store, doc_ids)
+    if stored is None:
+        raise InvalidInputError(
+            f"{type(scope.store).__name__} can't fetch by id, so a retriever with a filter can't see whose documents "
+            "it would replace or delete; add and delete with a retriever that has no filter"
+        )
+    within = yield from _within(scope, stored)
+    for name, sentences in within.items():
+        if sentences and len(sentences) < len(stored[name]):
+            raise InvalidInputError(
+                f"the filter lets through only a part of document {name!r}; replace or delete it with a retriever "
+                "that has no filter. Nothing was changed."
+            )
+    return within
+
+
+def _within(scope: Scope, stored: Mapping[str, Sequence[StoredSentence]]) -> Steps[dict[str, list[StoredSentence]]]:
+    """Those of the sentences that the filter lets through, read once more within it."""
+    places = [(each.doc_id, each.index) for sentences in stored.values() for each in sentences]
+    found = (yield from scope.fetch(places)) if places else []
+    read = by_place(map(read_sentence, found or []))
+    return {
+        name: [read[place] for each in sentences for place in [(name, each.index)] if place in read]
+        for name, sentences in stored.items()
+    }
 
 
 def _write(

@@ -65,7 +65,13 @@ class WordIndex:
             ) from error
 
     def rank(
-        self, query: str, found: Sequence[StoredSentence], scores: Sequence[float], weight: float
+        self,
+        query: str,
+        found: Sequence[StoredSentence],
+        scores: Sequence[float],
+        weight: float,
+        *,
+        found_alone: bool = False,
     ) -> list[tuple[int, float]]:
         """Rank what a store has found by meaning and words together; see `fusion`.
 
@@ -74,6 +80,7 @@ class WordIndex:
             found: Sentences.
             scores: Theirs, higher for a better one.
             weight: What a standard deviation of BM25 scores counts, in standard deviations of the store's scores.
+            found_alone: Whether only sentences that were found give their neighbours a share of their scores.
 
         Returns:
             ``(place in found, score)``, best first.
@@ -87,7 +94,11 @@ class WordIndex:
                 min(sentence.index + reach + 1, sentence.section_end),
             )
         }
-        rows = np.array(sorted(set(around.values())), dtype=np.int64)
+        if found_alone:
+            places = {(sentence.doc_id, sentence.index) for sentence in found}
+            rows = np.array(sorted({around[place] for place in places}), dtype=np.int64)
+        else:
+            rows = np.array(sorted(set(around.values())), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
         spread_scores = spread(bm25, _pairs(found, around, bm25, reach))
         at = [around[sentence.doc_id, sentence.index] for sentence in found]

@@ -1,13 +1,13 @@
 """Making a trace of a query: it is asked, then looked at from all sides, which takes a few more searches."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps, in_thread
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence, read_sentence
@@ -36,14 +36,14 @@ class LexicalStore(Protocol):
         """Do the same, async."""
 
 
-def explain(store: VectorStore, request: Request, reranker: BaseDocumentCompressor | None) -> Steps[Trace]:
+def explain(request: Request, reranker: BaseDocumentCompressor | None) -> Steps[Trace]:
     """Ask a query and say what became of it; what is returned is not changed by it."""
-    retrieval = yield from retrieve(store, request, reranker, None)
-    dense, lexical = yield from _rankings(store, request, len(retrieval.found.opened.hits))
+    retrieval = yield from retrieve(request, reranker, None)
+    dense, lexical = yield from _rankings(request, len(retrieval.found.opened.hits))
     try:
-        around = yield from fetch_sentences(store, list(_around(retrieval)), retrieval.found.sentences)
-    except IncompleteWindowError:
-        around = {}  # the store can't fetch by id, and inline windows reach no farther
+        around = yield from fetch_sentences(request.scope, list(_around(retrieval)), retrieval.found.sentences)
+    except (IncompleteWindowError, InvalidInputError):
+        around = {}  # the store can't fetch by id, or not within the filter, and inline windows reach no farther
     settings = {
         "k": request.k,
         "fetch_k": request.fetch_k,
@@ -53,6 +53,7 @@ def explain(store: VectorStore, request: Request, reranker: BaseDocumentCompress
         "order": request.order,
         **({} if request.min_score is None else {"min_score": request.min_score}),
         **request.search,
+        **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
     }
     hits = _hits(retrieval, dense, lexical, around)
     windows = [
@@ -62,18 +63,26 @@ def explain(store: VectorStore, request: Request, reranker: BaseDocumentCompress
     return Trace(request.query, settings, hits, windows, dict(retrieval.seconds))
 
 
-def _rankings(store: VectorStore, request: Request, fewest: int) -> Steps[tuple[Ranking, Ranking]]:
+def _shown(filter: Any) -> Any:
+    """The filter if JSON can hold it, else what describes it."""
+    try:
+        json.dumps(filter)
+    except (TypeError, ValueError):
+        return repr(filter)
+    return filter
+
+
+def _rankings(request: Request, fewest: int) -> Steps[tuple[Ranking, Ranking]]:
     """The ranks and scores of sentences by meaning alone and by words alone."""
-    depth = max(CANDIDATES, fewest)
+    depth, store = max(CANDIDATES, fewest), request.scope.store
     sentences, hits = yield from find_sentences(
-        store, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
+        request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
     )
     dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
     lexical: Ranking = {}
     if isinstance(store, LexicalStore):
-        filtered = {name: value for name, value in request.search.items() if name == "filter"}
         found: list[tuple[Document, float]] = yield Call(
-            store.lexical_search, store.alexical_search, (request.query, depth), filtered
+            store.lexical_search, store.alexical_search, (request.query, depth), request.scope.search_settings
         )
         lexical = _ranked([(read_sentence(document), score) for document, score in found])
     elif request.words is not None:
@@ -138,6 +147,10 @@ def _cut_by(hit: Hit, opened: Opened, around: Mapping[Place, StoredSentence]) ->
     before = ("section" if hit.section_start else "document") if unbounded.first < window.first else None
     ends_document = (hit.doc_id, hit.section_end) not in around
     after = ("document" if ends_document else "section") if unbounded.last > window.last else None
+    if before and (hit.doc_id, hit.section_start - 1) in opened.barred:
+        before = "filter"
+    if after and (hit.doc_id, hit.section_end) in opened.barred:
+        after = "filter"
     return before, after
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.any_store.access import fetch
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata.sentence_documents import (
     SentencesByPlace,
     StoredSentence,
@@ -17,12 +17,15 @@ from langchain_sentence_window.metadata.sentence_documents import (
 
 
 def fetch_sentences(
-    store: VectorStore, places: Sequence[tuple[str, int]], known: SentencesByPlace
+    scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByPlace
 ) -> Steps[dict[tuple[str, int], StoredSentence]]:
     """Read sentences by document and index, in one call; those that don't exist are left out.
 
+    Under a filter each is read within it, also what inline windows hold, as they don't say what their sentences'
+    own metadata is.
+
     Args:
-        store: Where they are.
+        scope: Where they are, and which of them may be read; the others are left out.
         places: Which to read, each once.
         known: What the search found; what their inline windows hold needs no reading.
 
@@ -31,20 +34,31 @@ def fetch_sentences(
             none of those that the search found.
     """
     inline = by_place(sentence for hit in known.values() for sentence in hit.window)
-    missing = [place for place in places if place not in inline]
-    read = {place: inline[place] for place in places if place in inline}
+    if not scope.is_bound:
+        read = {place: inline[place] for place in places if place in inline}
+        missing = [place for place in places if place not in inline]
+    else:
+        read, missing = {}, list(places)
     if not missing:
         return read
-    fetched = yield from fetch(store, [sentence_id(*place) for place in missing])
+    fetched = yield from scope.fetch(missing)
     if fetched is None:
-        raise IncompleteWindowError(_neither(store, missing, has_inline=bool(inline)))
+        fetched = yield from _found_again(scope, missing, inline)
     if not fetched and known.keys() & set(missing):
         raise IncompleteWindowError(
-            f"{type(store).__name__} gave back none of {len(missing)} sentences by their ids, though its search had "
-            "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
+            f"{type(scope.store).__name__} gave back none of {len(missing)} sentences by their ids, though its search "
+            "had found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
             "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
         )
     return read | by_place(map(read_sentence, fetched))
+
+
+def _found_again(scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace) -> Steps[list[Document]]:
+    """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
+    if not scope.is_bound or not inline.keys() >= set(missing):
+        beyond = [place for place in missing if place not in inline]
+        raise IncompleteWindowError(_neither(scope.store, beyond, has_inline=bool(inline)))
+    return (yield from scope.find(missing, inline[missing[0]].text))
 
 
 def _neither(store: VectorStore, missing: Sequence[tuple[str, int]], *, has_inline: bool) -> str:

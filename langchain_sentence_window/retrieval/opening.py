@@ -4,13 +4,14 @@ A hit is opened by so many sentences, by as many as it needs, or as its kind of 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence
@@ -33,6 +34,9 @@ FEWEST_TO_COMPARE = 10
 """Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
 
 _FAR = 1_000_000_000
+
+Place: TypeAlias = tuple[str, int]
+"""A document and the index of a sentence in it."""
 
 Sentences: TypeAlias = dict[tuple[str, int], StoredSentence]
 """Sentences by document and index."""
@@ -101,6 +105,7 @@ class Opened:
         strong: The lowest score of a hit that may widen a window.
         sentences: The hits, and what was read for those that are opened as far as they need.
         read: What was read.
+        barred: Where sentences stand that the filter may forbid; they end windows as sections do.
     """
 
     hits: Sequence[Hit]
@@ -109,6 +114,7 @@ class Opened:
     strong: float
     sentences: Sentences
     read: Sentences
+    barred: Collection[Place] = ()
 
     def window(self, hit: Hit) -> Window:
         """The window of a hit alone."""
@@ -123,6 +129,18 @@ class Opened:
         """The ``k`` best windows, disjoint."""
         return best_windows(self.hits, k, self.window, self._widens)
 
+    def without(self, barred: Collection[Place]) -> "Opened":
+        """The same, with windows that end before some sentences.
+
+        Raises:
+            IncompleteWindowError: A hit is among them.
+        """
+        if not barred:
+            return self
+        hits = _parted(self.hits, barred)
+        answer = next((new for old, new in zip(self.hits, hits, strict=True) if old is self.answer), None)
+        return replace(self, hits=hits, answer=answer, barred={*self.barred, *barred})
+
     def _widens(self, hit: Hit) -> bool:
         # One that was opened as far as it needs is not in want of more.
         return hit.score >= self.strong and self._size(hit) is not None
@@ -132,19 +150,23 @@ class Opened:
 
 
 def open_hits(
-    store: VectorStore, opening: Opening, hits: Sequence[Hit], known: Sentences, *, all_hits: bool
+    scope: Scope, opening: Opening, hits: Sequence[Hit], known: Sentences, *, k: int | None, all_hits: bool
 ) -> Steps[Opened]:
     """See how far each hit is opened, and read what must be known for it.
 
     Args:
-        store: Where the sentences are.
+        scope: Where the sentences are. Under a filter windows are read here, as what it forbids ends them.
         opening: How far.
         hits: Best first.
         known: The sentences that were hit.
+        k: How many windows are wanted; ``None`` for all.
         all_hits: Whether the store has no more of them.
+
+    Raises:
+        IncompleteWindowError: A hit may not be read any more.
     """
     answer = clear_best(hits)
-    ahead = list[tuple[str, int]]()
+    ahead = list[Place]()
     for hit in hits:
         found = known[hit.doc_id, hit.index]
         needs_more = hit is answer or len(found.text) < ENOUGH
@@ -152,10 +174,46 @@ def open_hits(
             # What isn't known yet counts as nothing, so this is as far as it may go.
             farthest = _open(hit, None, known, is_answer=hit is answer)
             ahead += _places(farthest) if farthest.first < farthest.last else []
-    read = yield from fetch_sentences(store, list(dict.fromkeys(ahead)), known)
+    ahead = list(dict.fromkeys(ahead))
+    read = yield from fetch_sentences(scope, ahead, known)
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
-    return Opened(hits, opening, answer, strong, known | read, read)
+    opened = Opened(hits, opening, answer, strong, known | read, read)
+    return (yield from _kept_within(scope, opened, ahead, k)) if scope.is_bound else opened
+
+
+def _kept_within(scope: Scope, opened: Opened, asked: Sequence[Place], k: int | None) -> Steps[Opened]:
+    """End windows before sentences that the filter forbids: those that are asked for and don't come back.
+
+    The best windows are read first. Only where one is ended are others wanted, and those of all hits read.
+    """
+    opened = opened.without(set(asked) - opened.read.keys())
+    for windows in (opened.best(k), map(opened.window, opened.hits)):
+        places = [place for window in windows if window.first < window.last for place in _places(window)]
+        wanted = [place for place in dict.fromkeys(places) if place not in opened.read]
+        read = yield from fetch_sentences(scope, wanted, opened.sentences)
+        opened = replace(opened, read=opened.read | read, sentences=opened.sentences | read)
+        if read.keys() >= set(wanted):
+            break
+        opened = opened.without(set(wanted) - read.keys())
+    return opened
+
+
+def _parted(hits: Sequence[Hit], barred: Collection[Place]) -> list[Hit]:
+    """The hits, of sections that end where a sentence stands that may not be read."""
+    indexes: dict[str, list[int]] = {}
+    for doc_id, index in sorted(barred):
+        indexes.setdefault(doc_id, []).append(index)
+    parted = list[Hit]()
+    for hit in hits:
+        if (hit.doc_id, hit.index) in barred:
+            raise _changed(hit)
+        ends = indexes.get(hit.doc_id, [])
+        at = bisect(ends, hit.index)
+        first = max([hit.section_start, *(end + 1 for end in ends[:at][-1:])])
+        last = min([hit.section_end, *ends[at:][:1]])
+        parted.append(replace(hit, section_start=first, section_end=last))
+    return parted
 
 
 def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
@@ -170,30 +228,34 @@ def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Win
 
 
 def read_windows(
-    store: VectorStore, windows: Sequence[Window], known: Sentences, read: Sentences
+    scope: Scope, windows: Sequence[Window], known: Sentences, read: Sentences
 ) -> Steps[tuple[list[Document], Sentences]]:
     """Make the windows' Documents, of sentences that were read in one call, as documents change meanwhile.
 
     Args:
-        store: Where the sentences are.
+        scope: Where the sentences are, and which of them may be read.
         windows: What to read.
         known: The sentences that were found; a window of one sentence needs no more.
         read: What was read before.
     """
     alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
     places = [place for window in windows for place in _places(window) if place not in read and place not in alone]
-    read = read | (yield from fetch_sentences(store, places, known)) | {place: known[place] for place in alone}
+    read = read | (yield from fetch_sentences(scope, places, known)) | {place: known[place] for place in alone}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:
             if known[hit.doc_id, hit.index].text != read[hit.doc_id, hit.index].text:
-                raise IncompleteWindowError(
-                    f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
-                )
+                raise _changed(hit)
     return documents, read
 
 
-def _places(window: Window) -> list[tuple[str, int]]:
+def _changed(hit: Hit) -> IncompleteWindowError:
+    return IncompleteWindowError(
+        f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
+    )
+
+
+def _places(window: Window) -> list[Place]:
     return [(window.doc_id, index) for index in range(window.first, window.last + 1)]
 
 

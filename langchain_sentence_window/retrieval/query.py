@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
@@ -20,6 +20,7 @@ from langchain_sentence_window.retrieval.budget import within_budget
 from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.opening import Opened, Opening, open_hits, read_windows
 from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.spans import encodable
 from langchain_sentence_window.windows import (
     Order,
     Window,
@@ -38,6 +39,7 @@ class Request:
     """A query with all its settings.
 
     Attributes:
+        scope: Where to search, and what may be read of it.
         query: What is asked.
         k: How many windows to return.
         fetch_k: How many sentences to search at first.
@@ -51,6 +53,7 @@ class Request:
         words: What searches by words where the store can't.
     """
 
+    scope: Scope
     query: str
     k: int
     fetch_k: int
@@ -100,9 +103,7 @@ class Retrieval:
     seconds: Mapping[str, float]
 
 
-def retrieve(
-    store: VectorStore, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
-) -> Steps[Retrieval]:
+def retrieve(request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks) -> Steps[Retrieval]:
     """Find the windows for a query.
 
     Raises:
@@ -110,7 +111,7 @@ def retrieve(
     """
     seconds: dict[str, float] = {}
     # A reranker chooses among all windows that the hits make, so none is held back from it.
-    found = yield from _find(store, request, request.k if reranker is None else None, seconds)
+    found = yield from _find(request, request.k if reranker is None else None, seconds)
     ranked: Sequence[Document] = found.documents
     if reranker is not None and ranked:
         with _timed(seconds, "rerank"):
@@ -121,22 +122,27 @@ def retrieve(
 
 
 def checked_query(query: object) -> str:
-    """Return the query if it can be asked.
+    """Return the query if it can be asked, with ``?`` for lone surrogates, which embedders refuse.
 
     Raises:
         InvalidInputError: It isn't a string, is blank, or is longer than `LONGEST_QUERY`.
     """
     if not isinstance(query, str) or not query.strip():
-        raise InvalidInputError(f"the query is {query!r}; ask with at least one word")
+        raise InvalidInputError(f"the query is {_short(query)}; ask with at least one word")
     if len(query) > LONGEST_QUERY:
         raise InvalidInputError(
             f"the query has {len(query):,} characters, and embedders read no more than about {LONGEST_QUERY:,}; ask "
             "with the question alone"
         )
-    return query
+    return encodable(query)
 
 
-def _find(store: VectorStore, request: Request, most: int | None, seconds: dict[str, float]) -> Steps[Found]:
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004
+
+
+def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Steps[Found]:
     """Search until the hits make ``k`` windows or the store has no more, and read the windows.
 
     Returns:
@@ -146,7 +152,7 @@ def _find(store: VectorStore, request: Request, most: int | None, seconds: dict[
     while True:
         with _timed(seconds, "search"):
             sentences, hits = yield from find_sentences(
-                store,
+                request.scope,
                 request.query,
                 fetch_k,
                 lexical_weight=request.lexical_weight,
@@ -160,14 +166,14 @@ def _find(store: VectorStore, request: Request, most: int | None, seconds: dict[
         with _timed(seconds, "windows"):
             known = by_place(sentences)
             try:
-                opened = yield from open_hits(store, request.opening, hits, known, all_hits=exhausted)
+                opened = yield from open_hits(request.scope, request.opening, hits, known, k=most, all_hits=exhausted)
                 windows = opened.best(request.k)
                 if len(windows) < request.k and not exhausted:
                     fetch_k *= 4
                     continue
                 if most is None:
                     windows = opened.best(None)
-                documents, read = yield from read_windows(store, windows, known, opened.read)
+                documents, read = yield from read_windows(request.scope, windows, known, opened.read)
             except IncompleteWindowError:
                 # A document was replaced between the search and the reading.
                 tries_left -= 1

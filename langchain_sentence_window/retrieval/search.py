@@ -1,12 +1,13 @@
 """Searching sentences in any vector store: by meaning and words where the store can, else by meaning."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.any_store.access import search
+from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.fusion import CANDIDATES
@@ -26,7 +27,7 @@ class HybridStore(Protocol):
 
 
 def find_sentences(
-    store: VectorStore,
+    scope: Scope,
     query: str,
     k: int,
     *,
@@ -37,7 +38,7 @@ def find_sentences(
     """Search sentences, best first.
 
     Args:
-        store: Where they are.
+        scope: Where they are, and which of them may be found.
         query: What is asked.
         k: How many to find at most.
         lexical_weight: How much words count beside meaning, where the store can search by words.
@@ -47,25 +48,31 @@ def find_sentences(
     Returns:
         The sentences, and a hit for each, whose score is higher for a better one.
     """
+    store = scope.store
     if words is not None and lexical_weight and not isinstance(store, HybridStore):
         return (
-            yield from _with_words(store, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
+            yield from _with_words(scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
         )
-    settings: dict[str, Any] = {"k": k, **search_kwargs}
+    settings: dict[str, Any] = {"k": k, **search_kwargs, **scope.search_settings}
     scored: list[tuple[Document, float]]
     if lexical_weight and isinstance(store, HybridStore):
         settings["lexical_weight"] = lexical_weight
         scored = yield Call(store.hybrid_search, store.ahybrid_search, (query,), settings)
     else:
         scored = yield from search(store, query, settings)
+    scope.check_found([document for document, _ in scored])
     found = [read_sentence(document) for document, _ in scored]
     return found, [as_hit(sentence, float(score)) for sentence, (_, score) in zip(found, scored, strict=True)]
 
 
 def _with_words(
-    store: VectorStore, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
+    scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
 ) -> Steps[tuple[list[StoredSentence], list[Hit]]]:
-    scored = yield from search(store, query, {"k": max(k, CANDIDATES), **search_kwargs})
+    settings = {"k": max(k, CANDIDATES), **search_kwargs, **scope.search_settings}
+    scored = yield from search(scope.store, query, settings)
+    scope.check_found([document for document, _ in scored])
     found = [read_sentence(document) for document, _ in scored]
-    ranked = yield in_thread(words.rank, query, found, [score for _, score in scored], weight)
+    # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
+    rank = partial(words.rank, found_alone=scope.is_bound)
+    ranked = yield in_thread(rank, query, found, [score for _, score in scored], weight)
     return [found[place] for place, _ in ranked[:k]], [as_hit(found[place], score) for place, score in ranked[:k]]

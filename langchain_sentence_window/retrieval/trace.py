@@ -29,8 +29,8 @@ class HitTrace:
         lexical_rank: Its rank by words alone; ``None`` if it isn't among the first, or the store knows none.
         lexical_score: Its BM25 score, of the sentence alone.
         opened: First and last index of the window it makes alone, both included.
-        cut_before: What ended that window before it had all that it asked for: ``section`` or
-            ``document``; ``None`` for nothing.
+        cut_before: What ended that window before it had all that it asked for: ``section``,
+            ``document`` or ``filter``; ``None`` for nothing.
         cut_after: What ended it after the hit.
         window: The number of the window that it is in; ``None`` for none.
         fate: What became of it, in words.

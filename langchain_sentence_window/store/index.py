@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
 from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
@@ -135,6 +135,7 @@ class SentenceIndex:
         vectors: Vectors | Mapping[str, bytes] | None = None,
         *,
         remove: Condition | None = None,
+        forbidden: Condition | None = None,
     ) -> None:
         """Remove records and add others, replacing those with the same id, in one transaction.
 
@@ -143,8 +144,10 @@ class SentenceIndex:
             vectors: Unit vectors of shape ``(len(records), dimension)``, or half-precision ones by text;
                 those of texts it lacks are in the index.
             remove: What to remove first.
+            forbidden: What mustn't be there, or nothing is done.
 
         Raises:
+            InvalidInputError: There is what is forbidden; nothing was changed.
             EmbeddingError: The vectors are of another size than those of the index.
             IndexMismatchError: The index has become another embedder's.
             StoreError: SQLite can't write; nothing was changed.
@@ -152,6 +155,11 @@ class SentenceIndex:
         """
 
         def work(transaction: Transaction) -> None:
+            if forbidden and len(transaction.rows(forbidden)):
+                raise InvalidInputError(
+                    "the filter doesn't let through all that would be replaced or deleted; choose other ids, or write "
+                    "without a filter. Nothing was changed."
+                )
             if records:
                 self.origin.claim(transaction, _dimension_of(vectors))
             if remove:
@@ -174,9 +182,9 @@ class SentenceIndex:
 
     # Reading
 
-    def fetch(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist are left out."""
-        return self._read(lambda snapshot: snapshot.by_ids(ids))
+    def fetch(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
+        return self._read(lambda snapshot: snapshot.by_ids(ids, where))
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, with their vectors, in slices that cut no section.

@@ -12,7 +12,7 @@ import numpy as np
 from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.damage import find_damage
-from langchain_sentence_window.store.filters import Condition, having_key, without_sections
+from langchain_sentence_window.store.filters import Condition, for_few, having_key, without_sections
 from langchain_sentence_window.store.tables import (
     IS_ONE_OF,
     Changes,
@@ -128,11 +128,12 @@ class Snapshot:
                 records[row] = make(id_, text, metadata, section_key, shared)
         return records
 
-    def by_ids(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist are left out."""
-        sql, parameters = with_ids(ids)
+    def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
+        (sql, parameters), (holds, values) = with_ids(ids), for_few(where)
         make = _record_maker()
-        found = self._execute(f"SELECT {_RECORD} WHERE {sql}", parameters)
+        rows = f"SELECT row FROM sentences WHERE {sql} AND ({holds})"  # noqa: S608
+        found = self._execute(f"SELECT {_RECORD} WHERE row IN ({rows})", [*parameters, *values])
         return {fields[0]: make(*fields) for fields in found}
 
     def neighbours(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:

@@ -11,11 +11,12 @@ from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
 import langchain_sentence_window.retriever as retriever_module
+from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
 from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 from langchain_sentence_window.splitter import SentenceSplitter
@@ -209,6 +210,75 @@ class SentenceWindowStoreTests:
                 assert {window.metadata["tenant"] for window in found} == {tenant}
                 assert all(tenant in window.page_content for window in found)
         assert await way(retriever, "invoke", "salary", filter=self.tenant_filter("nobody")) == []
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("window", [0, 4, "auto"])
+    async def test_a_filter_binds_every_road(
+        self, way: Way, make_store: MakeStore, words: WordVectors, window: Any
+    ) -> None:
+        """Where each sentence says whose it is, nothing of another's is found, read around a hit, or told by id."""
+        if not self.has_filters:
+            pytest.skip("the store has no filters")
+        store = make_store(words)
+        await self._fill_for_two(way, store)
+        retriever = self.over(store, filter=self.tenant_filter("acme"), window=window, k=20)
+        for query in ("umbra salary", "acme wage", "salary"):
+            found = await way(retriever, "invoke", query)
+            assert found
+            assert not [each for each in found if "umbra" in f"{each.page_content} {each.metadata}".lower()]
+            assert await way(retriever, "invoke", query, filter=self.tenant_filter("umbra")) == []
+            assert await way(retriever, "invoke", query, filter=self.tenant_filter("acme")) == found
+        if window == 4:  # noqa: PLR2004 - larger than any run
+            runs = sorted(each.metadata["sentences"] for each in found if each.metadata["doc_id"] == "both")
+            assert runs == [[0, 1], [4, 5]]
+        trace = await way(retriever, "explain", "salary")
+        assert trace.hits
+        assert not any("Umbra" in each.text for each in (*trace.hits, *(w for w in trace.windows)))
+        assert not any("Umbra" in near.text for each in trace.windows for near in each.surroundings)
+
+    @pytest.mark.asyncio
+    async def test_a_filter_binds_documents_and_tools(
+        self, way: Way, make_store: MakeStore, words: WordVectors
+    ) -> None:
+        """Neither naming a document nor reading around a passage shows what a filter forbids; deleting leaves it."""
+        if not self.has_filters or self.splitter.inline_window is not None:
+            pytest.skip("the store has no filters, or can't fetch by id")
+        store = make_store(words)
+        await self._fill_for_two(way, store)
+        retriever = self.over(store, filter=self.tenant_filter("acme"))
+        names = ["acme", "umbra", "both", "none"]
+        assert [each.id for each in await way(retriever, "get", names)] == ["acme"]
+        read_around = create_tools(retriever)[1]
+        for name, first, expected in (("acme", 0, True), ("both", 1, True), ("both", 2, False), ("umbra", 0, False)):
+            told = await way(read_around, "invoke", {"doc_id": name, "first": first, "last": first, "after": 50})
+            assert ("Acme" in told) is expected
+            assert "Umbra" not in told
+        await way(retriever, "delete", ["umbra", "none"])
+        with pytest.raises(InvalidInputError, match="only a part"):
+            await way(retriever, "delete", ["both"])
+        with pytest.raises(InvalidInputError):
+            await way(retriever, "add_documents", [source("umbra", "Acme takes it.", "acme")])
+        assert [each.id for each in await way(self.over(store), "get", names)] == ["acme", "umbra", "both"]
+
+    async def _fill_for_two(self, way: Way, store: VectorStore) -> None:
+        """Two documents of one tenant each, and one whose sentences are now of one, now of the other."""
+        told = [
+            "Acme pays a wage.",
+            "Acme pays late.",
+            "Umbra pays a salary.",
+            "Umbra pays now.",
+            "Acme wins.",
+            "Acme ends.",
+        ]
+        whole = [
+            source(name, f"{name.title()} has a salary. {name.title()} has a list.", name) for name in ("acme", "umbra")
+        ]
+        await way(self.over(store), "add_documents", whole)
+        sentences = [
+            each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
+            for each in self.splitter.split_documents([source("both", " ".join(told))])
+        ]
+        await way(store, "add_documents", sentences, ids=[str(each.id) for each in sentences])
 
     # How vectors come in
 

@@ -112,7 +112,7 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
             for k, window in settings:
                 retriever = SentenceWindowRetriever(vectorstore=store, k=k, window=window)
                 request = retriever._request(question, None, None, None, {})
-                seconds = run(retrieve(store, request, None, None)).seconds
+                seconds = run(retrieve(request, None, None)).seconds
                 times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}
     note("the store's own FAISS index: search, k = 50", middle.pop("raw"), "ms")

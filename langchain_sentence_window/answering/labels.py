@@ -1,0 +1,69 @@
+"""What a tool writes above each source: one line of fields that nothing in a document can forge.
+
+    [1] terms.md:19-37 (Refunds) · doc_id: terms · first: 2 · last: 2
+
+What a document brings along stands as it is where it is plain, else as a JSON string in which no field and no line
+can begin. `read_doc_id` takes a ``doc_id`` back in either form.
+"""
+
+import json
+import re
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.answering.context import describe_place
+from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCES
+
+LONGEST_DOC_ID = 1_000
+"""Characters of a ``doc_id`` that a label shows; a longer one can't be read on."""
+
+LONGEST_ARGUMENT = 12 * LONGEST_DOC_ID + 2
+"""Characters of such a ``doc_id`` as a JSON string at most."""
+
+_LONGEST_PLACE = 300
+_PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
+_FIELD = re.compile(r"(doc_id|first|last)(\s*):", re.IGNORECASE)
+_SEPARATOR = "·"
+
+
+def label(document: Document) -> str:
+    """Say where a window stands, and how it can be read on."""
+    first, last = document.metadata[SENTENCES]
+    doc_id = str(document.metadata[DOC_ID])
+    named = f"doc_id: {_written(doc_id)}" if len(doc_id) <= LONGEST_DOC_ID else "doc_id too long to be read on"
+    return f"{_place(document)} {_SEPARATOR} {named} {_SEPARATOR} first: {first} {_SEPARATOR} last: {last}"
+
+
+def read_doc_id(given: str) -> str:
+    """Read a ``doc_id`` as a label shows it, or as it is."""
+    if len(given) > 1 and given.startswith('"') and given.endswith('"'):
+        try:
+            return str(json.loads(given, strict=False))
+        except ValueError:
+            return given
+    return given
+
+
+def _written(doc_id: str) -> str:
+    return doc_id if _PLAIN_ID.fullmatch(doc_id) else _quoted(doc_id)
+
+
+def _place(document: Document) -> str:
+    place = describe_place(document)
+    if len(place) > _LONGEST_PLACE:
+        place = f"{place[:_LONGEST_PLACE]}…"
+    quoted = _quoted(place)
+    return place if quoted == f'"{place}"' else quoted
+
+
+def _quoted(text: str) -> str:
+    """A text as a JSON string on one line, without what a reader may drop or take for a mark."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _FIELD.sub(r"\1\2\\u003a", re.sub(r"(?<= ) |[^ -~]|[<>]", _escaped, quoted))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isprintable() and character not in (" ", "<", ">", _SEPARATOR):
+        return character
+    return json.dumps(character)[1:-1] if ord(character) > 126 else f"\\u{ord(character):04x}"  # noqa: PLR2004

@@ -1,0 +1,181 @@
+"""Filters of any store: put together so that none widens another, and kept to when sentences are read by id.
+
+Stores filter by mappings, functions, expressions, or objects of their own, and most only when they search. Here
+is what holds for most of them; `store_filters` has those that do it in a way of their own. What can't be joined or
+kept to is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window.any_store.access import fetch
+from langchain_sentence_window.any_store.matching import matcher
+from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCE_INDEX
+from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.store.filters import compile_filter
+
+Passes: TypeAlias = Callable[[Document], bool]
+Place: TypeAlias = tuple[str, int]
+
+
+class Filters:
+    """How a store filters; this is one that takes mappings, or it isn't known what."""
+
+    sees_hits = True
+    """Whether what a search gave back is looked at once more, as the store may not read ``filter`` at all."""
+
+    def __init__(self, store: Any) -> None:
+        """Take the store."""
+        self.store = store
+
+    def joined(self, given: Sequence[Any]) -> Any:
+        """One filter, of the store's own kind, that lets through what all of them let through.
+
+        Raises:
+            InvalidInputError: They can't be put together.
+        """
+        return given[0] if len(given) == 1 else self._all(given)
+
+    def passes(self, filter: Any) -> Passes | None:
+        """What says of a Document whether the filter lets it through; ``None`` if only the store knows."""
+        if not isinstance(filter, Mapping):
+            return None
+        matches = matcher(filter)
+        return lambda document: matches(document.metadata)
+
+    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+        """Fetch what the filter lets through of some ids; ``None`` if the store can't fetch by id.
+
+        Raises:
+            InvalidInputError: What comes back can't be kept within the filter.
+        """
+        passes = self.passes(filter)
+        if passes is None:
+            raise InvalidInputError(
+                f"{type_name(self.store)} can't be kept within the filter {short(filter)} when sentences are read by "
+                "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+            )
+        found: list[Document] | None = yield from fetch(self.store, ids)
+        return None if found is None else [document for document in found if passes(document)]
+
+    def only_at(self, places: Sequence[Place], filter: Any) -> Any:
+        """The filter, narrowed to sentences at some places, for a store that can't fetch by id but can search.
+
+        Returns:
+            ``None`` if the store's filters can't say that.
+        """
+        if not isinstance(filter, Mapping):
+            return None
+        indexes: dict[str, list[int]] = {}
+        for doc_id, index in places:
+            indexes.setdefault(doc_id, []).append(index)
+        documents = [
+            {"$and": [{DOC_ID: doc_id}, {SENTENCE_INDEX: {"$in": of_it}}]} for doc_id, of_it in indexes.items()
+        ]
+        return self.joined([filter, documents[0] if len(documents) == 1 else {"$or": documents}])
+
+    def _all(self, given: Sequence[Any]) -> Any:
+        if all(isinstance(each, Mapping) for each in given):
+            return {"$and": [{key: value} for each in given for key, value in each.items()]}
+        raise InvalidInputError(
+            f"the filters {', '.join(map(short, given))} can't both be kept to by {type_name(self.store)}, as it isn't "
+            "known how it puts them together; give mappings, or a single filter that says it all"
+        )
+
+
+class OwnFilters(Filters):
+    """Of a store that says itself what of some ids a filter lets through."""
+
+    sees_hits = False
+
+    def joined(self, given: Sequence[Any]) -> Any:
+        """See that a `FaissStore` can read them."""
+        if isinstance(self.store, FaissStore):
+            for each in given:
+                compile_filter(each)
+        return super().joined(given)
+
+    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+        """Ask the store."""
+        get, aget = self.store.get_by_ids_within, getattr(self.store, "aget_by_ids_within", None)
+        call = in_thread(get, ids, filter) if aget is None else Call(get, aget, (ids, filter))
+        found: list[Document] = yield call
+        return found
+
+
+class FunctionFilters(Filters):
+    """Of LangChain's store in memory: functions of a Document, made of mappings where those are given."""
+
+    def joined(self, given: Sequence[Any]) -> Any:
+        """A function that asks them all."""
+        functions = [self._function(each) for each in given]
+        return functions[0] if len(functions) == 1 else both(functions)
+
+    def passes(self, filter: Any) -> Passes | None:
+        """It is one already."""
+        return self._function(filter)
+
+    def only_at(self, places: Sequence[Place], filter: Any) -> Any:
+        """A function that looks at the place first."""
+        wanted = frozenset(places)
+        passes = self._function(filter)
+        return lambda document: place_of(document) in wanted and passes(document)
+
+    def _function(self, filter: Any) -> Passes:
+        if isinstance(filter, Mapping):
+            matches = matcher(filter)
+            return lambda document: matches(document.metadata)
+        return checked_function(self.store, filter, "a Document")
+
+
+def own_copy(filter: Any) -> Any:
+    """A copy of a filter's mappings and lists, so that no one changes it from outside."""
+    if isinstance(filter, Mapping):
+        return {key: own_copy(value) for key, value in filter.items()}
+    if isinstance(filter, list | tuple):
+        return [own_copy(each) for each in filter]
+    return filter
+
+
+def place_of(document: Document) -> Place:
+    """Where a sentence Document says that it stands."""
+    index = document.metadata.get(SENTENCE_INDEX)
+    return str(document.metadata.get(DOC_ID)), int(index) if isinstance(index, int | float) else -1
+
+
+def both(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    """A function that holds where all of them do."""
+    return lambda given: all(function(given) for function in functions)
+
+
+def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable[[Any], bool]:
+    """Return a filter that is a function.
+
+    Raises:
+        InvalidInputError: It isn't, or it gives a coroutine, which would pass for true.
+    """
+    call = getattr(type(filter), "__call__", None)  # noqa: B004
+    if not callable(filter) or iscoroutinefunction(filter) or iscoroutinefunction(call):
+        raise InvalidInputError(
+            f"{type_name(store)} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
+            f"by {short(filter)}"
+        )
+    function: Callable[[Any], bool] = filter
+    return function
+
+
+def type_name(store: VectorStore) -> str:
+    """What a store is called in a message."""
+    return type(store).__name__
+
+
+def short(value: object) -> str:
+    """A value as it is shown in a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004
