@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 
 WindowSize: TypeAlias = int | tuple[int, int]
@@ -112,7 +113,8 @@ def window_size(value: object) -> tuple[int, int]:
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
-                f"window is {value!r}; it must be a number of sentences, 0 or more, a pair (before, after), or 'auto'"
+                f"window is {shown(value)}; it must be a number of sentences, 0 or more, a pair (before, after), or "
+                "'auto'"
             )
     return before, after
 

@@ -10,6 +10,8 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import not_a_question
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
@@ -126,8 +128,10 @@ def checked_query(query: object) -> str:
     Raises:
         InvalidInputError: It isn't a string, is blank, or is longer than `LONGEST_QUERY`.
     """
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidInputError(f"the query is {query!r}; ask with at least one word")
+    if not isinstance(query, str):
+        raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
+    if not query.strip():
+        raise InvalidInputError(f"the query is {shown(query)}; ask with at least one word")
     if len(query) > LONGEST_QUERY:
         raise InvalidInputError(
             f"the query has {len(query):,} characters, and embedders read no more than about {LONGEST_QUERY:,}; ask "
