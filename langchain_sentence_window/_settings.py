@@ -105,11 +105,8 @@ def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
         for problem in error.errors(include_url=False):
             setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
             problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
-        message = f"{made.__name__} can't be made: {'; '.join(problems.values())}"
-    else:
-        return
-    # Not "from" pydantic's error, which shows the values that were given.
-    raise InvalidInputError(message)
+        # Not "from" pydantic's error, which shows the values that were given.
+        raise InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}") from None
 
 
 def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:

@@ -12,7 +12,10 @@ DEEPEST = 2
 """Lists within lists that a message shows."""
 
 _LARGEST = 10**30
-_SECRET = re.compile(r"(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|co|key|Bearer)[-_ ][\w-]{12,}|AIza[\w-]{20,}", re.ASCII)
+_SECRET = re.compile(
+    r"(?<![\w-])(?:(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|pa|voyage)[-_](?=\S*\d)[\w-]{16,}|AIza[\w-]{20,}|Bearer \S{12,})",
+    re.ASCII,
+)
 
 
 def shown(value: object) -> str:
