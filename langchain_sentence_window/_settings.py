@@ -30,7 +30,9 @@ RELATED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("keyword_weight", "hybrid_alpha", "hybrid_weight"), "lexical_weight"),
     **dict.fromkeys(("store", "vector_store", "vectordb", "db", "index", "base_retriever", "retriever"), "vectorstore"),
     **dict.fromkeys(("text_splitter", "sentence_splitter", "node_parser", "transformer", "chunker"), "splitter"),
-    **dict.fromkeys(("search_params", "kwargs", "search_settings", "search_type", "vector_store_kwargs"), "search_kwargs"),
+    **dict.fromkeys(
+        ("search_params", "kwargs", "search_settings", "search_type", "vector_store_kwargs"), "search_kwargs"
+    ),
     **dict.fromkeys(("sort", "sort_by", "ordering", "reorder", "order_by"), "order"),
     **dict.fromkeys(("filters", "metadata_filter", "where", "pre_filter"), "filter"),
 }

@@ -13,7 +13,8 @@ DEEPEST = 2
 
 _LARGEST = 10**30
 _SECRET = re.compile(
-    r"(?<![\w-])(?:(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|pa|voyage)[-_](?=\S*\d)[\w-]{16,}|AIza[\w-]{20,}|Bearer \S{12,})",
+    r"(?<![\w-])(?:(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|pa|voyage)[-_](?=\S*\d)[\w-]{16,}"
+    r"|AIza[\w-]{20,}|Bearer \S{12,})",
     re.ASCII,
 )
 
@@ -30,19 +31,25 @@ def shown(value: object) -> str:
 
 
 def _shown(value: object, depth: int) -> str:
-    if value is None or isinstance(value, bool | float):
-        return repr(value)
-    if isinstance(value, int):
-        return int.__repr__(value) if abs(value) <= _LARGEST else "an int of more than 30 digits"
+    if value is None or isinstance(value, int | float):
+        return _number(value)
     if isinstance(value, str | bytes):
         return _string(value)
     if isinstance(value, list | tuple):
         return _elements(value, depth)
     if isinstance(value, dict):
         return _mapping(value)
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return f"{_article(type(value).__name__)} {type(value).__name__}"
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"{_article(type(value).__name__)} {type(value).__name__}"
+    )
+
+
+def _number(value: float | None) -> str:
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "an int of more than 30 digits"
+    return repr(value)
 
 
 def _string(value: str | bytes) -> str:
@@ -51,9 +58,9 @@ def _string(value: str | bytes) -> str:
         return "a string that looks like a key"
     written = str.__repr__ if isinstance(value, str) else bytes.__repr__
     if len(value) <= LONGEST:
-        return written(value)  # type: ignore[arg-type]
+        return written(value)
     unit = "characters" if isinstance(value, str) else "bytes"
-    return f"{written(value[:LONGEST])}… ({len(value):,} {unit})"  # type: ignore[arg-type]
+    return f"{written(value[:LONGEST])}… ({len(value):,} {unit})"
 
 
 def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:

@@ -1,6 +1,6 @@
 """Arguments that are commonly mistaken: what was meant, and what to write instead."""
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, as_number, checked_count
+from langchain_sentence_window.errors import InvalidInputError, as_number, checked_function
 
 
 def checked_documents(documents: object) -> list[Document]:
@@ -76,7 +76,8 @@ def checked_embedding(name: str, embedding: object) -> Embeddings:
         return embedding  # type: ignore[return-value]
     if isinstance(embedding, list | tuple) and any(isinstance(each, Document) for each in embedding):
         raise InvalidInputError(
-            f"{name} is a {type(embedding).__name__} of Documents; they come first: from_documents(documents, embedding)"
+            f"{name} is a {type(embedding).__name__} of Documents; they come first: from_documents(documents, "
+            "embedding)"
         )
     load = "HuggingFaceEmbeddings(model_name=...) of langchain-huggingface, or OpenAIEmbeddings() of langchain-openai"
     raise InvalidInputError(f"{name} is {shown(embedding)}; give LangChain's Embeddings, such as {load}")
@@ -135,7 +136,9 @@ def checked_language_model(name: str, model: object) -> Any:
         InvalidInputError: It is a model's name, a class, a retriever, or nothing that can be called.
     """
     if isinstance(model, BaseRetriever):
-        raise InvalidInputError(f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)")
+        raise InvalidInputError(
+            f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)"
+        )
     if isinstance(model, type):
         raise InvalidInputError(f"{name} is {shown(model)}; make one of it: {model.__name__}(...)")
     if isinstance(model, BaseLanguageModel) or hasattr(model, "invoke") or callable(model):
@@ -160,17 +163,6 @@ def not_a_question(question: object) -> str:
     if isinstance(question, Mapping):
         return "ask with the string in it, such as itemgetter('question') | retriever"
     return "ask with a string"
-
-
-def checked_function(name: str, function: object) -> Callable[..., Any]:
-    """Return something that can be called.
-
-    Raises:
-        InvalidInputError: It can't.
-    """
-    if not callable(function):
-        raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
-    return function
 
 
 def checked_counter(name: str, count: object) -> Callable[[str], int]:
@@ -227,19 +219,3 @@ def checked_ids(doc_ids: object) -> list[str]:
             cure = "document.metadata['doc_id']" if isinstance(doc_id, Document) else "a string"
             raise InvalidInputError(f"id {place} is {shown(doc_id)}; documents are named by strings, so give {cure}")
     return found
-
-
-def optional_count(name: str, value: object) -> int | None:
-    """Return a setting that counts something; ``None`` for none."""
-    return None if value is None else checked_count(name, value)
-
-
-def checked_list(name: str, value: object) -> Sequence[object]:
-    """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
-
-    Raises:
-        InvalidInputError: It gives none.
-    """
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInputError(f"{name} is {shown(value)}; give a list")
-    return list(value)

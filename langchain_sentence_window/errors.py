@@ -18,9 +18,9 @@ model or store is passed on as it is, after the state was put back.
 
 import math
 import operator
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from langchain_sentence_window._showing import shown
 
@@ -114,6 +114,33 @@ def checked_count(name: str, value: object) -> int:
     raise InvalidInputError(f"{name} is {shown(value)}; it must be a whole number, 1 or more")
 
 
+def optional_count(name: str, value: object) -> int | None:
+    """Return a setting that counts something; ``None`` for none."""
+    return None if value is None else checked_count(name, value)
+
+
+def checked_function(name: str, function: object) -> Callable[..., Any]:
+    """Return something that can be called.
+
+    Raises:
+        InvalidInputError: It can't, or is a class, which would only make one of it.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
+    return function
+
+
+def checked_list(name: str, value: object) -> list[object]:
+    """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
+
+    Raises:
+        InvalidInputError: It gives none.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError(f"{name} is {shown(value)}; give a list")
+    return list(value)
+
+
 def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
     first = ", ".join(map(shown, islice(names, LISTED)))
@@ -161,7 +188,7 @@ def as_number(value: object) -> float:
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
         return math.nan
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except Exception:  # noqa: BLE001 - an array of several, an int beyond all floats, or whatever a type does
         return math.nan
 
@@ -172,7 +199,9 @@ def checked_neighbor_weights(weights: Sequence[float]) -> Sequence[float]:
     Raises:
         InvalidInputError: They aren't numbers of 0 or more, the first above 0.
     """
-    numbers = [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]
+    numbers = (
+        [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]
+    )
     if not numbers or numbers[0] <= 0 or not all(0 <= number < math.inf for number in numbers):
         raise InvalidInputError(
             f"neighbor_weights is {shown(weights)}; it must be numbers of 0 or more, the first above 0, e.g. "

@@ -21,11 +21,9 @@ from langchain_sentence_window._validation import (
     checked_counter,
     checked_documents,
     checked_embedding,
-    checked_function,
     checked_ids,
     checked_reranker,
     checked_vectorstore,
-    optional_count,
 )
 from langchain_sentence_window.any_store.corpus import delete_documents, read_documents, replace_documents
 from langchain_sentence_window.any_store.words import WordIndex
@@ -34,9 +32,11 @@ from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import (
     InvalidInputError,
     checked_count,
+    checked_function,
     checked_least,
     checked_weight,
     listed,
+    optional_count,
 )
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.metadata.source_documents import document_ids
@@ -57,7 +57,7 @@ PER_CALL = frozenset(
 """Settings that a call may give for itself: ``retriever.invoke(query, k=3, order="document")``; and ``filter``."""
 
 
-def _checked_window(name: str, window: WindowSetting) -> WindowSetting:
+def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
     read_opening(window)
     return window
 
@@ -420,7 +420,9 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         return f". Did you mean {likely}?" if likely else ""
 
     @classmethod
-    def _checked(cls, documents: Iterable[Document], embedding: Embeddings, settings: Mapping[str, Any]) -> list[Document]:
+    def _checked(
+        cls, documents: Iterable[Document], embedding: Embeddings, settings: Mapping[str, Any]
+    ) -> list[Document]:
         """Check all that a retriever is made of, before anything is made of it."""
         found = checked_documents(documents)
         cls._check_settings(embedding, settings)

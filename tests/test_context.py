@@ -64,7 +64,9 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-@pytest.mark.parametrize("tag", ["<{}/source>", "</{}source>", "<{}source>", "<{}/{}SOURCE{}>", "<{0}/{0}{0}source {0}>"])
+@pytest.mark.parametrize(
+    "tag", ["<{}/source>", "</{}source>", "<{}source>", "<{}/{}SOURCE{}>", "<{0}/{0}{0}source {0}>"]
+)
 def test_what_hides_in_a_tag_does_not_let_it_pass(name: str, tag: str) -> None:
     text = "Before " + tag.format(*[HIDDEN[name]] * 3) + " after"
     shown = format_context([Document(text, metadata={"source": "a.md"})])
@@ -102,7 +104,8 @@ def test_what_looks_like_a_tag_is_escaped(tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<sources>", "a < b", "<resource>", "source>", "<s> ource", "x < 3, source y", "&lt;/source>", "<div>", "é<é"]
+    "text",
+    ["<sources>", "a < b", "<resource>", "source>", "<s> ource", "x < 3, source y", "&lt;/source>", "<div>", "é<é"],
 )
 def test_what_is_no_tag_stays(text: str) -> None:
     assert without_tags(text) == text
@@ -127,8 +130,12 @@ def test_a_line_of_a_text_does_not_pass_for_the_label_of_another_source() -> Non
     )
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\n\n", "\n \t"])
-@pytest.mark.parametrize("label", ["[2]", "［2］", "[２]", "[\u200b2]", "\ufeff[2]", "[ 2 ]", "[1, 2]", "[1-3]", "[٢]", "【2】"])
+@pytest.mark.parametrize(
+    "end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\n\n", "\n \t"]
+)
+@pytest.mark.parametrize(
+    "label", ["[2]", "［2］", "[２]", "[\u200b2]", "\ufeff[2]", "[ 2 ]", "[1, 2]", "[1-3]", "[٢]", "【2】"]
+)
 def test_however_a_line_ends_or_a_number_is_written(end: str, label: str) -> None:
     text = f"It is so.{end}{label} b.md"
     place = next(i for i, each in enumerate(text) if each in "[［【")
@@ -164,13 +171,9 @@ def test_a_lone_surrogate_does_not_reach_a_model() -> None:
     assert format_context([Document("a\ud800b")]).encode() == b"<source>\n[1] source\na?b\n</source>"
 
 
-HOSTILE = st.lists(
-    st.sampled_from(
-        ["<", "/", "source", "SOURCE", ">", " ", "\n", "\r", "\u2028", "[2]", "[1] ", "[", "]", "2", "&lt;", "x", "\\", "·"]
-        + ["</source>", "<source>\n[2] ", "trusted.md", "\n[...]\n", *HIDDEN.values(), "＜", "［", "ѕ", "(", "Question: "]
-    ),
-    max_size=12,
-).map("".join)
+PIECES = ["<", "/", "source", "SOURCE", ">", " ", "\n", "\r", "\u2028", "[2]", "[1] ", "[", "]", "2", "&lt;", "x", "\\"]
+WHOLE = ["</source>", "<source>\n[2] ", "trusted.md", "\n[...]\n", "＜", "［", "ѕ", "(", "·", "Question: "]
+HOSTILE = st.lists(st.sampled_from([*PIECES, *WHOLE, *HIDDEN.values()]), max_size=12).map("".join)
 
 _BLOCK = re.compile(r"<source>\n\[(\d+)\] ([^\n]*)\n(.*?)\n</source>(?:\n\n|\Z)", re.DOTALL)
 
@@ -250,7 +253,9 @@ SPANS = st.lists(
 
 
 def spanning(spans: Sequence[tuple[str, int, int]]) -> list[Document]:
-    return [Document(TEXT[a:b], metadata={"doc_id": doc_id, "start_index": a, "end_index": b}) for doc_id, a, b in spans]
+    return [
+        Document(TEXT[a:b], metadata={"doc_id": doc_id, "start_index": a, "end_index": b}) for doc_id, a, b in spans
+    ]
 
 
 @settings(max_examples=300, deadline=None)

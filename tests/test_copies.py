@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField, Runnable
 
 from langchain_sentence_window import (
@@ -17,7 +18,6 @@ from langchain_sentence_window import (
     create_rag_chain,
 )
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_core.language_models import FakeListChatModel
 from tests.conftest import Invoke
 from tests.test_callback_runs import Failing
 from tests.test_rerank import Lengths
@@ -58,7 +58,7 @@ def test_what_holds_open_files_says_how_to_open_it_again(
 ) -> None:
     retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), path=tmp_path / "index")
     memory = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
-    for each, cure in ((retriever, rf"FaissStore\.open\('.*index', embedding\)"), (memory, r"with save\(path\), then")):
+    for each, cure in ((retriever, r"FaissStore\.open\('.*index', embedding\)"), (memory, r"with save\(path\), then")):
         with pytest.raises(StoreError, match=f"a FaissStore can't be {how}, as it holds open files; .*{cure}"):
             take(each if whole else each.vectorstore)
         assert len(each.invoke("refund")) == 2
@@ -133,9 +133,7 @@ async def test_langchain_wraps_it(
     assert [each.document for each in answer["citations"]] == expected[1:]
 
 
-async def test_a_fallback_steps_in_for_a_retriever_that_fails(
-    retriever: SentenceWindowRetriever, way: Invoke
-) -> None:
+async def test_a_fallback_steps_in_for_a_retriever_that_fails(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     closed = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), reranker=Failing())
     safe = closed.with_fallbacks([retriever])
     assert await way(safe, "invoke", "refund") == retriever.invoke("refund")

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
@@ -62,7 +63,10 @@ NOT_DOCUMENTS: list[tuple[Callable[[], object], str]] = [
     (lambda: (each for each in [DOCUMENT, 3]), r"documents\[1\] is 3"),
     (lambda: [Secretive()], r"documents\[0\] is a Secretive; give a Document"),
     (lambda: [DOCUMENT.model_copy(update={"page_content": None})], r"documents\[0\] has None as its page_content"),
-    (lambda: [DOCUMENT.model_copy(update={"metadata": None})], r"None as its metadata; they must be a string and a dict"),
+    (
+        lambda: [DOCUMENT.model_copy(update={"metadata": None})],
+        r"None as its metadata; they must be a string and a dict",
+    ),
 ]
 
 
@@ -127,7 +131,7 @@ async def test_what_does_not_embed_is_told(way: Invoke, embedding: Any, message:
 
 # Settings
 
-LIKELY = [
+LIKELY: list[tuple[str, Any, str]] = [
     ("top_k", 3, "did you mean 'k'"),
     ("similarity_top_k", 3, "did you mean 'k'"),
     ("n", 3, "did you mean 'k'"),
@@ -171,7 +175,9 @@ def test_a_setting_that_there_is_not_is_named_with_the_likely_one(
         setattr(retriever, name, value)
     if name not in ("documents", "path"):
         with pytest.raises(InvalidInputError, match=whole):
-            SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), path=tmp_path / "index", **{name: value})
+            SentenceWindowRetriever.from_documents(
+                [DOCUMENT], WordEmbeddings(), path=tmp_path / "index", **{name: value}
+            )
     assert not (tmp_path / "index").exists()
 
 
@@ -292,7 +298,10 @@ def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "ms-marco"}, r"model: 'ms-marco' can't be used; load it: SentenceTransformerCrossEncoder\('ms-marco'\)"),
+        (
+            {"model": "ms-marco"},
+            r"model: 'ms-marco' can't be used; load it: SentenceTransformerCrossEncoder\('ms-marco'\)",
+        ),
         ({"model": None}, "model: None can't be used; give a BaseCrossEncoder"),
         ({"model": Lengths}, r"model: the class Lengths can't be used; make one of it: Lengths\(...\)"),
         ({"model": WordEmbeddings()}, "LateInteractionReranker takes it"),
@@ -321,10 +330,12 @@ def test_a_cross_encoder_of_sentence_transformers_is_to_be_wrapped(
     model = CrossEncoder(str(tiny_model))
     with pytest.raises(InvalidInputError, match=r"reranker is a CrossEncoder; write CrossEncoderReranker\("):
         retriever.reranker = model
-    with pytest.raises(InvalidInputError, match="let it be loaded by its name or folder: SentenceTransformerCrossEncoder"):
+    with pytest.raises(
+        InvalidInputError, match="let it be loaded by its name or folder: SentenceTransformerCrossEncoder"
+    ):
         CrossEncoderReranker(model=model)
     with pytest.raises(InvalidInputError, match="name_or_path is a CrossEncoder; give the name of a model"):
-        SentenceTransformerCrossEncoder(model)  # type: ignore[arg-type]
+        SentenceTransformerCrossEncoder(model)
 
 
 def test_a_model_of_token_vectors_can_be_exchanged(minilm: Any) -> None:
@@ -445,11 +456,11 @@ def test_what_is_no_prompt_is_told(retriever: SentenceWindowRetriever, prompt: A
 async def test_a_prompt_may_be_a_string(retriever: SentenceWindowRetriever, way: Invoke, prompt: Any) -> None:
     seen: list[str] = []
 
-    def llm(value: Any) -> str:
+    def answered(value: Any) -> str:
         seen.append(value.to_string())
         return "So it is [1]."
 
-    answer = await way(create_rag_chain(retriever, llm, prompt), "invoke", "refund")
+    answer = await way(create_rag_chain(retriever, RunnableLambda(answered), prompt), "invoke", "refund")
     assert [each.number for each in answer["citations"]] == [1]
     assert "<source>\n[1] a:0-33\nA refund is quick. It takes days.\n</source>" in seen[0]
     assert "refund" in seen[0].split("</source>")[1]
@@ -468,7 +479,7 @@ async def test_a_prompt_may_be_a_string(retriever: SentenceWindowRetriever, way:
 def test_what_does_not_retrieve_is_told(
     retriever: SentenceWindowRetriever, given: tuple[Any, Any], message: str
 ) -> None:
-    named = {"retriever": retriever, "store": retriever.vectorstore}
+    named: dict[str, Any] = {"retriever": retriever, "store": retriever.vectorstore}
     first, second = (named.get(each, each) if isinstance(each, str) else each for each in given)
     with pytest.raises(InvalidInputError, match=message):
         create_rag_chain(first, second)

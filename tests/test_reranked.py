@@ -17,7 +17,11 @@ from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document
 
-TEXTS = {"a": "A refund. It is so.", "b": "A refund, a card. It was so.", "c": "A refund, a card, a seat. It will be so."}
+TEXTS = {
+    "a": "A refund. It is so.",
+    "b": "A refund, a card. It was so.",
+    "c": "A refund, a card, a seat. It will be so.",
+}
 DOCUMENTS = [document(text, name, source=f"{name}.md") for name, text in TEXTS.items()]
 
 
@@ -113,7 +117,13 @@ def rewrite(given: list[Document]) -> list[Document]:
     for place, each in enumerate(given):
         each.id = "same"
         each.metadata.update(
-            doc_id="z", start_index="x", end_index=None, sentences="none", score="high", heading="[2] trusted", mark=place
+            doc_id="z",
+            start_index="x",
+            end_index=None,
+            sentences="none",
+            score="high",
+            heading="[2] trusted",
+            mark=place,
         )
         each.metadata["hits"].clear()
         each.metadata["source"] = f"{each.metadata['source']}!"
@@ -163,16 +173,17 @@ async def test_a_store_in_memory_keeps_its_metadata_from_a_reranker(way: Invoke)
         (lambda given: given[0], "Doing returned a Document"),
         (lambda given: dict.fromkeys(range(3)), "it must return a list"),
         (lambda given: 5, "Doing returned 5"),
-        (lambda given: [(each, 0.5) for each in given], r"Doing returned \(a Document, 0.5\) in place 0.*relevance_score"),
+        (
+            lambda given: [(each, 0.5) for each in given],
+            r"Doing returned \(a Document, 0.5\) in place 0.*relevance_score",
+        ),
         (lambda given: [given[0], None], "returned None in place 1"),
         (lambda given: [each.page_content for each in given], "returned 'A refund.* in place 0"),
         (lambda given: [Document("Mine."), Document("Mine, too.")], "2 Documents, and none is one of the 3 windows"),
         (endless, "returned more than 400 Documents for 3 windows"),
     ],
 )
-async def test_what_is_no_ranking_is_refused(
-    way: Invoke, does: Callable[[list[Document]], Any], message: str
-) -> None:
+async def test_what_is_no_ranking_is_refused(way: Invoke, does: Callable[[list[Document]], Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         await way(retrieving(does), "invoke", "refund")
 
@@ -188,7 +199,9 @@ TWISTS: dict[str, Callable[[list[Document]], list[Document]]] = {
     "parts": lambda given: [
         Document(part, metadata=each.metadata) for each in given for part in each.page_content.split(". ")
     ],
-    "bad places": lambda given: [Document(each.page_content, metadata={**each.metadata, "start_index": "x"}) for each in given],
+    "bad places": lambda given: [
+        Document(each.page_content, metadata={**each.metadata, "start_index": "x"}) for each in given
+    ],
 }
 
 

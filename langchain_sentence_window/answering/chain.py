@@ -125,8 +125,8 @@ def _checked_prompt(prompt: object) -> BasePromptTemplate[Any]:
             prompt = ChatPromptTemplate.from_template(prompt)
         except (ValueError, KeyError, IndexError) as error:
             raise InvalidInputError(
-                f"the prompt {shown(prompt)} can't be read ({error}); write {{context}} and {{question}} where they go, "
-                "and {{ and }} for braces"
+                f"the prompt {shown(prompt)} can't be read ({error}); write {{context}} and {{question}} where they "
+                "go, and {{ and }} for braces"
             ) from None
     if not isinstance(prompt, BasePromptTemplate):
         raise InvalidInputError(

@@ -113,11 +113,11 @@ def find_citations(answer: str, documents: Iterable[Document]) -> list[Citation]
 
 
 def tagged(source: str) -> str:
-    """Put a source between its tags, unable to open or close one itself or to pass for another.
+    r"""Put a source between its tags, unable to open or close one itself or to pass for another.
 
     In all of it, what looks like ``<source`` or ``</source`` is escaped (``&lt;source``), whatever unseen
     characters, other letters or white space are in it. What looks like a number of a source gets a backslash
-    (``\\[2]``): anywhere in the label, and in the text where a line begins with it.
+    (``\[2]``): anywhere in the label, and in the text where a line begins with it.
 
     Args:
         source: A label, which is one line that may begin with the source's number, such as ``[1] ``, and from

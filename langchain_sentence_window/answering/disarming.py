@@ -66,9 +66,9 @@ _LOOKS = _Looks(
 
 
 def looks(text: str) -> str:
-    """What a text looks like: as long as it is, in plain small letters where it looks like these.
+    r"""What a text looks like: as long as it is, in plain small letters where it looks like these.
 
-    Line ends are ``\\n``, other white space is a space, and what isn't seen is `NOTHING`.
+    Line ends are ``\n``, other white space is a space, and what isn't seen is `NOTHING`.
     """
     return text.translate(_LOOKS)
 

@@ -9,9 +9,9 @@ from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_counter, checked_documents, checked_list
+from langchain_sentence_window._validation import checked_counter, checked_documents
 from langchain_sentence_window.calls import Call, Steps, in_thread
-from langchain_sentence_window.errors import InvalidInputError, checked_count
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_list
 from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report

@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Any
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_list, checked_path
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._validation import checked_path
+from langchain_sentence_window.errors import InvalidInputError, checked_list
 from langchain_sentence_window.spans import Span
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import optional_count
-from langchain_sentence_window.errors import InvalidInputError, listed
+from langchain_sentence_window.errors import InvalidInputError, listed, optional_count
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
@@ -105,7 +104,9 @@ class Report:
             InvalidInputError: It isn't one of those that were measured.
         """
         if budget not in self.budgets:
-            raise InvalidInputError(f"{shown(budget)} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}")
+            raise InvalidInputError(
+                f"{shown(budget)} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}"
+            )
         return self.averages[self.budgets.index(budget)]
 
     def values(self, metric: str, budget: int) -> list[float]:
@@ -221,7 +222,9 @@ class Comparison:
         """
         for name in (one, other):
             if name not in list(self.reports):  # whatever it is, hashable or not
-                raise InvalidInputError(f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}")
+                raise InvalidInputError(
+                    f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
+                )
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
         return estimates([[a - b] for a, b in zip(left, right, strict=True)])[0]
 

@@ -42,15 +42,16 @@ def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) 
     for question in questions:
         if question.doc_id not in known:
             raise InvalidInputError(
-                f"the question {shown(question.question)} is about {shown(question.doc_id)}, which isn't among the documents "
-                f"given: {listed(known)}; write the id, the doc_id or the source of one of them"
+                f"the question {shown(question.question)} is about {shown(question.doc_id)}, which isn't among the "
+                f"documents given: {listed(known)}; write the id, the doc_id or the source of one of them"
             )
         text = texts[question.doc_id] = known[question.doc_id]
         end = max(end for _, end in question.spans)
         if end > len(text):
             raise InvalidInputError(
-                f"a span of the question {shown(question.question)} ends at {shown(end)}, and {shown(question.doc_id)} has {len(text)} "
-                "characters; count code points, not bytes, in the text as it is indexed"
+                f"a span of the question {shown(question.question)} ends at {shown(end)}, and "
+                f"{shown(question.doc_id)} has {len(text)} characters; count code points, not bytes, in the "
+                "text as it is indexed"
             )
     return texts
 

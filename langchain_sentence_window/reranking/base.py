@@ -10,8 +10,8 @@ from pydantic import ConfigDict
 
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_documents, not_a_question, optional_count
-from langchain_sentence_window.errors import InvalidInputError, checked_least
+from langchain_sentence_window._validation import checked_documents, not_a_question
+from langchain_sentence_window.errors import InvalidInputError, checked_least, optional_count
 from langchain_sentence_window.metadata.keys import RELEVANCE_SCORE
 from langchain_sentence_window.metadata.window_documents import hit_spans
 from langchain_sentence_window.reranking.passages import Count, passages

@@ -15,8 +15,14 @@ from pydantic import Field
 
 from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import optional_count
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, as_number, checked_count
+from langchain_sentence_window._validation import checked_path
+from langchain_sentence_window.errors import (
+    InvalidInputError,
+    MissingExtraError,
+    as_number,
+    checked_count,
+    optional_count,
+)
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, hits_in, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
@@ -163,20 +169,26 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
             InvalidInputError: The model gives more than one score, or a setting is out of its range.
             OSError: The model can't be found.
         """
-        if not isinstance(name_or_path, str | PathLike):
+        if not isinstance(name_or_path, str | PathLike) or not str(name_or_path).strip():
             raise InvalidInputError(
                 f"name_or_path is {shown(name_or_path)}; give the name of a model on the Hugging Face hub, or a folder"
             )
+        checked_path(name_or_path)
         checked_count("batch_size", batch_size)
         optional_count("max_length", max_length)
-        if scale not in ("logit", "probability"):
+        if not isinstance(scale, str) or scale not in ("logit", "probability"):
             raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
         try:
             from sentence_transformers import CrossEncoder
         except ModuleNotFoundError as error:
             raise MissingExtraError("sentence-transformers", "rerank") from error
         self._model = CrossEncoder(
-            str(name_or_path), device=device, backend=backend, model_kwargs=model_kwargs, max_length=max_length, **settings
+            str(name_or_path),
+            device=device,
+            backend=backend,
+            model_kwargs=model_kwargs,
+            max_length=max_length,
+            **settings,
         )
         if self._model.num_labels != 1:
             raise InvalidInputError(
