@@ -10,16 +10,19 @@
     ├── IncompleteWindowError (LookupError) a store doesn't hold what a window needs
     └── MissingExtraError (ImportError)     an optional dependency isn't installed
 
+    SentenceWindowWarning (UserWarning)     something that works, but hardly as it was meant
+
 Every message names the value and the cure. An exception that comes out of a user's own embedder,
 model or store is passed on as it is, after the state was put back.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from numbers import Real
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, SupportsIndex
 
-import pydantic
+from langchain_sentence_window._showing import shown
 
 __all__ = [
     "EmbeddingError",
@@ -30,18 +33,20 @@ __all__ = [
     "InvalidInputError",
     "MissingExtraError",
     "SentenceWindowError",
+    "SentenceWindowWarning",
     "StoreError",
 ]
 
 LISTED = 3
 """Names that a message lists before it only counts them."""
 
-SHOWN = 80
-"""Characters of a value that a message shows."""
-
 
 class SentenceWindowError(Exception):
     """Base of all exceptions of this package; catch it to catch them all."""
+
+
+class SentenceWindowWarning(UserWarning):
+    """Something works, but hardly as it was meant; the message says what to change."""
 
 
 class InvalidInputError(SentenceWindowError, ValueError):
@@ -89,20 +94,6 @@ class MissingExtraError(SentenceWindowError, ImportError):
         )
 
 
-@contextmanager
-def valid_settings(name: str) -> Iterator[None]:
-    """Say what pydantic finds wrong with a class's settings as one exception of ours."""
-    try:
-        yield
-    except pydantic.ValidationError as error:
-        listed: dict[str, str] = {}
-        for problem in error.errors():
-            setting = str(problem["loc"][0]) if problem["loc"] else name
-            value = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
-            listed.setdefault(setting, f"{setting}: {problem['msg']}{value}")
-        raise InvalidInputError(f"{name} can't be made: {'; '.join(listed.values())}") from error
-
-
 def wrong_size(given: int, expected: int) -> EmbeddingError:
     """Say that vectors don't fit an index."""
     return EmbeddingError(
@@ -117,34 +108,57 @@ def checked_count(name: str, value: object) -> int:
     Raises:
         InvalidInputError: It isn't a whole number, or is below 1.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInputError(f"{name} is {value!r}; it must be a whole number, 1 or more")
-    return value
+    count = as_integer(value)
+    if count is not None and count >= 1:
+        return count
+    raise InvalidInputError(f"{name} is {shown(value)}; it must be a whole number, 1 or more")
+
+
+def optional_count(name: str, value: object) -> int | None:
+    """Return a setting that counts something; ``None`` for none."""
+    return None if value is None else checked_count(name, value)
+
+
+def checked_function(name: str, function: object) -> Callable[..., Any]:
+    """Return something that can be called.
+
+    Raises:
+        InvalidInputError: It can't, or is a class, which would only make one of it.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
+    return function
+
+
+def checked_list(name: str, value: object) -> list[object]:
+    """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
+
+    Raises:
+        InvalidInputError: It gives none.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError(f"{name} is {shown(value)}; give a list")
+    return list(value)
 
 
 def listed(names: Collection[str]) -> str:
     """Name the first few of many, and count the others."""
-    shown = ", ".join(map(repr, list(names)[:LISTED]))
-    return (shown or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    first = ", ".join(map(shown, islice(names, LISTED)))
+    return (first or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
-def shown(value: object) -> str:
-    """Show a value in a message, whatever it is; a long one is cut."""
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 - e.g. nested too deep, or an integer with too many digits
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
-def checked_least(name: str, value: float | None) -> None:
-    """Check a setting that is the lowest score to keep; ``None`` keeps all.
+def checked_least(name: str, value: object) -> float | None:
+    """Return a setting that is the lowest score to keep; ``None`` keeps all.
 
     Raises:
-        InvalidInputError: It is NaN, with which nothing compares.
+        InvalidInputError: It isn't a number, or is NaN, with which nothing compares.
     """
-    if value is not None and math.isnan(value):
-        raise InvalidInputError(f"{name} is nan; it must be a number, or None for all")
+    if value is None:
+        return None
+    number = as_number(value)
+    if math.isnan(number):
+        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, or None for all")
+    return number
 
 
 def checked_weight(name: str, value: object) -> float:
@@ -153,9 +167,30 @@ def checked_weight(name: str, value: object) -> float:
     Raises:
         InvalidInputError: It isn't a number, or is below 0.
     """
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise InvalidInputError(f"{name} is {value!r}; it must be a number, 0 or more")
-    return float(value)
+    number = as_number(value)
+    if not 0 <= number < math.inf:
+        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, 0 or more")
+    return number
+
+
+def as_integer(value: object) -> int | None:
+    """Read a whole number of Python or numpy; ``None`` for whatever is none, such as 2.0 or a boolean."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several
+        return None
+
+
+def as_number(value: object) -> float:
+    """Read a number of Python, numpy or torch; NaN for whatever is none, such as a string or a boolean."""
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        return math.nan
+    try:
+        return float(value)
+    except Exception:  # noqa: BLE001 - an array of several, an int beyond all floats, or whatever a type does
+        return math.nan
 
 
 def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
@@ -164,18 +199,12 @@ def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
     Raises:
         InvalidInputError: They aren't numbers of 0 or more, the first above 0.
     """
-    try:
-        checked = tuple(checked_weight("a weight", float(_real(weight))) for weight in weights)
-    except (TypeError, ValueError, OverflowError):
-        checked = ()
-    if not checked or not checked[0]:
+    numbers = (
+        [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]
+    )
+    if not numbers or numbers[0] <= 0 or not all(0 <= number < math.inf for number in numbers):
         raise InvalidInputError(
-            f"neighbor_weights is {weights!r}; it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
+            f"neighbor_weights is {shown(weights)}; it must be numbers of 0 or more, the first above 0, e.g. "
+            "(1, 0.3, 0.2)"
         )
-    return checked
-
-
-def _real(value: object) -> Real:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return value
-    raise TypeError
+    return tuple(numbers)

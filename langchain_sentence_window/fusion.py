@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, checked_weight
+
 LEXICAL_WEIGHT = 0.25
 """What a standard deviation of BM25 counts, in standard deviations of the cosines. With 40 windows and the
 other settings' defaults, all-MiniLM-L6-v2, recall within 800 / 1,600 characters was, on questions of Chroma's
@@ -31,9 +34,15 @@ def spread(scores: Mapping[int, float], neighbours: Iterable[tuple[int, int, int
         neighbours: ``(row, other row of the same section, how many sentences apart)``, for each row that has
             a score and each other one at most two away.
     """
-    summed = dict(scores)
-    for row, other, apart in neighbours:
-        summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
+    try:
+        summed = dict(scores)
+        for row, other, apart in neighbours:
+            summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"scores are {shown(scores)} and neighbours {shown(neighbours)}, which don't go together; give numbers by "
+            "row, and (row, other row, how many apart) of rows that have one"
+        ) from error
     return summed
 
 
@@ -52,21 +61,43 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
     Returns:
         ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for rows with a
         score below the mean.
+
+    Raises:
+        InvalidInputError: They aren't finite numbers by row, or the weight is below 0.
     """
+    weight = checked_weight("weight", weight)
+    if not isinstance(cosines, Mapping) or not isinstance(lexical, Mapping):
+        raise InvalidInputError(
+            f"cosines are {shown(cosines)} and BM25 scores {shown(lexical)}; they must be mappings from rows to numbers"
+        )
     if not cosines:
         return []
-    rows = np.fromiter(cosines, dtype=np.int64)
-    scores = np.fromiter(cosines.values(), dtype=np.float64)
+    rows = np.asarray(_numbers(list(cosines)), dtype=np.int64)
+    scores = _numbers(list(cosines.values()))
     fused = scores + weight * scores.std() * standardized([lexical.get(row, 0.0) for row in cosines])
     order = np.lexsort((rows, -fused))
     return list(zip(rows[order].tolist(), fused[order].tolist(), strict=True))
 
 
 def standardized(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """How far each value stands from their mean, in standard deviations; 0 where all are equal."""
-    array = np.asarray(values, dtype=np.float64)
+    """How far each value stands from their mean, in standard deviations; 0 where all are equal.
+
+    Raises:
+        InvalidInputError: They aren't finite numbers.
+    """
+    array = _numbers(values)
     deviation = array.std() if len(array) else 0.0
     # Equal values say nothing; what their rounding left is no difference.
     if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
         return np.zeros(len(array))
     return np.asarray((array - array.mean()) / deviation)
+
+
+def _numbers(values: Sequence[float]) -> npt.NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        array = np.full(1, np.nan)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InvalidInputError(f"scores are {shown(values)}; they must be finite numbers")
+    return array

@@ -2,10 +2,11 @@
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha1
 
-from langchain_sentence_window.errors import InvalidInputError, shown
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError
 
 ID_LENGTH = 36
 """Characters of an id of a sentence or a window."""
@@ -25,15 +26,13 @@ def checked_ids(ids: object) -> list[str]:
     Raises:
         InvalidInputError: It is a single string, no list, or has something else than strings in it.
     """
-    if isinstance(ids, str):
-        raise InvalidInputError(f"ids is the string {shown(ids)}; give a list of ids, such as [{shown(ids)}]")
-    if isinstance(ids, bytes | bytearray | memoryview) or not isinstance(ids, Iterable):
-        raise InvalidInputError(f"ids is {shown(ids)} of type {type(ids).__name__}; give a list of strings")
+    if isinstance(ids, str | bytes | bytearray | memoryview | Mapping) or not isinstance(ids, Iterable):
+        raise InvalidInputError(f"documents are named by a list of ids, not {shown(ids)}; write ['id', ...]")
     listed = list(ids)
-    for id_ in listed:
+    for place, id_ in enumerate(listed):
         if not isinstance(id_, str):
             raise InvalidInputError(
-                f"{shown(id_)} of type {type(id_).__name__} can't be an id; give strings, as add_documents returns them"
+                f"id {place} is {shown(id_)}; documents are named by strings, as add_documents returns them"
             )
     return listed
 

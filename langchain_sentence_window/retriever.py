@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -12,24 +12,35 @@ from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
+from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import (
+    checked_counter,
+    checked_documents,
+    checked_reranker,
+    checked_vectorstore,
+)
 from langchain_sentence_window.any_store.corpus import delete_documents, read_documents, replace_documents
 from langchain_sentence_window.any_store.filtering import own_copy
 from langchain_sentence_window.any_store.scope import FILTER_NAMES, Scope, filter_names, scope_of
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
+from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import (
     InvalidInputError,
     checked_count,
+    checked_function,
     checked_least,
     checked_weight,
     listed,
-    valid_settings,
+    optional_count,
 )
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.ids import checked_ids
 from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.callback_runs import search_params
@@ -48,7 +59,12 @@ PER_CALL = frozenset(
 """Settings that a call may give for itself: ``retriever.invoke(query, k=3, order="document")``; and ``filter``."""
 
 
-class SentenceWindowRetriever(DocumentIndex):
+def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
+    read_opening(window)
+    return window
+
+
+class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
     """Search single sentences; return the windows around them, merged and cited.
 
     A window is an unbroken run of sentences of one section. No sentence is in two: with a fixed
@@ -56,6 +72,9 @@ class SentenceWindowRetriever(DocumentIndex):
     holds. ``page_content`` of what is returned is ``source[start_index:end_index]``, character for
     character; the metadata says which sentences in it were hit, with what score (see
     `langchain_sentence_window.metadata.keys`).
+
+    Settings are checked whenever they are set: here, by assignment, in copies and with a call. Copies share the
+    store.
 
     Example:
         >>> retriever = SentenceWindowRetriever.from_documents(documents, embedding)  # doctest: +SKIP
@@ -119,25 +138,49 @@ class SentenceWindowRetriever(DocumentIndex):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
+    checks: ClassVar[Mapping[str, Check]] = {
+        "vectorstore": checked_vectorstore,
+        "k": checked_count,
+        "fetch_k": checked_count,
+        "window": _checked_window,
+        "lexical_weight": checked_weight,
+        "max_tokens": optional_count,
+        "count_tokens": checked_function,
+        "min_score": checked_least,
+        "reranker": checked_reranker,
+    }
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("embedding", "embeddings", "embedding_model", "embedding_function", "embed_model", "embedder"),
+            "the store embeds: FaissStore(embedding), or from_documents(documents, embedding)",
+        ),
+        **dict.fromkeys(
+            ("documents", "docs", "texts"),
+            "index them with from_documents(documents, embedding), or with add_documents(documents)",
+        ),
+        **dict.fromkeys(
+            ("path", "persist_directory", "folder"),
+            "write from_documents(documents, embedding, path=...), or open(path, embedding)",
+        ),
+        "neighbor_weights": "the store has it: FaissStore(embedding, neighbor_weights=...)",
+        "language": "write splitter=SentenceSplitter(language)",
+        "llm": "a retriever needs none; write create_rag_chain(retriever, llm)",
+    }
+
     def __init__(self, **settings: Any) -> None:
         """Take the fields as keywords and check them.
 
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
-        with valid_settings(type(self).__name__):
-            super().__init__(**settings)
-        checked_count("k", self.k)
-        checked_count("fetch_k", self.fetch_k)
-        if self.max_tokens is not None:
-            checked_count("max_tokens", self.max_tokens)
-        checked_weight("lexical_weight", self.lexical_weight)
-        if "k" in self.search_kwargs:
-            raise InvalidInputError(f"search_kwargs sets k to {self.search_kwargs['k']!r}; set fetch_k, or k, instead")
+        super().__init__(**settings)
+        for name in ("k", "query"):
+            if name in self.search_kwargs:
+                raise InvalidInputError(
+                    f"search_kwargs sets {name} to {shown(self.search_kwargs[name])}; set fetch_k, or k, instead"
+                )
         if self.words is not None and isinstance(self.vectorstore, HybridStore):
             raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out words")
-        checked_least("min_score", self.min_score)
-        read_opening(self.window, self.window_key)
         self.scope()
 
     @field_validator("filter", "search_kwargs")
@@ -172,11 +215,11 @@ class SentenceWindowRetriever(DocumentIndex):
             **settings: The retriever's fields, such as ``k`` and ``window``.
 
         Raises:
-            InvalidInputError: There is no text to index, or two documents have the same id.
+            InvalidInputError: There is no text to index, two documents have the same id, or an argument is none of
+                these; nothing was made at the path.
             StoreError: The path can't be used.
         """
-        documents = list(documents)
-        _check_text(documents)
+        documents = cls._checked(documents, embedding, settings)
         retriever = cls(vectorstore=FaissStore(embedding, path, neighbor_weights=neighbor_weights), **settings)
         retriever.add_documents(documents, show_progress=show_progress)
         retriever._save(path)
@@ -193,8 +236,7 @@ class SentenceWindowRetriever(DocumentIndex):
         **settings: Any,
     ) -> Self:
         """Do what `from_documents` does, with the embedder's own async method and without progress."""
-        documents = list(documents)
-        _check_text(documents)
+        documents = cls._checked(documents, embedding, settings)
         make = partial(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
         store = await run_in_executor(None, make)
         retriever = cls(vectorstore=store, **settings)
@@ -223,6 +265,7 @@ class SentenceWindowRetriever(DocumentIndex):
             IndexNotFoundError: There is no index at the path.
             IndexMismatchError: The index was made with another embedder or a newer version.
         """
+        cls._check_settings(embedding, settings)
         return cls(vectorstore=FaissStore.open(path, embedding, neighbor_weights=neighbor_weights), **settings)
 
     def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
@@ -237,15 +280,15 @@ class SentenceWindowRetriever(DocumentIndex):
             The ``doc_id`` of each document, in order.
 
         Raises:
-            InvalidInputError: Two documents have the same id, or the filter forbids one, or what it would replace;
-                nothing was stored.
+            InvalidInputError: Two documents have the same id, one isn't a Document, or the filter forbids one, or what
+                it would replace; nothing was stored.
         """
-        documents = list(documents)
+        documents = checked_documents(documents)
         return run(self._add_steps(documents, show_progress=show_progress))
 
     async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
         """Do what `add_documents` does, with the store's async methods."""
-        return await arun(self._add_steps(list(documents), show_progress=False))
+        return await arun(self._add_steps(checked_documents(documents), show_progress=False))
 
     def delete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Delete documents by their ``doc_id``; those that don't exist, or that the filter forbids, are ignored.
@@ -253,12 +296,12 @@ class SentenceWindowRetriever(DocumentIndex):
         Raises:
             InvalidInputError: No list of ids, or the filter lets through only a part of a document.
         """
-        run(delete_documents(self.scope(), _checked_doc_ids(ids), words=self.words))
+        run(delete_documents(self.scope(), checked_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Do what `delete` does, with the store's async methods."""
-        await arun(delete_documents(self.scope(), _checked_doc_ids(ids), words=self.words))
+        await arun(delete_documents(self.scope(), checked_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
@@ -283,11 +326,11 @@ class SentenceWindowRetriever(DocumentIndex):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        return run(read_documents(self.scope(), _checked_doc_ids(ids)))
+        return run(read_documents(self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Do what `get` does, with the store's async methods."""
-        return await arun(read_documents(self.scope(), _checked_doc_ids(ids)))
+        return await arun(read_documents(self.scope(), checked_ids(ids)))
 
     def explain(
         self,
@@ -380,7 +423,7 @@ class SentenceWindowRetriever(DocumentIndex):
             fetch_k=now.fetch_k,
             opening=read_opening(now.window, now.window_key),
             max_tokens=now.max_tokens,
-            count_tokens=now.count_tokens,
+            count_tokens=checked_counter("count_tokens", now.count_tokens),
             order=now.order,
             lexical_weight=now.lexical_weight,
             min_score=now.min_score,
@@ -394,9 +437,35 @@ class SentenceWindowRetriever(DocumentIndex):
         if unknown:
             raise InvalidInputError(
                 f"a call can't set {listed(sorted(unknown))}; it can set filter, {', '.join(sorted(PER_CALL))}"
+                f"{self._advice(min(unknown))}"
             )
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**(own | dict(settings))) if settings else self
+        return self._with_settings(settings) if settings else self
+
+    def _advice(self, name: str) -> str:
+        if name in type(self).model_fields:
+            return f". Set {name} on the retriever"
+        likely = likely_name(name, PER_CALL | {"filter"}, RELATED_NAMES)
+        return f". Did you mean {likely}?" if likely else ""
+
+    @classmethod
+    def _checked(
+        cls, documents: Iterable[Document], embedding: Embeddings, settings: Mapping[str, Any]
+    ) -> list[Document]:
+        """Check all that a retriever is made of, before anything is made of it."""
+        found = checked_documents(documents)
+        cls._check_settings(embedding, settings)
+        _check_text(found)
+        return found
+
+    @classmethod
+    def _check_settings(cls, embedding: Embeddings, settings: Mapping[str, Any]) -> None:
+        if "vectorstore" in settings:
+            raise InvalidInputError(
+                "vectorstore can't be set here, as a FaissStore is made; write "
+                "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
+            )
+        # Any store does, as long as nothing is written.
+        cls(vectorstore=InMemoryVectorStore(checked_embedding(embedding)), **settings)
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)
@@ -422,9 +491,3 @@ def _check_text(documents: Sequence[Document]) -> None:
         raise InvalidInputError(
             f"there is nothing to index: {len(documents)} documents were given, and none of them holds any text"
         )
-
-
-def _checked_doc_ids(doc_ids: Sequence[str] | None) -> list[str]:
-    if doc_ids is None or isinstance(doc_ids, str):
-        raise InvalidInputError(f"documents are named by a list of ids, not {doc_ids!r}; write ['id', ...]")
-    return list(doc_ids)

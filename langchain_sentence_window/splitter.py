@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
+from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.sentence_documents import sentence_documents
 from langchain_sentence_window.metadata.source_documents import document_ids
@@ -143,9 +144,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             metadata is described in `langchain_sentence_window.metadata.keys`.
 
         Raises:
-            InvalidInputError: Two documents have the same id.
+            InvalidInputError: Two documents have the same id, or one isn't a Document.
         """
-        documents = list(documents)
+        documents = checked_documents(documents)
         return [
             made
             for document, doc_id in zip(documents, document_ids(documents), strict=True)

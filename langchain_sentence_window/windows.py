@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, checked_function, checked_list, optional_count
 
 WindowSize: TypeAlias = int | tuple[int, int]
 """Sentences on each side of a hit, or ``(before, after)``."""
@@ -112,13 +113,20 @@ def window_size(value: object) -> tuple[int, int]:
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
-                f"window is {value!r}; it must be a number of sentences, 0 or more, a pair (before, after), or 'auto'"
+                f"window is {shown(value)}; it must be a number of sentences, 0 or more, a pair (before, after), or "
+                "'auto'"
             )
     return before, after
 
 
 def expand(hit: Hit, before: int, after: int) -> Window:
-    """Open a hit into its window, cut to its section."""
+    """Open a hit into its window, cut to its section.
+
+    Raises:
+        InvalidInputError: It isn't a `Hit`, or a number isn't one of 0 or more.
+    """
+    _check(hit, Hit)
+    before, after = window_size((before, after))
     return Window(
         hit.doc_id,
         max(hit.index - before, hit.section_start),
@@ -139,6 +147,8 @@ def open_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fals
         text: The text of the sentence of the hit's document at an index.
         is_answer: Whether it is taken for the answer, see `clear_best`; then it is opened farther.
     """
+    _check(hit, Hit)
+    checked_function("text", text)
     enough, most = (ENOUGH_OF_BEST, MOST_FORWARD_OF_BEST) if is_answer else (ENOUGH, MOST_FORWARD)
     own = text(hit.index)
     last, length = hit.index, len(own)
@@ -156,6 +166,7 @@ def clear_best(hits: Sequence[Hit]) -> Hit | None:
     Args:
         hits: Best first.
     """
+    hits = _each(hits, Hit)
     if len(hits) < 2:  # noqa: PLR2004
         return next(iter(hits), None)
     lead, span = hits[0].score - hits[1].score, hits[0].score - hits[-1].score
@@ -169,7 +180,7 @@ def merge(windows: Iterable[Window]) -> list[Window]:
         Disjoint windows, sorted by document and place; merging them again changes nothing.
     """
     merged: list[Window] = []
-    for window in sorted(windows, key=lambda window: (window.doc_id, window.first, window.last)):
+    for window in sorted(_each(windows, Window), key=lambda window: (window.doc_id, window.first, window.last)):
         if merged and _touch(merged[-1], window):
             merged[-1] = _union(merged[-1], window)
         else:
@@ -183,7 +194,7 @@ def strong_score(hits: Collection[Hit]) -> float:
     Returns:
         The lower end of the `STRONG_SHARE` of the range of scores, whatever their scale.
     """
-    scores = [hit.score for hit in hits]
+    scores = [hit.score for hit in _each(hits, Hit)]
     return max(scores) - STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
 
 
@@ -208,8 +219,10 @@ def best_windows(
     Returns:
         Disjoint windows, best first, equal scores in the order of document and place.
     """
+    optional_count("k", k)
+    checked_function("opened", opened)
     windows: list[Window] = []
-    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+    for hit in sorted(_each(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = opened(hit)
         touching = [old for old in windows if _touch(old, window)]
         if touching and widens is not None and not widens(hit):
@@ -234,6 +247,8 @@ def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
     Returns:
         A window inside the given one around its best hit, or ``None`` if not even that hit fits.
     """
+    _check(window, Window)
+    checked_function("fits", fits)
     while not fits(window):
         if window.first == window.last:
             return None
@@ -248,7 +263,15 @@ def arrange(ranked: Sequence[T], order: Order, place: Callable[[T], tuple[str, i
         ranked: Best first.
         order: See `Order`.
         place: The document of a thing and its place there.
+
+    Raises:
+        InvalidInputError: There is no such order.
     """
+    checked_function("place", place)
+    if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
+        raise InvalidInputError(
+            f"{shown(ranked)} can't be put in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
+        )
     if order == "document":
         documents = list(dict.fromkeys(place(item)[0] for item in ranked))
         rank = {doc_id: i for i, doc_id in enumerate(documents)}
@@ -256,6 +279,18 @@ def arrange(ranked: Sequence[T], order: Order, place: Callable[[T], tuple[str, i
     if order == "edges":
         return [*ranked[0::2], *reversed(ranked[1::2])]
     return list(ranked)
+
+
+def _check(value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"{shown(value)} is no {kind.__name__}; make one of it")
+
+
+def _each(values: Iterable[T], kind: type[T]) -> list[T]:
+    found = cast("list[T]", checked_list("what is given", values))
+    for value in found:
+        _check(value, kind)
+    return found
 
 
 def _clipped(window: Window, others: Iterable[Window]) -> Window:

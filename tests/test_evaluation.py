@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import SentenceWindowRetriever, evaluation
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation import Passage, Question, read_questions, write_questions
 from langchain_sentence_window.evaluation.metrics import estimates, is_elsewhere, score, union, within_budget
 from tests.conftest import Invoke
@@ -233,9 +233,29 @@ async def test_sections_are_read_from_the_store_or_from_the_documents(way: Invok
 async def test_the_document_of_a_question_may_be_missing_from_the_store(way: Invoke) -> None:
     windows = SentenceWindowRetriever.from_documents([document(SECTIONED)], WordEmbeddings())
     questions = [Question("refund", "a", (at("A refund is given."),)), Question("refund", "b", ((0, 9),))]
-    report = await way(evaluation, "evaluate", windows, questions)
+    with pytest.warns(SentenceWindowWarning, match="holds no documents 'b', which are the doc_id of questions"):
+        report = await way(evaluation, "evaluate", windows, questions)
     assert [result.wrong_section for result in report.results] == [False, True]
     assert [result.scores[-1].recall for result in report.results] == [1, 0]
+
+
+async def test_each_store_is_looked_at_once_for_documents_that_it_lacks(way: Invoke) -> None:
+    windows = SentenceWindowRetriever.from_documents([document(SECTIONED)], WordEmbeddings())
+    with pytest.warns(SentenceWindowWarning, match="'b'") as warned:
+        await way(evaluation, "sweep", windows, [Question("refund", "b", ((0, 9),))], k=[1, 2, 3])
+    assert len(warned) == 1
+    # The documents that are given may be called otherwise in the index.
+    asked, given = [Question("refund", "a.md", ((0, 9),))], [document(SECTIONED, "a.md")]
+    with pytest.warns(SentenceWindowWarning, match="holds no documents 'a.md'"):
+        await way(evaluation, "evaluate", windows, asked, documents=given)
+
+
+async def test_settings_that_are_written_alike_are_told_apart(way: Invoke) -> None:
+    windows = SentenceWindowRetriever.from_documents([document(SECTIONED)], WordEmbeddings())
+    searches = [{"filter": {"doc_id": "a"}}, {"filter": {"doc_id": "b"}}]
+    asked = [Question("refund", "a", (at("A refund is given."),))]
+    swept = await way(evaluation, "sweep", windows, asked, [400], search_kwargs=searches)
+    assert [report.at(400).recall.mean for report in swept.reports.values()] == [1, 0]
 
 
 async def test_counting_tokens_keeps_no_event_loop_waiting() -> None:

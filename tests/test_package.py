@@ -48,13 +48,15 @@ def test_no_module_imports_from_the_package_root() -> None:
 
 
 def test_the_tree_of_exceptions_is_the_one_that_is_drawn() -> None:
-    drawn = re.findall(r"^ {4}[│├└─ ]*(\w+Error)", errors.__doc__ or "", re.M)
+    drawn = re.findall(r"^ {4}[│├└─ ]*(\w+(?:Error|Warning))", errors.__doc__ or "", re.M)
     defined = [name for name, thing in vars(errors).items() if isinstance(thing, type)]
     assert sorted(drawn) == sorted(name for name in defined if issubclass(getattr(errors, name), Exception))
     assert errors.__all__ == sorted(errors.__all__)
     assert set(errors.__all__) == set(drawn)
     for name in drawn:
-        assert issubclass(getattr(errors, name), errors.SentenceWindowError)
+        base = errors.SentenceWindowWarning if name.endswith("Warning") else errors.SentenceWindowError
+        assert issubclass(getattr(errors, name), base)
+    assert issubclass(errors.SentenceWindowWarning, UserWarning)
 
 
 def test_a_missing_extra_says_how_to_install_it() -> None:

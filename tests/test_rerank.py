@@ -142,7 +142,7 @@ def window(text: str, *hits: str) -> Document:
 
 @pytest.mark.parametrize("hits", [(), ("An annual plan is refunded in full within thirty days.",), ("The harbour",)])
 @pytest.mark.parametrize("reads", ["window", "both"])
-async def test_the_end_of_a_long_window_is_read(way: Invoke, hits: tuple[str, ...], reads: str) -> None:
+async def test_the_end_of_a_long_window_is_read(way: Invoke, hits: tuple[str, ...], reads: Any) -> None:
     assert len(LONG.split()) > 800
     model = FirstWords()
     given = [window(LONG.replace("annual plan", "old boat"), *hits[:0]), window(LONG, *hits)]
@@ -155,7 +155,7 @@ async def test_the_end_of_a_long_window_is_read(way: Invoke, hits: tuple[str, ..
 
 
 @pytest.mark.parametrize(("reads", "score"), [("window", 4.0), ("hit", 2.0), ("both", 3.0)])
-async def test_the_window_its_best_hit_or_the_mean_of_both_is_scored(way: Invoke, reads: str, score: float) -> None:
+async def test_the_window_its_best_hit_or_the_mean_of_both_is_scored(way: Invoke, reads: Any, score: float) -> None:
     class Words(Lengths):
         def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
             return [float(len(text.split())) for _, text in text_pairs]

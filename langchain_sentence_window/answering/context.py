@@ -1,18 +1,29 @@
 """`format_context`: windows as numbered sources for a prompt, and the citations of an answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_documents
+from langchain_sentence_window.answering.disarming import on_one_line, without_label_lines, without_labels, without_tags
+from langchain_sentence_window.answering.shown_spans import ShownSpans
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.spans import Span, encodable
 
 GAP = "\n[...]\n"
 """What stands where text was left out because a source before it has it."""
 
-_CITATION = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
-_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
+LONGEST_NAME = 300
+"""Characters of a file's name, and of a heading, that a label shows."""
+
+# A backslash before it says that it is none. Whoever writes a number of more digits means none of the sources.
+_CITATION = re.compile(r"(?<!\\)\[\s*(\d{1,9}(?:\s*[,;\u2013-]\s*\d{1,9})*)\s*\]")
+_RANGE = re.compile(r"(\d+)(?:\s*[\u2013-]\s*(\d+))?")
+_NUMBER = re.compile(r"\[[0-9]+\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +41,7 @@ class Citation:
     document: Document
 
 
-def format_context(documents: Sequence[Document]) -> str:
+def format_context(documents: Iterable[Document]) -> str:
     """Put documents into a prompt as numbered sources; no text is repeated.
 
     Args:
@@ -39,20 +50,22 @@ def format_context(documents: Sequence[Document]) -> str:
 
     Returns:
         One block for each document, between tags that keep it apart from instructions. ``[n]`` is
-        the n-th document; a number is missing if all of its text stands in those before it. Text
-        that looks like one of the tags is escaped (``&lt;source``).
+        the n-th document; a number is missing if all of its text stands in those before it. See `tagged`
+        for what is escaped in texts and labels.
+
+    Raises:
+        InvalidInputError: It isn't a list of Documents.
     """
-    shown: dict[str, list[tuple[int, int]]] = {}
+    spans: dict[str, ShownSpans] = {}
     texts: set[str] = set()
     blocks: list[str] = []
-    for number, document in enumerate(documents, 1):
+    for number, document in enumerate(checked_documents(documents), 1):
         span = _span(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
-            spans = shown.setdefault(str(document.metadata.get(DOC_ID) or _name(document)), [])
-            parts = (document.page_content[start - span[0] : end - span[0]] for start, end in _outside(span, spans))
+            known = spans.setdefault(_text(document.metadata.get(DOC_ID)) or _name(document), ShownSpans())
+            parts = (document.page_content[start - span[0] : end - span[0]] for start, end in known.add(span))
             text = GAP.join(part.strip() for part in parts if part.strip())
-            spans.append(span)
         else:
             text = "" if document.page_content in texts else document.page_content
             texts.add(document.page_content)
@@ -62,53 +75,93 @@ def format_context(documents: Sequence[Document]) -> str:
 
 
 def describe_place(document: Document) -> str:
-    """Say where a document stands: ``file:start-end (heading > path)``, as far as it is known."""
+    """Say where a document stands: ``file:start-end (heading > path)``, as far as it is known.
+
+    It is on one line, whatever a file's name or a heading holds; either is cut to `LONGEST_NAME` characters.
+    """
     span = _span(document)
-    place = _name(document) + (f":{span[0]}-{span[1]}" if span else "")
-    heading = document.metadata.get(HEADING)
-    # On one line, whatever a file's name or a heading holds.
-    return " ".join((f"{place} ({heading})" if heading else place).split())
+    place = on_one_line(_name(document), LONGEST_NAME) + (f":{span[0]}-{span[1]}" if span else "")
+    heading = on_one_line(_text(document.metadata.get(HEADING)), LONGEST_NAME)
+    return f"{place} ({heading})" if heading else place
 
 
-def find_citations(answer: str, documents: Sequence[Document]) -> list[Citation]:
-    """Find the sources an answer cites as ``[2]`` or ``[1, 3]``; numbers without a source are ignored.
+def find_citations(answer: str, documents: Iterable[Document]) -> list[Citation]:
+    """Find the sources an answer cites as ``[2]``, ``[1, 3]`` or ``[1-3]``; what names no source is ignored.
+
+    Args:
+        answer: What a model wrote.
+        documents: What it was given, as for `format_context`.
 
     Returns:
         Each source once, in the order in which they are cited first.
+
+    Raises:
+        InvalidInputError: The answer isn't a string, or the documents aren't a list of Documents.
     """
-    numbers = [int(number) for match in _CITATION.finditer(answer) for number in match[1].split(",")]
+    if not isinstance(answer, str):
+        raise InvalidInputError(f"the answer is {shown(answer)}; give its text, such as message.text")
+    sources = checked_documents(documents)
+    cited = ShownSpans()
     return [
-        Citation(number, describe_place(documents[number - 1]), documents[number - 1])
-        for number in dict.fromkeys(numbers)
-        if 1 <= number <= len(documents)
+        Citation(number, describe_place(sources[number - 1]), sources[number - 1])
+        for match in _CITATION.finditer(answer)
+        for first, last in _numbers(match[1])
+        if 1 <= first <= last <= len(sources)
+        for start, end in cited.add((first, last + 1))
+        for number in range(start, end)
     ]
 
 
 def tagged(source: str) -> str:
-    """Put a source between its tags, unable to open or close one itself."""
-    return "<source>\n" + _TAG.sub("&lt;", source) + "\n</source>"
+    r"""Put a source between its tags, unable to open or close one itself or to pass for another.
+
+    In all of it, what looks like ``<source`` or ``</source`` is escaped (``&lt;source``), whatever unseen
+    characters, other letters or white space are in it. What looks like a number of a source gets a backslash
+    (``\[2]``): anywhere in the label, and in the text where a line begins with it.
+
+    Args:
+        source: A label, which is one line that may begin with the source's number, such as ``[1] ``, and from
+            the second line on the text.
+    """
+    number, label, text = _parts(without_tags(encodable(source)))
+    return f"<source>\n{number}{without_labels(label)}{without_label_lines(text)}\n</source>"
+
+
+def _parts(source: str) -> tuple[str, str, str]:
+    """The number of a source, the rest of its label with the line end, and its text."""
+    label, newline, text = source.partition("\n")
+    number = _NUMBER.match(label)
+    end = number.end() if number else 0
+    return label[:end], label[end:] + newline, text
+
+
+def _numbers(cited: str) -> list[Span]:
+    """First and last of the numbers between two brackets."""
+    ranges = _RANGE.finditer(cited)
+    return [(int(match[1]), int(match[2] or match[1])) for match in ranges]
 
 
 def _name(document: Document) -> str:
-    return str(document.metadata.get(SOURCE) or document.metadata.get(DOC_ID) or document.id or "source")
+    metadata = document.metadata
+    given: Sequence[object] = (metadata.get(SOURCE), metadata.get(DOC_ID), document.id)
+    return next((text for text in map(_text, given) if text.strip()), "source")
 
 
-def _span(document: Document) -> tuple[int, int] | None:
+def _text(value: object) -> str:
+    """A value as a label shows it; nothing for what isn't there, and what can't be written."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return str(value)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _span(document: Document) -> Span | None:
     start = document.metadata.get(START_INDEX)
-    if not isinstance(start, int):
+    # Splitters of LangChain write -1 for a text that they don't find again.
+    if type(start) is not int or start < 0:
         return None
-    end = document.metadata.get(END_INDEX, start + len(document.page_content))
+    length = len(document.page_content)
     # A document whose text isn't a slice of its source can't be cut by offsets.
-    return (start, end) if end - start == len(document.page_content) else None
-
-
-def _outside(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts of a span that lie in none of the others, in order."""
-    at, parts = span[0], []
-    for start, end in sorted(others):
-        if at < min(start, span[1]):
-            parts.append((at, min(start, span[1])))
-        at = max(at, end)
-    if at < span[1]:
-        parts.append((at, span[1]))
-    return parts
+    return (start, start + length) if document.metadata.get(END_INDEX, start + length) == start + length else None

@@ -59,11 +59,11 @@ def _place(document: Document) -> str:
 def _quoted(text: str) -> str:
     """A text as a JSON string on one line, without what a reader may drop or take for a mark."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return _FIELD.sub(r"\1\2\\u003a", re.sub(r"(?<= ) |[^ -~]|[<>]", _escaped, quoted))
+    return _FIELD.sub(r"\1\2\\u003a", re.sub(r"(?<= ) |[^ -~]|[<>[]", _escaped, quoted))
 
 
 def _escaped(found: re.Match[str]) -> str:
     character = found[0]
-    if character.isprintable() and character not in (" ", "<", ">", _SEPARATOR):
+    if character.isprintable() and character not in (" ", "<", ">", "[", _SEPARATOR):
         return character
     return json.dumps(character)[1:-1] if ord(character) > 126 else f"\\u{ord(character):04x}"  # noqa: PLR2004

@@ -57,9 +57,10 @@ def _cure(given: object) -> str:
         return f"a language model only writes; init_embeddings({_EXAMPLE!r}) of langchain.embeddings makes an embedder"
     if inspect.isroutine(given):
         return "pass an instance of a class that has embed_documents and embed_query"
+    order = "; documents come first: from_documents(documents, embedding)" if isinstance(given, list) else ""
     return (
         f"pass an embedder, e.g. init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object that has "
-        "embed_documents and embed_query"
+        f"embed_documents and embed_query{order}"
     )
 
 

@@ -4,19 +4,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_counter, checked_documents
 from langchain_sentence_window.calls import Call, Steps, in_thread
-from langchain_sentence_window.errors import InvalidInputError, checked_count
+from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_list
 from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
-from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
 from langchain_sentence_window.evaluation.sources import (
     SectionStarts,
     sections_in_store,
     sections_of_texts,
     texts_by_name,
+    warn_of_unknown,
 )
+from langchain_sentence_window.metadata.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.metadata.source_documents import found_span
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 
@@ -32,28 +38,43 @@ def ask_all(
 ) -> Steps[Comparison]:
     """Ask each retriever all questions and score what comes back; see `langchain_sentence_window.evaluation`."""
     questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
-    if not retrievers:
-        raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
+    _check_retrievers(retrievers)
+    unit = "characters" if count_tokens is None else "tokens"
+    count = len if count_tokens is None else checked_counter("count_tokens", count_tokens)
     sections: SectionStarts | None
     if documents is not None:
         texts = texts_by_name(documents, questions)
         sections = yield in_thread(sections_of_texts, texts)
     else:
         sections = yield from _stored_sections(retrievers.values(), questions)
-    unit = "characters" if count_tokens is None else "tokens"
-    count = len if count_tokens is None else count_tokens
+    windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
+    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
+        yield from warn_of_unknown(store, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
         for name, retriever in retrievers.items():
             best_first = _best_first(retriever)
             results: list[QuestionResult] = []
             for question in questions:
-                found: list[Document] = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
-                passages = [Passage(*found_span(document), document.page_content) for document in found]
+                found: object = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
+                passages = [_passage(document) for document in checked_documents(found)]
                 results.append((yield in_thread(_result, question, passages, budgets, count, sections)))
                 bar.update()
             reports[name] = Report(budgets, unit, tuple(results), count)
     return Comparison(reports)
+
+
+def _passage(document: Document) -> Passage:
+    try:
+        return Passage(*found_span(document), document.page_content)
+    except (OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        start, end = (document.metadata.get(key) for key in (START_INDEX, END_INDEX))
+        raise InvalidInputError(
+            f"the retriever returned a document that can't be placed, as its metadata says it is [{shown(start)}, "
+            f"{shown(end)}); these must be whole numbers"
+        ) from None
 
 
 def _result(
@@ -91,19 +112,27 @@ def _best_first(retriever: BaseRetriever) -> BaseRetriever:
 
 
 def _checked_questions(questions: Iterable[Question]) -> list[Question]:
-    questions = list(questions)
-    if not questions:
+    found = checked_questions(questions)
+    if not found:
         raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
-    wrong = next((question for question in questions if not isinstance(question, Question)), None)
-    if wrong is not None:
-        raise InvalidInputError(f"{wrong!r} is not a Question; make one of it, or read_questions(path)")
-    return questions
+    return found
+
+
+def _check_retrievers(retrievers: object) -> None:
+    if not isinstance(retrievers, Mapping):
+        raise InvalidInputError(f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}")
+    if not retrievers:
+        raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
+    for retriever in retrievers.values():
+        if not isinstance(retriever, Runnable):
+            cure = "write store.as_retriever()" if isinstance(retriever, VectorStore) else "give one of LangChain"
+            raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
 
 
 def _checked_budgets(budgets: Iterable[int]) -> tuple[int, ...]:
     if isinstance(budgets, int):
-        raise InvalidInputError(f"budgets is {budgets!r}; give a list, such as [{budgets!r}]")
-    checked = tuple(sorted({checked_count("a budget", budget) for budget in budgets}))
+        raise InvalidInputError(f"budgets is {shown(budgets)}; give a list, such as [{shown(budgets)}]")
+    checked = tuple(sorted({checked_count("a budget", budget) for budget in checked_list("budgets", budgets)}))
     if not checked:
         raise InvalidInputError("there are no budgets; give at least one, such as [1600]")
     return checked

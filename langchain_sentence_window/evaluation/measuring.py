@@ -1,5 +1,6 @@
 """Evaluating retrievers: one, several beside each other, or one with many settings."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
+from langchain_sentence_window._settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.calls import arun, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.asking import ask_all
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import Comparison, Report
-from langchain_sentence_window.retriever import SentenceWindowRetriever
 
 BUDGETS = (400, 800, 1600, 3200)
 """Characters of context."""
@@ -154,20 +156,33 @@ async def asweep(
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
+    if not isinstance(retriever, BaseRetriever):
+        raise InvalidInputError(f"the retriever is {shown(retriever)}; give one of LangChain, not wrapped, to sweep")
     fields = type(retriever).model_fields
     for name, values in settings.items():
         if name not in fields:
-            raise InvalidInputError(f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}")
+            likely = likely_name(name, fields, RELATED_NAMES)
+            raise InvalidInputError(
+                f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
+                + (f". Did you mean {likely}?" if likely else "")
+            )
         if not isinstance(values, list | tuple | range) or not values:
             raise InvalidInputError(
-                f"{name} is {values!r}; give a list of the values to try, such as {name}=[{values!r}]"
+                f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
             )
     copies: dict[str, BaseRetriever] = {}
+    seen = Counter[str]()
     for values in product(*settings.values()):
         chosen = dict(zip(settings, values, strict=True))
-        if isinstance(retriever, SentenceWindowRetriever):
-            # A copy isn't checked by pydantic.
-            type(retriever)(**{**dict(retriever), **chosen})
-        name = ", ".join(f"{setting}={value!r}" for setting, value in chosen.items())
-        copies[name or "as it is"] = retriever.model_copy(update=chosen)
+        name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
+        seen[name] += 1
+        # Two values may be written alike, such as two rerankers of one class.
+        unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
+        copies[unique] = retriever.model_copy(update=chosen)
     return copies
+
+
+def _written(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{shown(key)}: {shown(each)}" for key, each in value.items()) + "}"
+    return shown(value)

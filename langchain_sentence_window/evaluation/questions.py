@@ -1,15 +1,18 @@
 """Questions with gold spans, and the files they are kept in."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_path
+from langchain_sentence_window.errors import InvalidInputError, checked_list
 from langchain_sentence_window.spans import Span
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
 
 
@@ -36,9 +39,9 @@ class Question:
         """
         for name, value in (("question", self.question), ("doc_id", self.doc_id)):
             if not isinstance(value, str) or not value.strip():
-                raise InvalidInputError(f"{name} is {value!r}; it must be a string that isn't blank")
+                raise InvalidInputError(f"{name} is {shown(value)}; it must be a string that isn't blank")
         if not isinstance(self.spans, list | tuple) or not self.spans:
-            raise InvalidInputError(f"spans is {self.spans!r}; give at least one (start, end) of the evidence")
+            raise InvalidInputError(f"spans is {shown(self.spans)}; give at least one (start, end) of the evidence")
         object.__setattr__(self, "spans", tuple(map(_checked_span, self.spans)))
 
 
@@ -50,11 +53,12 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
             lines and other keys are passed over.
 
     Raises:
-        InvalidInputError: A line can't be read; the message says which and why. Or there is none.
+        InvalidInputError: A line can't be read; the message says which and why. Or there is none, or the path is none.
         OSError: The file can't be opened.
     """
+    file = checked_path(path)
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path} isn't UTF-8 ({error}); save it as UTF-8") from None
     # Not splitlines: a JSON string may hold U+2028.
@@ -65,15 +69,46 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
 
 
 def write_questions(path: str | PathLike[str], questions: Iterable[Question]) -> None:
-    """Write questions to a file that `read_questions` reads; one that is there is replaced."""
-    lines = [json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions]
-    Path(path).write_bytes("".join(lines).encode())
+    """Write questions to a file that `read_questions` reads; one that is there is replaced.
+
+    Raises:
+        InvalidInputError: They aren't a list of `Question`, or the path is none; nothing is written.
+        OSError: The file can't be written.
+    """
+    file = checked_path(path)
+    lines = [_line(asdict(question)) + "\n" for question in checked_questions(questions)]
+    file.write_bytes("".join(lines).encode())
+
+
+def checked_questions(questions: object) -> list[Question]:
+    """Return questions as a list.
+
+    Raises:
+        InvalidInputError: They are no such thing, or one of them isn't a `Question`; the message says which.
+    """
+    if isinstance(questions, Question):
+        raise InvalidInputError("questions is a single Question; give a list of them: [question]")
+    if isinstance(questions, str | PathLike):
+        raise InvalidInputError(f"questions is {shown(questions)}; read a file with read_questions(path)")
+    found = checked_list("questions", questions)
+    for place, question in enumerate(found):
+        if not isinstance(question, Question):
+            raise InvalidInputError(
+                f"{shown(question)} is not a Question; make one of it, or read_questions(path) (place {place})"
+            )
+    return [question for question in found if isinstance(question, Question)]
+
+
+def _line(record: dict[str, Any]) -> str:
+    line = json.dumps(record, ensure_ascii=False)
+    # Lone surrogates have no bytes in UTF-8, so they are written as JSON escapes.
+    return json.dumps(record) if _SURROGATE.search(line) else line
 
 
 def _read(line: str, place: str) -> Question:
     try:
         record: Any = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{place} isn't JSON ({error}); write {_FORM}") from None
     missing = [key for key in ("question", "doc_id", "spans") if not isinstance(record, dict) or key not in record]
     if missing:
@@ -89,5 +124,5 @@ def _checked_span(span: Any) -> Span:
     if isinstance(span, list | tuple) and [type(end) for end in span] == [int, int] and 0 <= span[0] < span[1]:
         return span[0], span[1]
     raise InvalidInputError(
-        f"the span {span!r} is none; it must be (start, end) in code points of the document, with 0 <= start < end"
+        f"the span {shown(span)} is none; it must be (start, end) in code points of the document, with 0 <= start < end"
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.errors import InvalidInputError, listed
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, listed, optional_count
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
@@ -103,14 +104,16 @@ class Report:
             InvalidInputError: It isn't one of those that were measured.
         """
         if budget not in self.budgets:
-            raise InvalidInputError(f"{budget!r} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}")
+            raise InvalidInputError(
+                f"{shown(budget)} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}"
+            )
         return self.averages[self.budgets.index(budget)]
 
     def values(self, metric: str, budget: int) -> list[float]:
         """One of `METRICS` at a budget, for each question."""
         self.at(budget)
         if metric not in METRICS:
-            raise InvalidInputError(f"{metric!r} isn't measured; the metrics are {', '.join(METRICS)}")
+            raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(METRICS)}")
         return [float(getattr(result.scores[self.budgets.index(budget)], metric)) for result in self.results]
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,6 +152,7 @@ class Report:
         Raises:
             InvalidInputError: The document of a question isn't there, or is shorter than its spans.
         """
+        optional_count("budget", budget)
         texts = texts_by_name(documents, [result.question for result in self.results])
         return [
             {
@@ -217,8 +221,10 @@ class Comparison:
             InvalidInputError: A name, the budget or the metric isn't there.
         """
         for name in (one, other):
-            if name not in self.reports:
-                raise InvalidInputError(f"{name!r} wasn't measured; there are {', '.join(map(repr, self.reports))}")
+            if name not in list(self.reports):  # whatever it is, hashable or not
+                raise InvalidInputError(
+                    f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
+                )
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
         return estimates([[a - b] for a, b in zip(left, right, strict=True)])[0]
 

@@ -1,16 +1,19 @@
 """The documents that questions are about: their texts, and where their sections begin."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.calls import Steps
-from langchain_sentence_window.errors import InvalidInputError, listed
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, listed
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.ids import is_storable_id, sentence_id
 from langchain_sentence_window.metadata.sentence_documents import read_sentence
 from langchain_sentence_window.metadata.source_documents import source_names
 from langchain_sentence_window.splitter import SentenceSplitter
@@ -32,22 +35,23 @@ def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) 
         InvalidInputError: There is none of that name, or a span runs past its end.
     """
     known: dict[str, str] = {}
-    for document in documents:
+    for document in checked_documents(documents):
         for name in source_names(document):
             known.setdefault(name, document.page_content)
     texts: dict[str, str] = {}
     for question in questions:
         if question.doc_id not in known:
             raise InvalidInputError(
-                f"the question {question.question!r} is about {question.doc_id!r}, which isn't among the documents "
-                f"given: {listed(known)}; write the id, the doc_id or the source of one of them"
+                f"the question {shown(question.question)} is about {shown(question.doc_id)}, which isn't among the "
+                f"documents given: {listed(known)}; write the id, the doc_id or the source of one of them"
             )
         text = texts[question.doc_id] = known[question.doc_id]
         end = max(end for _, end in question.spans)
         if end > len(text):
             raise InvalidInputError(
-                f"a span of the question {question.question!r} ends at {end}, and {question.doc_id!r} has {len(text)} "
-                "characters; count code points, not bytes, in the text as it is indexed"
+                f"a span of the question {shown(question.question)} ends at {shown(end)}, and "
+                f"{shown(question.doc_id)} has {len(text)} characters; count code points, not bytes, in the "
+                "text as it is indexed"
             )
     return texts
 
@@ -69,7 +73,7 @@ def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[Secti
         The sections of those documents that the store holds; ``None`` if it can't fetch by id.
     """
     found: dict[str, list[int]] = {}
-    for doc_id in doc_ids:
+    for doc_id in filter(is_storable_id, doc_ids):
         index = 0
         while True:
             ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
@@ -84,3 +88,24 @@ def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[Secti
                 break
             index += IDS_AT_ONCE
     return found
+
+
+def warn_of_unknown(store: VectorStore, doc_ids: Iterable[str]) -> Steps[None]:
+    """Warn of documents that a store of sentences lacks, as questions about them score 0 whatever is found."""
+    first = {sentence_id(doc_id, 0): doc_id for doc_id in doc_ids if is_storable_id(doc_id)}
+    missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
+    ids = list(first)
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        part = ids[start : start + IDS_AT_ONCE]
+        documents = yield from fetch(store, part)
+        if documents is None:
+            return
+        known = {read_sentence(document).doc_id for document in documents}
+        missing |= dict.fromkeys(first[each] for each in part if first[each] not in known)
+    if missing:
+        warnings.warn(
+            f"the index holds no documents {listed(missing)}, which are the doc_id of questions; these score 0. Name "
+            "documents in the questions as the index does: see metadata['doc_id'] of what the retriever returns",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )

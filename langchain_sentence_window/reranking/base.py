@@ -1,24 +1,28 @@
 """What rerankers share: settings, order, and the passages of texts that are too long."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
-from langchain_sentence_window.errors import checked_count, checked_least, valid_settings
+from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_documents, not_a_question
+from langchain_sentence_window.errors import InvalidInputError, checked_least, optional_count
 from langchain_sentence_window.metadata.keys import RELEVANCE_SCORE
 from langchain_sentence_window.metadata.window_documents import hit_spans
 from langchain_sentence_window.reranking.passages import Count, passages
+from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitter import SentenceSplitter
 
 USUAL_LENGTH = 512
 """Tokens that a model is taken to read if it doesn't say."""
 
 
-class Reranker(BaseDocumentCompressor):
+class Reranker(CheckedSettings, BaseDocumentCompressor):
     """Order documents by a score of its own.
 
     What comes back are copies with ``relevance_score`` added to their metadata. A retriever's ``score``
@@ -32,17 +36,12 @@ class Reranker(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    def __init__(self, **settings: Any) -> None:
-        """Take the fields as keywords and check them.
-
-        Raises:
-            InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
-        """
-        with valid_settings(type(self).__name__):
-            super().__init__(**settings)
-        if self.top_n is not None:
-            checked_count("top_n", self.top_n)
-        checked_least("min_score", self.min_score)
+    checks: ClassVar[Mapping[str, Check]] = {"top_n": optional_count, "min_score": checked_least}
+    related: ClassVar[Mapping[str, str]] = {
+        **{name: "top_n" if meant == "k" else meant for name, meant in RELATED_NAMES.items()},
+        **dict.fromkeys(("k", "keep", "max_documents"), "top_n"),
+        **dict.fromkeys(("cross_encoder", "encoder", "embedding", "embeddings", "model_name", "reranker"), "model"),
+    }
 
     @abstractmethod
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
@@ -56,8 +55,12 @@ class Reranker(BaseDocumentCompressor):
         ``acompress_documents`` does it in a thread.
 
         Raises:
-            InvalidInputError: The model doesn't give one number for each text it is asked about.
+            InvalidInputError: The model doesn't give one number for each text it is asked about, or documents
+                or query are none.
         """
+        documents = checked_documents(documents)
+        if not isinstance(query, str):
+            raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
         if not documents:
             return []
         scores = self.relevance(documents, query)
@@ -83,5 +86,15 @@ def readable(document: Document, count: Count, most: int, passage: int, splitter
     # No tokenizer makes more tokens than there are bytes, and most texts are short: they aren't counted.
     if len(text.encode("utf-8", "replace")) <= most or count([text])[0] <= most:
         return [text]
-    spans = passages(text, splitter.spans(text), hit_spans(document), count, passage)
+    spans = passages(text, splitter.spans(text), hits_in(document), count, passage)
     return [text[start:end] for start, end in spans] or [text]
+
+
+def hits_in(document: Document) -> list[Span]:
+    """Where a window's hits stand in its text; none where the metadata holds something else by that name."""
+    try:
+        spans = hit_spans(document)
+        length = len(document.page_content)
+        return [(start, end) for start, end in spans if 0 <= start < end <= length]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []

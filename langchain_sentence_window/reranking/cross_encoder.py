@@ -4,16 +4,26 @@ Nogueira & Cho, "Passage Re-ranking with BERT", arXiv:1901.04085.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from langchain_core.cross_encoders import BaseCrossEncoder
-from langchain_core.documents import Document
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
 from pydantic import Field
 
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, checked_count
-from langchain_sentence_window.metadata.window_documents import hit_spans
-from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
+from langchain_sentence_window._settings import Check
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_path
+from langchain_sentence_window.errors import (
+    InvalidInputError,
+    MissingExtraError,
+    as_number,
+    checked_count,
+    optional_count,
+)
+from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, hits_in, readable, token_counts
 from langchain_sentence_window.splitter import SentenceSplitter
 
 SHORTEST_PASSAGE = 32
@@ -29,6 +39,24 @@ class CountsTokens(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text, without the model's own marks."""
+
+
+def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
+    if isinstance(model, BaseCrossEncoder):
+        return model
+    if isinstance(model, type):
+        cure = f"make one of it: {model.__name__}(...)"
+    elif isinstance(model, str):
+        cure = f"load it: SentenceTransformerCrossEncoder({shown(model)})"
+    elif type(model).__name__ == "CrossEncoder":
+        cure = "let it be loaded by its name or folder: SentenceTransformerCrossEncoder(name)"
+    elif isinstance(model, Embeddings) or type(model).__name__ == "SentenceTransformer":
+        cure = "LateInteractionReranker takes it"
+    elif isinstance(model, BaseDocumentCompressor):
+        cure = "it is a reranker already: SentenceWindowRetriever(..., reranker=...)"
+    else:
+        cure = "give a BaseCrossEncoder of LangChain, such as SentenceTransformerCrossEncoder(name)"
+    raise InvalidInputError(f"{name}: {shown(model)} can't be used; {cure}")
 
 
 class CrossEncoderReranker(Reranker):
@@ -53,15 +81,11 @@ class CrossEncoderReranker(Reranker):
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
-    def __init__(self, **settings: Any) -> None:
-        """Take the fields as keywords and check them.
-
-        Raises:
-            InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
-        """
-        super().__init__(**settings)
-        if self.max_length is not None:
-            checked_count("max_length", self.max_length)
+    checks: ClassVar[Mapping[str, Check]] = {
+        **Reranker.checks,
+        "model": _checked_cross_encoder,
+        "max_length": optional_count,
+    }
 
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
         """Score all documents in one batch.
@@ -73,7 +97,7 @@ class CrossEncoderReranker(Reranker):
         most = self._longest_text(count([query])[0])
         groups: list[list[str]] = []
         for document in documents:
-            spans = hit_spans(document) if self.reads != "window" else []
+            spans = hits_in(document) if self.reads != "window" else []
             groups.append([document.page_content[start:end] for start, end in spans])
             whole = self.reads != "hit" or not spans
             groups.append(readable(document, count, most, max(1, most // 2), self.splitter) if whole else [])
@@ -94,15 +118,21 @@ class CrossEncoderReranker(Reranker):
         return max(length - query_tokens - marks, min(SHORTEST_PASSAGE, length))
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        scores = [float(score) for score in self.model.score([(query, text) for text in texts])]
-        if len(scores) != len(texts):
+        given = self.model.score([(query, text) for text in texts])
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+            raise InvalidInputError(f"the cross-encoder gave {shown(given)}; it must give a list of scores")
+        raw = list(given)
+        if len(raw) != len(texts):
             raise InvalidInputError(
-                f"the cross-encoder gave {len(scores)} scores for {len(texts)} texts; it must give one for each"
+                f"the cross-encoder gave {len(raw)} scores for {len(texts)} texts; it must give one for each"
             )
-        if any(map(math.isnan, scores)):
-            raise InvalidInputError(
-                "the cross-encoder gave a score that is no number (nan); load it with another dtype, such as float32"
-            )
+        scores = [as_number(score) for score in raw]
+        for score, found in zip(scores, raw, strict=True):
+            if not math.isfinite(score):
+                raise InvalidInputError(
+                    f"the cross-encoder gave a score that is no number ({shown(found)}); load it with another dtype, "
+                    "such as float32, and take a model with one score for a pair"
+                )
         return scores
 
 
@@ -111,7 +141,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
     def __init__(
         self,
-        name_or_path: str,
+        name_or_path: str | PathLike[str],
         *,
         device: str | None = None,
         backend: Literal["torch", "onnx", "openvino"] = "torch",
@@ -139,21 +169,33 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
             InvalidInputError: The model gives more than one score, or a setting is out of its range.
             OSError: The model can't be found.
         """
-        if scale not in ("logit", "probability"):
-            raise InvalidInputError(f"scale is {scale!r}; it must be 'logit' or 'probability'")
+        if not isinstance(name_or_path, str | PathLike) or not str(name_or_path).strip():
+            raise InvalidInputError(
+                f"name_or_path is {shown(name_or_path)}; give the name of a model on the Hugging Face hub, or a folder"
+            )
+        checked_path(name_or_path)
+        checked_count("batch_size", batch_size)
+        optional_count("max_length", max_length)
+        if not isinstance(scale, str) or scale not in ("logit", "probability"):
+            raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
         try:
             from sentence_transformers import CrossEncoder
         except ModuleNotFoundError as error:
             raise MissingExtraError("sentence-transformers", "rerank") from error
         self._model = CrossEncoder(
-            name_or_path, device=device, backend=backend, model_kwargs=model_kwargs, max_length=max_length, **settings
+            str(name_or_path),
+            device=device,
+            backend=backend,
+            model_kwargs=model_kwargs,
+            max_length=max_length,
+            **settings,
         )
         if self._model.num_labels != 1:
             raise InvalidInputError(
-                f"{name_or_path!r} gives {self._model.num_labels} scores for a pair; take a model that was trained to "
-                "rank, such as cross-encoder/ms-marco-MiniLM-L6-v2"
+                f"{shown(str(name_or_path))} gives {self._model.num_labels} scores for a pair; take a model that was "
+                "trained to rank, such as cross-encoder/ms-marco-MiniLM-L6-v2"
             )
-        self._batch_size = checked_count("batch_size", batch_size)
+        self._batch_size = batch_size
         self._scale = scale
         # Some tokenizers say 10**30, for "no limit"; the positions of the model are one.
         positions = getattr(self._model.config, "max_position_embeddings", None) or USUAL_LENGTH

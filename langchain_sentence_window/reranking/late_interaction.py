@@ -4,16 +4,19 @@ Khattab & Zaharia, "ColBERT", arXiv:2004.12832: each token of the query looks fo
 that is most like it. Any sentence-transformers model has token vectors, also one not trained for this.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from langchain_core.documents import Document
 from pydantic import Field
 
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._settings import Check
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, as_number, checked_count, checked_weight
 from langchain_sentence_window.fusion import standardized
 from langchain_sentence_window.metadata.keys import SCORE
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
@@ -76,6 +79,17 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
     return blended
 
 
+def _checked_encoder(name: str, model: object) -> Any:
+    # Where langchain-huggingface keeps the model that it loads.
+    encoder = getattr(model, "_client", model)
+    if isinstance(model, type) or not all(hasattr(encoder, part) for part in ("encode", "tokenizer", "max_seq_length")):
+        raise InvalidInputError(
+            f"{name}: {shown(model)} gives no token vectors; take a SentenceTransformer, or HuggingFaceEmbeddings, "
+            "which loads one"
+        )
+    return encoder
+
+
 class LateInteractionReranker(Reranker):
     """Order documents by their score in the search and the likeness of their tokens to the query's.
 
@@ -88,33 +102,23 @@ class LateInteractionReranker(Reranker):
 
     model: Any
     """A ``sentence_transformers.SentenceTransformer``, or ``HuggingFaceEmbeddings``, whose model it takes."""
-    weight: float = Field(default=0.5, ge=0)
+    weight: float = 0.5
     """Of the tokens' likeness; the search's score has 1. With all-MiniLM-L6-v2 and ``window="auto"``, on 978
     questions of Chroma's benchmark, Doc2Dial and SQuAD, .5 lifts mean recall within 400, 800 and 1,600
     characters from 69.3, 78.5 and 84.7 by 2.0, 1.6 and 1.0, .25 by 1.4, 1.2 and 0.9, .75 by 1.9, 1.9 and 1.5.
     At 400 to 6,400 no set loses more than 0.6 with .5, and one loses 2.5 at 400 with .75. It was chosen on these
     questions; on one half of them it gains 1.9, 2.3 and 0.8, on the other 2.1, 0.9 and 1.2."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = 32
     """Texts in one forward pass."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
-    def __init__(self, **settings: Any) -> None:
-        """Take the fields as keywords and check them.
-
-        Raises:
-            InvalidInputError: One doesn't exist, is of a wrong type or out of its range, or the model has
-                no token vectors.
-        """
-        super().__init__(**settings)
-        # Where langchain-huggingface keeps the model that it loads.
-        model = getattr(self.model, "_client", self.model)
-        if not all(hasattr(model, name) for name in ("encode", "tokenizer", "max_seq_length")):
-            raise InvalidInputError(
-                f"{type(self.model).__name__} gives no token vectors; take a SentenceTransformer, or "
-                "HuggingFaceEmbeddings, which loads one"
-            )
-        self.model = model
+    checks: ClassVar[Mapping[str, Check]] = {
+        **Reranker.checks,
+        "model": _checked_encoder,
+        "weight": checked_weight,
+        "batch_size": checked_count,
+    }
 
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
         """Score all documents; query and texts are encoded in one go."""
@@ -125,7 +129,7 @@ class LateInteractionReranker(Reranker):
         found = [_joined([next(passages) for _ in group]) for group in texts]
         weights = rarity(asked, found)
         given = [document.metadata.get(SCORE) for document in documents]
-        scores = [float(score) for score in given if isinstance(score, int | float)]
+        scores = [number for score in given if math.isfinite(number := as_number(score))]
         similarities = [likeness(asked, text, weights) for text in found]
         return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
 

@@ -1,10 +1,12 @@
 """What of the ranked windows is returned: the best that fit, trimmed where they must be."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.metadata.keys import WINDOW_ID
 from langchain_sentence_window.metadata.sentence_documents import SentencesByPlace
 from langchain_sentence_window.metadata.window_documents import window_document, window_text
@@ -31,6 +33,8 @@ def within_budget(
 ) -> list[Document]:
     """Take the best ``k`` that fit, trimmed where they must be.
 
+    It warns if none does.
+
     Args:
         ranked: Window Documents, best first.
         k: How many to take.
@@ -48,7 +52,29 @@ def within_budget(
         if fitting is not None:
             taken.append(fitting)
             left -= count_tokens(fitting.page_content)
+    if ranked and not taken:
+        least = min(_fewest_tokens(document, count_tokens, windows, sentences) for document in ranked)
+        warnings.warn(
+            f"nothing is returned, as max_tokens is {max_tokens} and no hit has so few tokens; with {least} or more, "
+            "one is",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
     return taken
+
+
+def _fewest_tokens(
+    document: Document,
+    count_tokens: Callable[[str], int],
+    windows: Mapping[str, Window],
+    sentences: SentencesByPlace,
+) -> int:
+    """The tokens of the least that may be returned of a document: its best hit, if it can be trimmed to that."""
+    whole = count_tokens(document.page_content)
+    window = windows.get(document.metadata.get(WINDOW_ID, ""))
+    if window is None or document.page_content != window_text(window, sentences):
+        return whole
+    return min(whole, count_tokens(sentences[window.doc_id, window.best.index].text))
 
 
 def _fitted(

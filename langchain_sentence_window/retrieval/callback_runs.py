@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.calls import Call, Steps
-from langchain_sentence_window.metadata.keys import WINDOW_ID
+from langchain_sentence_window.retrieval.ranking import Ranking, handed_out, read_ranking
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:
@@ -36,27 +36,33 @@ def reranked(
     """Rerank in a run of the reranker's name, below the one whose callbacks are given.
 
     The run takes the query, and the documents in the order of the search. It gives them in the reranker's
-    order, and as ``search_ranks`` the place, from 1, that each of them had in the search.
+    order, as ``search_ranks`` the place, from 1, that each of them had in the search, and as ``left_out`` how
+    many came twice or aren't of any window.
+
+    Raises:
+        InvalidInputError: What the reranker returned can't be read, see `read_ranking`.
     """
+    name = type(reranker).__name__
 
     def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        found = reranker.compress_documents(given["documents"], given["query"], config.get("callbacks"))
-        return _ranked(given["documents"], found)
+        handed = handed_out(given["documents"])
+        found = reranker.compress_documents(handed, given["query"], config.get("callbacks"))
+        return _outputs(read_ranking(name, found, documents))
 
     async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        found = await reranker.acompress_documents(given["documents"], given["query"], config.get("callbacks"))
-        return _ranked(given["documents"], found)
+        handed = handed_out(given["documents"])
+        found = await reranker.acompress_documents(handed, given["query"], config.get("callbacks"))
+        return _outputs(read_ranking(name, found, documents))
 
-    run = RunnableLambda(rerank, arerank, name=type(reranker).__name__)
+    run = RunnableLambda(rerank, arerank, name=name)
     given = {"query": query, "documents": list(documents)}
     found: dict[str, list[Document]] = yield Call(run.invoke, run.ainvoke, (given, {"callbacks": callbacks}))
     return found["documents"]
 
 
-def _ranked(searched: Sequence[Document], found: Sequence[Document]) -> dict[str, Any]:
-    # A compressor may return Documents of its own, so they are known by their metadata, if at all.
-    ranks = {document.metadata[WINDOW_ID]: rank for rank, document in enumerate(searched, 1)}
+def _outputs(ranking: Ranking) -> dict[str, Any]:
     return {
-        "documents": list(found),
-        "search_ranks": [ranks.get(document.metadata.get(WINDOW_ID)) for document in found],
+        "documents": ranking.documents,
+        "search_ranks": ranking.search_ranks,
+        "left_out": ranking.left_out,
     }

@@ -181,7 +181,8 @@ def _window(
     ranked = {(hit.doc_id, hit.index): i for i, hit in enumerate(opened.hits, 1)}
     hit_ranks = sorted(ranked[hit.doc_id, hit.index] for hit in window.hits)
     first, last = (retrieval.found.sentences[window.doc_id, index] for index in (window.first, window.last))
-    score = None if rank is None else retrieval.ranked[rank - 1].metadata.get(RELEVANCE_SCORE)
+    # Without a reranker, a document's own metadata may hold such a key.
+    score = None if rank is None or not reranked else retrieval.ranked[rank - 1].metadata.get(RELEVANCE_SCORE)
     if rank is None:
         fate = "left out by the reranker"
     elif place is None:

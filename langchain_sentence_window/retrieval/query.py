@@ -9,6 +9,8 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import not_a_question
 from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Steps
@@ -127,19 +129,16 @@ def checked_query(query: object) -> str:
     Raises:
         InvalidInputError: It isn't a string, is blank, or is longer than `LONGEST_QUERY`.
     """
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidInputError(f"the query is {_short(query)}; ask with at least one word")
+    if not isinstance(query, str):
+        raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
+    if not query.strip():
+        raise InvalidInputError(f"the query is {shown(query)}; ask with at least one word")
     if len(query) > LONGEST_QUERY:
         raise InvalidInputError(
             f"the query has {len(query):,} characters, and embedders read no more than about {LONGEST_QUERY:,}; ask "
             "with the question alone"
         )
     return encodable(query)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004
 
 
 def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Steps[Found]:

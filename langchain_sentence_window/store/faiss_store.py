@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self, SupportsIndex
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -24,6 +24,7 @@ from langchain_sentence_window.errors import (
     IndexMismatchError,
     IndexNotFoundError,
     InvalidInputError,
+    StoreError,
     checked_neighbor_weights,
 )
 from langchain_sentence_window.ids import checked_ids
@@ -461,6 +462,40 @@ class FaissStore(SearchMethods):
                 f"the index was made with {made_with} and can't be searched with {description}, which embeds "
                 "the same text otherwise; open it with the first, or index the documents again at another path"
             )
+
+    # Copies share what is open; there is nothing to take along into another process.
+
+    def __copy__(self) -> Self:
+        """Make another handle for the same open store."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Refuse it.
+
+        Raises:
+            StoreError: Always; the message says how to open the store a second time.
+        """
+        raise self._not_copyable("deep-copied")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled.
+
+        Raises:
+            StoreError: Always; the message says how to open the store in another process.
+        """
+        raise self._not_copyable("pickled")
+
+    def _not_copyable(self, how: str) -> StoreError:
+        path = self._index._folder
+        cure = f"{type(self).__name__}.open({str(path)!r}, embedding)"
+        if path is None:
+            cure = f"keep it in a folder first, with save(path), then {type(self).__name__}.open(path, embedding)"
+        return StoreError(
+            f"a {type(self).__name__} can't be {how}, as it holds open files; open it again where it is needed, in "
+            f"another process too: {cure}. copy.copy and model_copy share the store"
+        )
 
 
 def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:

@@ -20,7 +20,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
-from langchain_sentence_window.errors import FilterError, shown
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.metadata.keys import DOC_ID, PER_SENTENCE_KEYS
 from langchain_sentence_window.store.nul import with_nul, without_nul
 

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 from langchain_core.documents import Document
 
-from langchain_sentence_window.errors import InvalidInputError, shown
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import checked_ids, is_storable_id
 from langchain_sentence_window.metadata.keys import PER_SENTENCE_KEYS
 from langchain_sentence_window.metadata.sentence_documents import neighbourhood

@@ -1,0 +1,126 @@
+"""Classes whose settings are checked whenever they are set, and say which one was meant."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any, ClassVar, Self
+
+import pydantic
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError
+
+Check = Callable[[str, Any], Any]
+"""Takes a setting's name and value, and returns a value that can be used, or raises `InvalidInputError`."""
+
+RELATED_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("top_k", "topk", "topK", "n", "n_results", "num_results", "max_results", "limit", "size"), "k"),
+    **dict.fromkeys(("similarity_top_k", "final_k", "number_of_results", "num_windows", "count"), "k"),
+    **dict.fromkeys(("search_k", "num_candidates", "candidates", "initial_k", "prefetch", "n_candidates"), "fetch_k"),
+    **dict.fromkeys(("window_size", "sentence_window", "sentence_window_size", "context_window"), "window"),
+    **dict.fromkeys(("neighbors", "neighbours", "before", "after", "expand", "expansion"), "window"),
+    **dict.fromkeys(("max_context_tokens", "max_token", "token_limit", "max_tokens_limit", "budget"), "max_tokens"),
+    **dict.fromkeys(("token_budget", "context_size", "max_context_length"), "max_tokens"),
+    **dict.fromkeys(("token_counter", "tokenizer", "length_function", "len_function"), "count_tokens"),
+    **dict.fromkeys(("compressor", "base_compressor", "document_compressor", "ranker", "rerank"), "reranker"),
+    **dict.fromkeys(("cross_encoder", "node_postprocessors", "postprocessor", "reranking"), "reranker"),
+    **dict.fromkeys(("score_threshold", "similarity_threshold", "similarity_cutoff", "threshold"), "min_score"),
+    **dict.fromkeys(("min_similarity", "cutoff", "minimum_score", "relevance_threshold"), "min_score"),
+    **dict.fromkeys(("alpha", "weights", "weight", "bm25_weight", "sparse_weight", "hybrid"), "lexical_weight"),
+    **dict.fromkeys(("keyword_weight", "hybrid_alpha", "hybrid_weight"), "lexical_weight"),
+    **dict.fromkeys(("store", "vector_store", "vectordb", "db", "index", "base_retriever", "retriever"), "vectorstore"),
+    **dict.fromkeys(("text_splitter", "sentence_splitter", "node_parser", "transformer", "chunker"), "splitter"),
+    **dict.fromkeys(
+        ("search_params", "kwargs", "search_settings", "search_type", "vector_store_kwargs"), "search_kwargs"
+    ),
+    **dict.fromkeys(("sort", "sort_by", "ordering", "reorder", "order_by"), "order"),
+    **dict.fromkeys(("filters", "metadata_filter", "where", "pre_filter"), "filter"),
+}
+"""What other retrievers, of LangChain and LlamaIndex, call settings that are called otherwise here."""
+
+
+class CheckedSettings(pydantic.BaseModel):
+    """A model whose settings are checked when it is made, when one is assigned, and when it is copied with others."""
+
+    checks: ClassVar[Mapping[str, Check]] = {}
+    """What pydantic's own types don't tell, for some settings."""
+    related: ClassVar[Mapping[str, str]] = RELATED_NAMES
+    """Names that others give to settings."""
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """What is no setting, and where it goes instead."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Take the fields as keywords and check them.
+
+        Raises:
+            InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
+        """
+        with _in_our_words(type(self)):
+            super().__init__(**settings | _checked(self.checks, settings))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field to what the constructor takes for it; one that is refused stays as it was."""
+        if not name.startswith("_"):
+            value = getattr(self._with_settings({name: value}), name)
+        super().__setattr__(name, value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy the model, with other settings; they are checked, as the constructor does."""
+        if update:
+            changed = self._with_settings(update)
+            update = {name: getattr(changed, name) for name in update}
+        return super().model_copy(update=update, deep=deep)
+
+    def _with_settings(self, settings: Mapping[str, Any]) -> Self:
+        return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | dict(settings))
+
+
+def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: Mapping[str, str]) -> str | None:
+    """The known name that was probably meant by one that isn't known."""
+    meant = related.get(name, related.get(name.lower()))
+    if meant in known:
+        return meant
+    return next(iter(get_close_matches(name.lower()[:40], list(known), 1)), None)
+
+
+def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that there are checks for, as these return them; all that is wrong is said at once."""
+    checked: dict[str, Any] = {}
+    wrong: list[str] = []
+    for name in checks.keys() & settings.keys():
+        try:
+            checked[name] = checks[name](name, settings[name])
+        except InvalidInputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InvalidInputError("; ".join(sorted(wrong)))
+    return checked
+
+
+@contextmanager
+def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
+    """Say what pydantic finds wrong with a class's settings as one exception of ours."""
+    try:
+        yield
+    except pydantic.ValidationError as error:
+        problems: dict[str, str] = {}
+        for problem in error.errors(include_url=False):
+            setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
+            problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
+        # Not "from" pydantic's error, which shows the values that were given.
+        raise InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}") from None
+
+
+def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:
+    if problem["type"] == "missing":
+        return str(problem["msg"])
+    if problem["type"] != "extra_forbidden":
+        return f"{problem['msg']}, not {shown(problem['input'])}"
+    if setting in made.elsewhere:
+        return f"there is no such setting; {made.elsewhere[setting]}"
+    likely = likely_name(setting, made.model_fields, made.related)
+    return "there is no such setting; " + (
+        f"did you mean {likely!r}? All are {', '.join(made.model_fields)}"
+        if likely
+        else f"there are {', '.join(made.model_fields)}"
+    )

@@ -1,0 +1,85 @@
+"""Values in messages: short, and without what nobody should read there."""
+
+import re
+
+LONGEST = 80
+"""Characters of a string that a message shows."""
+
+MOST_SHOWN = 4
+"""Elements of a list that a message shows."""
+
+DEEPEST = 2
+"""Lists within lists that a message shows."""
+
+_LARGEST = 10**30
+_SECRET = re.compile(
+    r"(?<![\w-])(?:(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|pa|voyage)[-_](?=\S*\d)[\w-]{16,}"
+    r"|AIza[\w-]{20,}|Bearer \S{12,})",
+    re.ASCII,
+)
+
+
+def shown(value: object) -> str:
+    """Write a value as a message can hold it.
+
+    Returns:
+        Numbers and short strings as Python writes them, longer ones cut. Lists by their first elements, dicts
+        by their keys. Anything else by its type alone, as what it says of itself may be long or secret. A
+        string that looks like an API key isn't shown either.
+    """
+    return _shown(value, DEEPEST)
+
+
+def _shown(value: object, depth: int) -> str:
+    if value is None or isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, str | bytes):
+        return _string(value)
+    if isinstance(value, list | tuple):
+        return _elements(value, depth)
+    if isinstance(value, dict):
+        return _mapping(value)
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"{_article(type(value).__name__)} {type(value).__name__}"
+    )
+
+
+def _number(value: float | None) -> str:
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "an int of more than 30 digits"
+    return repr(value)
+
+
+def _string(value: str | bytes) -> str:
+    text = value if isinstance(value, str) else value[: LONGEST + 1].decode("latin-1")
+    if _SECRET.search(text[: 10 * LONGEST]):
+        return "a string that looks like a key"
+    written = str.__repr__ if isinstance(value, str) else bytes.__repr__
+    if len(value) <= LONGEST:
+        return written(value)
+    unit = "characters" if isinstance(value, str) else "bytes"
+    return f"{written(value[:LONGEST])}… ({len(value):,} {unit})"
+
+
+def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:
+    if not depth:
+        return f"a {type(value).__name__} of {len(value):,}"
+    parts = [_shown(element, depth - 1) for element in value[:MOST_SHOWN]]
+    if len(value) > MOST_SHOWN:
+        parts.append(f"… {len(value) - MOST_SHOWN:,} more")
+    inner = ", ".join(parts)
+    if isinstance(value, list):
+        return f"[{inner}]"
+    return f"({inner},)" if len(value) == 1 else f"({inner})"
+
+
+def _mapping(value: dict[object, object]) -> str:
+    keys = list(value)[:MOST_SHOWN]
+    more = [f"… {len(value) - MOST_SHOWN:,} more"] if len(value) > MOST_SHOWN else []
+    return "{" + ", ".join([*(f"{_shown(key, 0)}: …" for key in keys), *more]) + "}"
+
+
+def _article(name: str) -> str:
+    return "an" if name[:1].lower() in "aeiou" else "a"

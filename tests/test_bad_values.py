@@ -1,0 +1,244 @@
+"""Values that nobody should pass, at every parameter: each works, or is an error of this package."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    LateInteractionReranker,
+    SentenceSplitter,
+    SentenceTransformerCrossEncoder,
+    SentenceWindowRetriever,
+    create_rag_chain,
+    evaluation,
+    find_citations,
+    format_context,
+    fusion,
+    windows,
+)
+from langchain_sentence_window.answering.context import describe_place
+from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.evaluation import Question
+from tests.test_rerank import Lengths
+from tests.toys import WordEmbeddings, document
+
+
+def deep(levels: int = 100_000) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
+
+
+BAD: dict[str, Any] = {
+    "None": None,
+    "5": 5,
+    "blank": "",
+    "x": "x",
+    "bytes": b"x",
+    "list": [],
+    "dict": {},
+    "object": object(),
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "huge": 10**30,
+    "vast": 10**5000,
+    "-1": -1,
+    "True": True,
+    "NUL": "\x00",
+    "surrogate": "\ud800",
+    "deep": deep(),
+    "set": {1},
+    "class": int,
+    "list of None": [None],
+    "list of lists": [[]],
+    "complex": 1j,
+}
+
+DOCUMENT = document("A refund is quick. It takes days.", "a")
+RETRIEVER = SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), k=1)
+LLM = FakeListChatModel(responses=["So it is [1]."])
+QUESTION = Question("refund", "a", ((0, 18),))
+ENCODER = SimpleNamespace(encode=None, tokenizer=None, max_seq_length=9)
+HIT = windows.Hit("a", 1, 0, 3, 0.5)
+WINDOW = windows.Window("a", 0, 2, (HIT,))
+RERANKER = CrossEncoderReranker(model=Lengths())
+REPORT = evaluation.evaluate(RETRIEVER, [QUESTION])
+
+
+def chained(**given: Any) -> object:
+    return create_rag_chain(**{"retriever": RETRIEVER, "llm": LLM, **given}).invoke("refund")
+
+
+def asked(**given: Any) -> object:
+    return create_rag_chain(RETRIEVER, LLM).invoke(given["question"], {"configurable": given.get("configurable", {})})
+
+
+def invoked(query: Any, **given: Any) -> object:
+    return RETRIEVER.invoke(query, **given)
+
+
+def compared(**given: Any) -> object:
+    return evaluation.compare(**{**given, "retrievers": {"one": given["retrievers"]}})
+
+
+def scored_by(**given: Any) -> object:
+    class Giving(Lengths):
+        def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
+            return given["scores"]  # type: ignore[no-any-return]
+
+    return CrossEncoderReranker(model=Giving()).compress_documents([DOCUMENT], "refund")
+
+
+def marked(**metadata: Any) -> list[Document]:
+    return [Document(DOCUMENT.page_content, metadata={**DOCUMENT.metadata, **metadata})]
+
+
+def contexts(**metadata: Any) -> object:
+    found = [*marked(**metadata), *marked(**metadata)]
+    return format_context(found), find_citations("[1]", found), describe_place(found[0])
+
+
+def reranked(**metadata: Any) -> object:
+    return RERANKER.compress_documents([*marked(**metadata), DOCUMENT], "refund")
+
+
+def counted(**given: Any) -> object:
+    return evaluation.evaluate(RETRIEVER, [QUESTION], count_tokens=lambda text: given["tokens"])
+
+
+PLACES: dict[str, Any] = {"start_index": 0, "end_index": len(DOCUMENT.page_content), "heading": "Plans"}
+HITS: dict[str, Any] = {**PLACES, "hits": [], "score": 0.5, "sentences": [0, 1], "relevance_score": 1.0}
+EVALUATING: dict[str, Any] = {
+    "retriever": RETRIEVER,
+    "questions": [QUESTION],
+    "budgets": [100],
+    "count_tokens": len,
+    "documents": [DOCUMENT],
+}
+FIELDS: dict[str, Any] = {
+    name: value for name, value in dict(RETRIEVER).items() if name in SentenceWindowRetriever.__annotations__
+}
+"""The retriever's settings; `sweep` has a `count_tokens` of its own."""
+
+CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
+    "SentenceWindowRetriever": (SentenceWindowRetriever, FIELDS),
+    "from_documents": (
+        SentenceWindowRetriever.from_documents,
+        {"documents": [DOCUMENT], "embedding": WordEmbeddings(), "neighbor_weights": (1,)},
+    ),
+    "invoke": (
+        invoked,
+        {"query": "refund", "k": 1, "fetch_k": 5, "window": 1, "window_key": None, "max_tokens": 99}
+        | {"count_tokens": len, "order": "edges", "lexical_weight": 0.5, "min_score": 0.0},
+    ),
+    "explain": (RETRIEVER.explain, {"query": "refund", "k": 1, "window": 1}),
+    "add_documents": (RETRIEVER.add_documents, {"documents": [DOCUMENT]}),
+    "get": (RETRIEVER.delete, {"ids": ["a"]}),
+    "CrossEncoderReranker": (
+        CrossEncoderReranker,
+        {"model": Lengths(), "top_n": 1, "min_score": 0.0, "reads": "both", "max_length": 99}
+        | {"splitter": SentenceSplitter()},
+    ),
+    "compress_documents": (RERANKER.compress_documents, {"documents": [DOCUMENT], "query": "refund"}),
+    "score": (scored_by, {"scores": [1.0]}),
+    "metadata of what is reranked": (reranked, HITS),
+    "LateInteractionReranker": (
+        LateInteractionReranker,
+        {"model": ENCODER, "weight": 1, "top_n": 1, "min_score": 0.0, "batch_size": 1, "splitter": SentenceSplitter()},
+    ),
+    "format_context": (format_context, {"documents": [DOCUMENT]}),
+    "metadata of a source": (contexts, {**PLACES, "source": "a.md", "doc_id": "a"}),
+    "find_citations": (find_citations, {"answer": "[1]", "documents": [DOCUMENT]}),
+    "create_rag_chain": (chained, {"retriever": RETRIEVER, "llm": LLM, "prompt": "{context} {question}"}),
+    "chain": (asked, {"question": "refund"}),
+    "configurable": (
+        lambda **given: asked(question="refund", configurable=given),
+        {"k": 1, "window": 1},
+    ),
+    "Question": (Question, {"question": "refund", "doc_id": "a", "spans": [(0, 1)]}),
+    "span": (lambda start, end: Question("refund", "a", ((start, end),)), {"start": 0, "end": 1}),
+    "evaluate": (evaluation.evaluate, EVALUATING),
+    "count_tokens": (counted, {"tokens": 1}),
+    "compare": (compared, {"retrievers": RETRIEVER, "questions": [QUESTION], "budgets": [9]}),
+    "retrievers": (evaluation.compare, {"retrievers": {"one": RETRIEVER}, "questions": [QUESTION]}),
+    "sweep": (evaluation.sweep, {**EVALUATING, "k": [1], "window": [0, 1]}),
+    "swept": (
+        lambda **given: evaluation.sweep(RETRIEVER, [QUESTION], **given),
+        {name: [value] for name, value in FIELDS.items() if name != "count_tokens"},
+    ),
+    "read_questions": (evaluation.read_questions, {"path": "none.jsonl"}),
+    "write_questions": (evaluation.write_questions, {"path": "some.jsonl", "questions": [QUESTION]}),
+    "at": (REPORT.at, {"budget": 400}),
+    "values": (REPORT.values, {"metric": "recall", "budget": 400}),
+    "to_ragas": (REPORT.to_ragas, {"documents": [DOCUMENT], "budget": 400}),
+    "difference": (
+        evaluation.compare({"one": RETRIEVER}, [QUESTION]).difference,
+        {"one": "one", "other": "one", "budget": 400, "metric": "recall"},
+    ),
+    "fuse": (fusion.fuse, {"cosines": {1: 0.5}, "lexical": {1: 2.0}, "weight": 0.5}),
+    "fuse, by row": (
+        lambda cosine, score: fusion.fuse({1: 0.5, 2: cosine}, {1: 2.0, 2: score}, 0.5),
+        {"cosine": 0.5, "score": 1.0},
+    ),
+    "spread": (fusion.spread, {"scores": {1: 0.5}, "neighbours": [(1, 2, 1)]}),
+    "standardized": (fusion.standardized, {"values": [1.0, 2.0]}),
+    "window_size": (windows.window_size, {"value": 1}),
+    "expand": (windows.expand, {"hit": HIT, "before": 1, "after": 1}),
+    "open_forward": (windows.open_forward, {"hit": HIT, "text": lambda index: "text"}),
+    "clear_best": (windows.clear_best, {"hits": [HIT]}),
+    "merge": (windows.merge, {"windows": [WINDOW]}),
+    "strong_score": (windows.strong_score, {"hits": [HIT]}),
+    "best_windows": (
+        windows.best_windows,
+        {"hits": [HIT], "k": 1, "opened": lambda hit: WINDOW, "widens": None},
+    ),
+    "shrink": (windows.shrink, {"window": WINDOW, "fits": lambda window: True}),
+    "arrange": (windows.arrange, {"ranked": [1, 2], "order": "edges", "place": lambda item: ("a", item)}),
+}
+MAY_BE_FILES = {"read_questions", "write_questions"}
+
+
+@pytest.mark.filterwarnings("ignore::langchain_sentence_window.errors.SentenceWindowWarning")
+@pytest.mark.parametrize(("call", "parameter"), [(call, name) for call, (_, given) in CALLS.items() for name in given])
+def test_a_bad_value_works_or_is_an_error_of_this_package(
+    call: str, parameter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    function, given = CALLS[call]
+    expected: tuple[type[Exception], ...] = (SentenceWindowError, *([OSError] if call in MAY_BE_FILES else []))
+    if call not in MAY_BE_FILES:
+        function(**given)  # what is right works, so that it is the bad value that is told
+    raw: dict[str, BaseException] = {}
+    for name, value in BAD.items():
+        try:
+            function(**{**given, parameter: value})
+        except expected as error:
+            assert len(str(error)) < 1_000, name  # noqa: PT017
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told below
+            raw[name] = error
+    assert not raw, _told(raw)
+
+
+@pytest.mark.parametrize("parameter", ["name_or_path", "batch_size", "max_length", "scale"])
+def test_a_cross_encoder_is_loaded_or_an_error_says_why_not(parameter: str, tiny_model: Path) -> None:
+    raw: dict[str, BaseException] = {}
+    # Other names are looked for on the hub.
+    for name, value in (each for each in BAD.items() if parameter != "name_or_path" or each[0] != "x"):
+        try:
+            SentenceTransformerCrossEncoder(**{"name_or_path": str(tiny_model), parameter: value})
+        except SentenceWindowError:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told below
+            raw[name] = error
+    assert not raw, _told(raw)
+
+
+def _told(raw: dict[str, BaseException]) -> dict[str, str]:
+    return {name: f"{type(error).__name__}: {str(error)[:200]}" for name, error in raw.items()}

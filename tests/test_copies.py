@@ -1,0 +1,139 @@
+"""Copies of retrievers and stores: they share what is open, or say how to open it again."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import ConfigurableField, Runnable
+
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    FaissStore,
+    SentenceSplitter,
+    SentenceWindowRetriever,
+    create_rag_chain,
+)
+from langchain_sentence_window.errors import InvalidInputError, StoreError
+from tests.conftest import Invoke
+from tests.test_callback_runs import Failing
+from tests.test_rerank import Lengths
+from tests.toys import PLAIN, WordEmbeddings, document
+
+DOCUMENTS = [document("A refund. It is so.", "a"), document("A refund, a card.", "b")]
+
+
+@pytest.fixture
+def retriever() -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), k=2, window=0, **PLAIN)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda each: each.model_copy(), lambda each: each.model_copy(update={})])
+async def test_a_copy_shares_the_store_and_has_settings_of_its_own(
+    retriever: SentenceWindowRetriever, way: Invoke, copied: Callable[[Any], SentenceWindowRetriever]
+) -> None:
+    other = copied(retriever)
+    other.k = 1
+    assert retriever.k == 2
+    assert other.vectorstore is retriever.vectorstore
+    assert [each.metadata["doc_id"] for each in await way(other, "invoke", "refund")] == ["a"]
+    await way(other, "add_documents", [document("Refund refund.", "c")])
+    assert {each.metadata["doc_id"] for each in await way(retriever, "invoke", "refund")} == {"a", "c"}
+
+
+COPIES: list[tuple[str, Callable[[Any], object]]] = [
+    ("pickled", pickle.dumps),
+    ("pickled", lambda each: pickle.dumps(each, protocol=0)),
+    ("deep-copied", copy.deepcopy),
+]
+
+
+@pytest.mark.parametrize(("how", "take"), COPIES)
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_holds_open_files_says_how_to_open_it_again(
+    how: str, take: Callable[[Any], object], whole: bool, tmp_path: Path
+) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), path=tmp_path / "index")
+    memory = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
+    for each, cure in ((retriever, r"FaissStore\.open\('.*index', embedding\)"), (memory, r"with save\(path\), then")):
+        with pytest.raises(StoreError, match=f"a FaissStore can't be {how}, as it holds open files; .*{cure}"):
+            take(each if whole else each.vectorstore)
+        assert len(each.invoke("refund")) == 2
+
+
+def test_a_deep_copy_of_a_model_is_refused_alike(retriever: SentenceWindowRetriever) -> None:
+    with pytest.raises(StoreError, match="can't be deep-copied"):
+        retriever.model_copy(deep=True)
+
+
+def test_another_process_is_told_the_same(tmp_path: Path) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), path=tmp_path)
+    with pytest.raises(StoreError, match="in another process"):
+        pickle.dumps([{"retriever": retriever.bind(k=3)}])
+
+
+def test_a_copied_store_is_the_same_open_store(retriever: SentenceWindowRetriever) -> None:
+    store = retriever.vectorstore
+    assert isinstance(store, FaissStore)
+    other = copy.copy(store)
+    assert type(other) is FaissStore
+    other.add_texts(["A seat."])
+    assert len(store) == len(other) == 4
+
+
+@pytest.mark.parametrize("make", [SentenceSplitter, lambda: CrossEncoderReranker(model=Lengths(), top_n=2)])
+def test_what_holds_no_files_is_copied_and_pickled(make: Callable[[], Any]) -> None:
+    given = make()
+    for other in (copy.copy(given), copy.deepcopy(given), pickle.loads(pickle.dumps(given))):  # noqa: S301 - our own
+        assert type(other) is type(given)
+    if isinstance(given, SentenceSplitter):
+        assert pickle.loads(pickle.dumps(given)).spans("One. Two.") == [(0, 4), (5, 9)]  # noqa: S301
+
+
+async def test_langchain_copies_it_by_configuration(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    fields: Any = retriever.configurable_fields(
+        k=ConfigurableField(id="k"), window=ConfigurableField(id="window"), reranker=ConfigurableField(id="reranker")
+    )
+    found = await way(fields, "invoke", "refund", {"configurable": {"k": 1, "window": (0, 1)}})
+    assert [each.page_content for each in found] == ["A refund. It is so."]
+    assert len(await way(fields, "invoke", "refund")) == 2
+    with pytest.raises(InvalidInputError, match="k is 'x'"):
+        await way(fields, "invoke", "refund", {"configurable": {"k": "x"}})
+    longest = await way(
+        fields, "invoke", "refund", {"configurable": {"k": 1, "reranker": CrossEncoderReranker(model=Lengths())}}
+    )
+    assert [each.metadata["doc_id"] for each in longest] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda each: each.with_config(tags=["t"], run_name="r"),
+        lambda each: each.with_config(configurable={"k": 1}),
+        lambda each: each.bind(),
+        lambda each: each.with_retry(stop_after_attempt=2),
+        lambda each: each.with_fallbacks([each]),
+        lambda each: each.with_listeners(),
+        lambda each: each.with_types(input_type=str),
+        lambda each: each.configurable_alternatives(ConfigurableField(id="which"), default_key="ours", other=each),
+    ],
+)
+async def test_langchain_wraps_it(
+    retriever: SentenceWindowRetriever, way: Invoke, wrap: Callable[[Any], Runnable[str, Any]]
+) -> None:
+    wrapped = wrap(retriever)
+    expected = retriever.invoke("refund")
+    assert await way(wrapped, "invoke", "refund") == expected
+    assert await way(wrapped, "batch", ["refund"]) == [expected]
+    chain = create_rag_chain(wrapped, FakeListChatModel(responses=["So it is [2]."]))
+    answer = await way(chain, "invoke", "refund")
+    assert [each.document for each in answer["citations"]] == expected[1:]
+
+
+async def test_a_fallback_steps_in_for_a_retriever_that_fails(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    closed = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), reranker=Failing())
+    safe = closed.with_fallbacks([retriever])
+    assert await way(safe, "invoke", "refund") == retriever.invoke("refund")

@@ -1,0 +1,552 @@
+"""The commonest mistakes: each is named, with what to write instead."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    FaissStore,
+    LateInteractionReranker,
+    SentenceSplitter,
+    SentenceTransformerCrossEncoder,
+    SentenceWindowRetriever,
+    create_rag_chain,
+)
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from tests.conftest import Invoke
+from tests.test_rerank import Lengths
+from tests.toys import PLAIN, WordEmbeddings, document
+
+DOCUMENT = document("A refund is quick. It takes days.", "a")
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@pytest.fixture
+def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents([DOCUMENT], words, k=2, window=1, **PLAIN)
+
+
+class Secretive:
+    """Tells more of itself than a message should."""
+
+    def __repr__(self) -> str:
+        return f"Secretive(api_key={KEY!r})" * 100_000
+
+
+# Documents
+
+NOT_DOCUMENTS: list[tuple[Callable[[], object], str]] = [
+    (lambda: DOCUMENT, r"a single Document; give a list of them: \[document\]"),
+    (lambda: "A refund.", r"documents is 'A refund.'; give a list of Documents: \[Document\(page_content=text\)\]"),
+    (lambda: "long " * 10**6, r"documents is 'long .*… \(5,000,000 characters\); give"),
+    (lambda: b"A refund.", "documents is b'A refund.'; give"),
+    (lambda: Path("a.md"), "documents is a PosixPath; give"),
+    (lambda: {"a": DOCUMENT}, "documents is {'a': …}; give a list of Documents"),
+    (lambda: None, "documents is None; give a list"),
+    (lambda: 5, "documents is 5; give a list"),
+    (lambda: ["A refund."], r"documents\[0\] is 'A refund.'; give Document\(page_content=text\)"),
+    (lambda: [DOCUMENT, "A refund."], r"documents\[1\] is 'A refund.'"),
+    (lambda: [DOCUMENT, DOCUMENT, None], r"documents\[2\] is None; give a Document of langchain_core"),
+    (lambda: [[DOCUMENT]], r"documents\[0\] is \[a Document\]; give one list of Documents, not lists in it"),
+    (lambda: [(DOCUMENT, 0.5)], r"documents\[0\] is \(a Document, 0.5\)"),
+    (lambda: (each for each in [DOCUMENT, 3]), r"documents\[1\] is 3"),
+    (lambda: [Secretive()], r"documents\[0\] is a Secretive; give a Document"),
+    (lambda: [DOCUMENT.model_copy(update={"page_content": None})], r"documents\[0\] has None as its page_content"),
+    (
+        lambda: [DOCUMENT.model_copy(update={"metadata": None})],
+        r"None as its metadata; they must be a string and a dict",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), NOT_DOCUMENTS)
+async def test_what_is_no_list_of_documents_is_named_with_its_place(
+    retriever: SentenceWindowRetriever, way: Invoke, make: Callable[[], Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "index"
+    for method, owner, more in (
+        ("from_documents", SentenceWindowRetriever, {"embedding": WordEmbeddings(), "path": path}),
+        ("add_documents", retriever, {}),
+        ("upsert", retriever, {}),
+    ):
+        with pytest.raises(InvalidInputError, match=message) as raised:
+            await way(owner, method, make(), **more)
+        assert len(str(raised.value)) < 400
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceSplitter().split_documents(make())
+    with pytest.raises(InvalidInputError, match=message):
+        await SentenceSplitter().atransform_documents(make())
+    assert not path.exists()
+    assert [each.page_content for each in retriever.get(["a"])] == [DOCUMENT.page_content]
+
+
+async def test_an_async_generator_is_to_be_collected(retriever: SentenceWindowRetriever) -> None:
+    async def loading() -> Any:
+        yield DOCUMENT
+
+    with pytest.raises(InvalidInputError, match=r"\[each async for each in documents\]"):
+        await retriever.aadd_documents(loading())
+
+
+async def test_a_generator_of_documents_will_do(way: Invoke) -> None:
+    made = await way(SentenceWindowRetriever, "from_documents", (each for each in [DOCUMENT]), WordEmbeddings())
+    assert await way(made, "add_documents", iter((document("A card.", "b"),))) == ["b"]
+    assert len(SentenceSplitter().split_documents(each for each in [DOCUMENT])) == 2
+
+
+async def test_arguments_in_the_wrong_order_are_told(way: Invoke) -> None:
+    with pytest.raises(InvalidInputError, match=r"the documents come first: from_documents\(documents, embedding\)"):
+        await way(SentenceWindowRetriever, "from_documents", WordEmbeddings(), [DOCUMENT])
+
+
+@pytest.mark.parametrize(
+    ("embedding", "message"),
+    [
+        (None, "embedding is None; pass an embedder, e.g. init_embeddings"),
+        ("all-MiniLM-L6-v2", "embedding is the string 'all-MiniLM-L6-v2'; pass an embedder, not a model's name"),
+        (KEY, r"embedding is the string '\*+'|embedding is the string"),
+        (WordEmbeddings, r"embedding is the class WordEmbeddings; pass an instance of it: WordEmbeddings\(...\)"),
+        ([DOCUMENT], r"embedding is an object of the class builtins.list; .*documents come first: from_documents"),
+        (len, "embedding is the function len; pass an instance of a class"),
+    ],
+)
+async def test_what_does_not_embed_is_told(way: Invoke, embedding: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        await way(SentenceWindowRetriever, "from_documents", [DOCUMENT], embedding, path=tmp_path / "index")
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever.open(tmp_path, embedding)
+    assert not (tmp_path / "index").exists()
+
+
+# Settings
+
+LIKELY: list[tuple[str, Any, str]] = [
+    ("top_k", 3, "did you mean 'k'"),
+    ("similarity_top_k", 3, "did you mean 'k'"),
+    ("n", 3, "did you mean 'k'"),
+    ("num_results", 3, "did you mean 'k'"),
+    ("K", 3, "did you mean 'k'"),
+    ("search_k", 3, "did you mean 'fetch_k'"),
+    ("fetchk", 3, "did you mean 'fetch_k'"),
+    ("window_size", 3, "did you mean 'window'"),
+    ("windows", 3, "did you mean 'window'"),
+    ("max_context_tokens", 3, "did you mean 'max_tokens'"),
+    ("max_token", 3, "did you mean 'max_tokens'"),
+    ("compressor", None, "did you mean 'reranker'"),
+    ("base_compressor", None, "did you mean 'reranker'"),
+    ("re_ranker", None, "did you mean 'reranker'"),
+    ("score_threshold", 0.5, "did you mean 'min_score'"),
+    ("similarity_threshold", 0.5, "did you mean 'min_score'"),
+    ("alpha", 0.5, "did you mean 'lexical_weight'"),
+    ("weights", [0.5, 0.5], "did you mean 'lexical_weight'"),
+    ("lexical_wieght", 0.5, "did you mean 'lexical_weight'"),
+    ("store", 3, "did you mean 'vectorstore'"),
+    ("text_splitter", 3, "did you mean 'splitter'"),
+    ("embeddings", WordEmbeddings(), r"the store embeds: FaissStore\(embedding\), or from_documents"),
+    ("where", {}, "did you mean 'filter'"),
+    ("language", "de", r"write splitter=SentenceSplitter\(language\)"),
+    ("documents", [], r"index them with from_documents"),
+    ("llm", None, r"a retriever needs none; write create_rag_chain\(retriever, llm\)"),
+    ("qqqqq", 3, "there are .*vectorstore, k, fetch_k, window"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), LIKELY)
+def test_a_setting_that_there_is_not_is_named_with_the_likely_one(
+    retriever: SentenceWindowRetriever, name: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    whole = f"{name}: there is no such setting; {message}"
+    with pytest.raises(InvalidInputError, match=whole):
+        SentenceWindowRetriever(vectorstore=retriever.vectorstore, **{name: value})
+    with pytest.raises(InvalidInputError, match=whole):
+        retriever.model_copy(update={name: value})
+    with pytest.raises(InvalidInputError, match=whole):
+        setattr(retriever, name, value)
+    if name not in ("documents", "path"):
+        with pytest.raises(InvalidInputError, match=whole):
+            SentenceWindowRetriever.from_documents(
+                [DOCUMENT], WordEmbeddings(), path=tmp_path / "index", **{name: value}
+            )
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("top_k", "Did you mean k?"),
+        ("num_results", "Did you mean k?"),
+        ("windw", "Did you mean window?"),
+        ("window_size", "Did you mean window?"),
+        ("fliter", "Did you mean filter?"),
+        ("where", "Did you mean filter?"),
+        ("score_threshold", "Did you mean min_score?"),
+        ("max_token", "Did you mean max_tokens?"),
+        ("reranker", "Set reranker on the retriever"),
+        ("search_kwargs", "Set search_kwargs on the retriever"),
+    ],
+)
+async def test_a_keyword_of_a_call_that_there_is_not_is_told(
+    retriever: SentenceWindowRetriever, way: Invoke, name: str, likely: str
+) -> None:
+    for method in ("invoke", "explain"):
+        with pytest.raises(InvalidInputError, match=f"a call can't set '{name}'; it can set filter, .*{likely}"):
+            await way(retriever, method, "refund", **{name: 3})
+
+
+WRONG = [
+    ("k", "3", "k is '3'; it must be a whole number, 1 or more"),
+    ("k", True, "k is True"),
+    ("k", 2.0, "k is 2.0"),
+    ("k", 0, "k is 0"),
+    ("k", None, "k is None"),
+    ("k", "x", "k is 'x'"),
+    ("fetch_k", "50", "fetch_k is '50'"),
+    ("max_tokens", 0, "max_tokens is 0"),
+    ("max_tokens", "2000", "max_tokens is '2000'"),
+    ("window", "big", r"window is 'big'; it must be a number of sentences, .*a pair \(before, after\), or 'auto'"),
+    ("window", -1, "window is -1"),
+    ("window", (1, 2, 3), r"window is \(1, 2, 3\)"),
+    ("window", 2.5, "window is 2.5"),
+    ("window", 2.0, "window is 2.0"),
+    ("window", True, "window is True"),
+    ("window", None, "window is None"),
+    ("window", {"legal": "big"}, "window is 'big'"),
+    ("window", {}, r"window is \{\}"),
+    ("lexical_weight", "0.5", "lexical_weight is '0.5'; it must be a number, 0 or more"),
+    ("lexical_weight", -1, "lexical_weight is -1"),
+    ("lexical_weight", float("nan"), "lexical_weight is nan"),
+    ("min_score", "0.5", "min_score is '0.5'; it must be a number, or None for all"),
+    ("min_score", float("nan"), "min_score is nan"),
+    ("count_tokens", 5, "count_tokens is 5; give a function of a text, such as len"),
+    ("order", "best", "order: .* not 'best'"),
+    ("vectorstore", None, r"vectorstore is None; give a VectorStore of LangChain, such as FaissStore\(embedding\)"),
+    ("vectorstore", "faiss", r"vectorstore is 'faiss'; open the index at a path with SentenceWindowRetriever.open"),
+    ("vectorstore", FaissStore, r"vectorstore is the class FaissStore; make one of it: FaissStore\(embedding\)"),
+    ("vectorstore", WordEmbeddings(), r"make a store with it: FaissStore\(embedding\)"),
+    ("vectorstore", [DOCUMENT], "index documents with SentenceWindowRetriever.from_documents"),
+    (
+        "vectorstore",
+        InMemoryVectorStore(WordEmbeddings()).as_retriever(),
+        r"vectorstore is a VectorStoreRetriever; give the store itself, without as_retriever\(\)",
+    ),
+    (
+        "reranker",
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        r"CrossEncoderReranker\(model=SentenceTransformerCrossEncoder\('cross-encoder/ms-marco-MiniLM-L6-v2'\)\)",
+    ),
+    ("reranker", Lengths(), r"reranker is a Lengths; write CrossEncoderReranker\(model=...\) with it"),
+    ("reranker", CrossEncoderReranker, r"make one of it: CrossEncoderReranker\(...\)"),
+    ("reranker", WordEmbeddings(), r"LateInteractionReranker\(model=...\)"),
+    ("reranker", Secretive(), "reranker is a Secretive; give a BaseDocumentCompressor"),
+    ("splitter", "en", "splitter: .*, not 'en'"),
+    ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set fetch_k, or k, instead"),
+    ("search_kwargs", {"query": "x"}, "search_kwargs sets query to 'x'"),
+    ("search_kwargs", KEY, "search_kwargs: .* not a string that looks like a key"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG)
+def test_a_wrong_value_is_told_and_the_old_one_stays(
+    retriever: SentenceWindowRetriever, name: str, value: Any, message: str
+) -> None:
+    before = dict(retriever)
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(**{"vectorstore": retriever.vectorstore, name: value})
+    with pytest.raises(InvalidInputError, match=message):
+        setattr(retriever, name, value)
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        retriever.model_copy(update={name: value})
+    assert dict(retriever) == before
+    assert len(str(raised.value)) < 600
+    assert KEY not in str(raised.value)
+    # Nothing that pydantic says of the values comes out beside it.
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None or raised.value.__suppress_context__
+
+
+def test_a_right_value_is_taken_as_the_constructor_takes_it(retriever: SentenceWindowRetriever) -> None:
+    for name, value, taken in (
+        ("k", np.int64(3), 3),
+        ("window", [1, 2], (1, 2)),
+        ("max_tokens", None, None),
+        ("lexical_weight", 1, 1.0),
+        ("tags", ["mine"], ["mine"]),
+        ("name", "terms", "terms"),
+    ):
+        setattr(retriever, name, value)
+        assert getattr(retriever, name) == taken
+        assert type(getattr(retriever, name)) is type(taken)
+    assert len(retriever.invoke("refund", window=0)) == 2
+
+
+def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
+    with pytest.raises(InvalidInputError, match="fetch_k is 0; .*; k is 'x'"):
+        SentenceWindowRetriever(vectorstore=FaissStore(words), k="x", fetch_k=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"model": "ms-marco"},
+            r"model: 'ms-marco' can't be used; load it: SentenceTransformerCrossEncoder\('ms-marco'\)",
+        ),
+        ({"model": None}, "model: None can't be used; give a BaseCrossEncoder"),
+        ({"model": Lengths}, r"model: the class Lengths can't be used; make one of it: Lengths\(...\)"),
+        ({"model": WordEmbeddings()}, "LateInteractionReranker takes it"),
+        ({"top_k": 3}, "top_k: there is no such setting; did you mean 'top_n'"),
+        ({"k": 3}, "k: there is no such setting; did you mean 'top_n'"),
+        ({"cross_encoder": Lengths()}, "did you mean 'model'"),
+        ({"score_threshold": 3}, "did you mean 'min_score'"),
+        ({"top_n": True}, "top_n is True"),
+        ({"top_n": "3"}, "top_n is '3'"),
+        ({"max_length": 2.0}, "max_length is 2.0"),
+    ],
+)
+def test_mistakes_with_a_reranker(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        CrossEncoderReranker(**{"model": Lengths(), **settings})
+    reranker = CrossEncoderReranker(model=Lengths())
+    with pytest.raises(InvalidInputError, match=message):
+        setattr(reranker, *next(iter(settings.items())))
+
+
+def test_a_cross_encoder_of_sentence_transformers_is_to_be_wrapped(
+    retriever: SentenceWindowRetriever, tiny_model: Path
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(tiny_model))
+    with pytest.raises(InvalidInputError, match=r"reranker is a CrossEncoder; write CrossEncoderReranker\("):
+        retriever.reranker = model
+    with pytest.raises(
+        InvalidInputError, match="let it be loaded by its name or folder: SentenceTransformerCrossEncoder"
+    ):
+        CrossEncoderReranker(model=model)
+    with pytest.raises(InvalidInputError, match="name_or_path is a CrossEncoder; give the name of a model"):
+        SentenceTransformerCrossEncoder(model)
+
+
+def test_a_model_of_token_vectors_can_be_exchanged(minilm: Any) -> None:
+    reranker = LateInteractionReranker(model=minilm)
+    reranker.model = minilm
+    assert reranker.model is minilm._client
+    with pytest.raises(InvalidInputError, match="model: 'minilm' gives no token vectors"):
+        reranker.model = "minilm"
+    assert len(reranker.compress_documents([DOCUMENT], "refund")) == 1
+
+
+# Questions
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (DOCUMENT, "the query is a Document; ask with its text: document.page_content"),
+        (HumanMessage("refund"), "the query is a HumanMessage; ask with its text: message.text"),
+        ([HumanMessage("refund")], r"ask with the text of the last one: messages\[-1\].text"),
+        (["refund"], r"the query is \['refund'\]; ask one question at a time, or several with batch\(questions\)"),
+        ({"question": "refund"}, r"the query is {'question': …}; ask with the string in it, such as itemgetter"),
+        (None, "the query is None; ask with a string"),
+        (5, "the query is 5; ask with a string"),
+        (b"refund", "the query is b'refund'; ask with a string"),
+        ("", "the query is ''; ask with at least one word"),
+    ],
+)
+async def test_what_is_no_question_is_told(
+    retriever: SentenceWindowRetriever, way: Invoke, query: Any, message: str
+) -> None:
+    for method in ("invoke", "explain"):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(retriever, method, query)
+
+
+async def test_ids_that_are_none_are_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    for ids, message in (
+        ("a", "documents are named by a list of ids, not 'a'; write"),
+        (None, "not None"),
+        (5, "not 5"),
+        ([DOCUMENT], "id 0 is a Document; documents are named by strings"),
+        (["a", 5], "id 1 is 5; documents are named by strings"),
+    ):
+        for method in ("delete", "get"):
+            with pytest.raises(InvalidInputError, match=message):
+                await way(retriever, method, ids)
+
+
+async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    def words_in(text: str) -> int:
+        return len(text.split())
+
+    settings: dict[str, Any] = {"count_tokens": words_in, "k": 1}
+    with pytest.warns(SentenceWindowWarning, match="as max_tokens is 2 and no hit has so few tokens; with 4 or more"):
+        assert await way(retriever, "invoke", "refund", max_tokens=2, **settings) == []
+    with pytest.warns(SentenceWindowWarning, match="as max_tokens is 3 and"):
+        assert (await way(retriever, "explain", "refund", max_tokens=3, **settings)).windows[0].returned is None
+    (found,) = await way(retriever, "invoke", "refund", max_tokens=4, **settings)
+    assert found.page_content == "A refund is quick."
+
+
+@pytest.mark.parametrize("counted", ["5", None, -1, float("nan"), float("inf"), [5], True])
+async def test_a_counter_that_counts_nothing_is_told(
+    retriever: SentenceWindowRetriever, way: Invoke, counted: Any
+) -> None:
+    with pytest.raises(InvalidInputError, match="count_tokens gave .* for a text of .* characters; it must give"):
+        await way(retriever, "invoke", "refund", count_tokens=lambda text: counted)
+
+
+# The chain
+
+ANSWERS = FakeListChatModel(responses=["So it is [1]."])
+
+
+@pytest.mark.parametrize(
+    ("llm", "message"),
+    [
+        (None, r"llm is None; give a chat model of LangChain, such as ChatOpenAI\(...\), or load one: init_chat_model"),
+        ("gpt-5-mini", r"llm is 'gpt-5-mini'; .*init_chat_model\('gpt-5-mini'\) of langchain.chat_models"),
+        (KEY, "llm is a string that looks like a key"),
+        (FakeListChatModel, r"llm is the class FakeListChatModel; make one of it: FakeListChatModel\(...\)"),
+        ({"model": "x"}, "llm is {'model': …}"),
+        (5, "llm is 5"),
+    ],
+)
+def test_what_does_not_answer_is_told(retriever: SentenceWindowRetriever, llm: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        create_rag_chain(retriever, llm)
+    assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ("Answer {question}.", r"no place for \['context'\]; it needs {context} and {question}"),
+        ("", r"no place for \['context', 'question'\]"),
+        ("{context} {question} {", "can't be read .*write {context} and {question} where they go, and {{ and }}"),
+        ([("human", "{context} {question}")], r"the prompt is \[\(.*\)\]; give ChatPromptTemplate.from_template"),
+        ({"question": "{question}"}, "the prompt is {'question': …}"),
+        (5, "the prompt is 5"),
+        (ChatPromptTemplate.from_messages([]), "no place for"),
+    ],
+)
+def test_what_is_no_prompt_is_told(retriever: SentenceWindowRetriever, prompt: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        create_rag_chain(retriever, ANSWERS, prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{context}\nAnswer {question}.",
+        ChatPromptTemplate.from_template("{context} {question}"),
+        PromptTemplate.from_template("{context} {question}"),
+    ],
+)
+async def test_a_prompt_may_be_a_string(retriever: SentenceWindowRetriever, way: Invoke, prompt: Any) -> None:
+    seen: list[str] = []
+
+    def answered(value: Any) -> str:
+        seen.append(value.to_string())
+        return "So it is [1]."
+
+    answer = await way(create_rag_chain(retriever, RunnableLambda(answered), prompt), "invoke", "refund")
+    assert [each.number for each in answer["citations"]] == [1]
+    assert "<source>\n[1] a:0-33\nA refund is quick. It takes days.\n</source>" in seen[0]
+    assert "refund" in seen[0].split("</source>")[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((ANSWERS, "retriever"), r"the retriever comes first: create_rag_chain\(retriever, llm\)"),
+        (("retriever", "retriever"), r"the retriever comes first"),
+        (("store", ANSWERS), r"retriever is a FaissStore; give SentenceWindowRetriever\(vectorstore=store\)"),
+        ((None, ANSWERS), "retriever is None; give a retriever"),
+        ((SentenceWindowRetriever, ANSWERS), "retriever is the class SentenceWindowRetriever"),
+    ],
+)
+def test_what_does_not_retrieve_is_told(
+    retriever: SentenceWindowRetriever, given: tuple[Any, Any], message: str
+) -> None:
+    named: dict[str, Any] = {"retriever": retriever, "store": retriever.vectorstore}
+    first, second = (named.get(each, each) if isinstance(each, str) else each for each in given)
+    with pytest.raises(InvalidInputError, match=message):
+        create_rag_chain(first, second)
+
+
+@pytest.mark.parametrize("settings", [{"k": "x"}, {"k": True}, {"window": "big"}, {"filter": {"x": {"$near": 1}}}])
+async def test_what_is_configured_wrongly_is_told_by_the_retriever(
+    retriever: SentenceWindowRetriever, way: Invoke, settings: dict[str, Any]
+) -> None:
+    chain = create_rag_chain(retriever, ANSWERS)
+    with pytest.raises(InvalidInputError):
+        await way(chain, "invoke", "refund", {"configurable": settings})
+    assert len((await way(chain, "invoke", "refund", {"configurable": {"window": "auto"}}))["context"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (HumanMessage("refund"), "not a HumanMessage; ask with its text: message.text"),
+        ({"question": HumanMessage("refund")}, "ask with its text: message.text"),
+        ({"query": KEY}, "not {'query': …}"),
+        (["x" * 10**6], r"not \['xxx"),
+    ],
+)
+async def test_what_a_chain_cannot_answer_is_told(
+    retriever: SentenceWindowRetriever, way: Invoke, asked: Any, message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        await way(create_rag_chain(retriever, ANSWERS), "invoke", asked)
+    assert len(str(raised.value)) < 400
+
+
+# What messages show
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (None, "None"),
+        (2.5, "2.5"),
+        (True, "True"),
+        (10**30, "1" + "0" * 30),
+        ([10**5000], "[an int of more than 30 digits]"),
+        ("x" * 81, f"'{'x' * 80}'… (81 characters)"),
+        (b"x" * 10**6, f"b'{'x' * 80}'… (1,000,000 bytes)"),
+        ("\ud800\0", r"'\ud800\x00'"),
+        (KEY, "a string that looks like a key"),
+        (f"Bearer {KEY}", "a string that looks like a key"),
+        (KEY.encode(), "a string that looks like a key"),
+        ((1,), "(1,)"),
+        ([], "[]"),
+        (list(range(10**6)), "[0, 1, 2, 3, … 999,996 more]"),
+        ([[[[1]]]], "[[a list of 1]]"),
+        ([KEY], "[a string that looks like a key]"),
+        ({"api_key": "x"}, "{'api_key': …}"),
+        (dict.fromkeys(range(9)), "{0: …, 1: …, 2: …, 3: …, … 5 more}"),
+        (int, "the class int"),
+        (Secretive(), "a Secretive"),
+        (object(), "an object"),
+        (Document("x"), "a Document"),
+    ],
+)
+def test_a_value_is_shown_short_and_without_secrets(value: object, written: str) -> None:
+    assert shown(value) == written
+
+
+def test_a_list_that_holds_itself_is_shown() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert shown(endless) == "[[a list of 1]]"
