@@ -209,28 +209,28 @@ def test_the_log_is_shortened_and_the_database_stays_sound(
 # Vectors that are kept ahead
 
 
-def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: WordEmbeddings
-) -> None:
+def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langchain_sentence_window.embedding.embedder.TEXTS_AT_ONCE", 2)
 
     class Interrupted(WordEmbeddings):
+        is_interrupted = True
+
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if "page 4" in texts:
+            if "page 4" in texts and self.is_interrupted:
                 raise KeyboardInterrupt
             return super().embed_documents(texts)
 
-    texts = [f"page {n}" for n in range(6)]
-    with FaissStore(Interrupted(), tmp_path) as store, pytest.raises(KeyboardInterrupt):
+    texts, embedding = [f"page {n}" for n in range(6)], Interrupted()
+    with FaissStore(embedding, tmp_path) as store, pytest.raises(KeyboardInterrupt):
         store.add_texts(texts, ids=texts)
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as connection:
         assert connection.execute("DELETE FROM embedded WHERE row IN (2, 3)").rowcount == 2
         connection.commit()
     assert damage_of(tmp_path / DATABASE_FILE) is None
-    with FaissStore(words, tmp_path) as store:
-        store._description = Interrupted.__module__
+    embedding.is_interrupted, embedding.embedded = False, []
+    with FaissStore(embedding, tmp_path) as store:
         store.add_texts(texts, ids=texts)
-        assert sorted(words.embedded) == ["page 1", "page 2", "page 4", "page 5"]
+        assert sorted(embedding.embedded) == ["page 1", "page 2", "page 4", "page 5"]
         assert [each.page_content for each in store.get_by_ids(texts)] == texts
     assert damage_of(tmp_path / DATABASE_FILE) is None
 

@@ -1,10 +1,11 @@
 """Filters against a plain reading of their documentation, in Python."""
 
 import operator
+import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -121,6 +122,13 @@ def test_after_a_write_a_filter_reads_only_what_is_new(monkeypatch: pytest.Monke
     assert [sql.startswith("row > ?") for sql in read] == [False, True, True]
 
 
+def nested_list(levels: int) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
+
+
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
@@ -140,7 +148,27 @@ def test_after_a_write_a_filter_reads_only_what_is_new(monkeypatch: pytest.Monke
         ({"x": "\ud800"}, "can't compare with"),
         ({"\ud800": 1}, "can't compare with"),
         ({1: 1}, "keys are strings"),
+        ({None: 1}, "keys are strings"),
         ("x = 1", "a filter is a mapping"),
+        ('{"x": 1}', r"a filter is a mapping .* not '\{\"x\": 1\}' of type str; read it with json.loads first"),
+        (b"x", "a filter is a mapping such as .* of type bytes"),
+        (True, "a filter is a mapping"),
+        ([("x", 1)], "a filter is a mapping"),
+        ({"x": b"a"}, r"can't compare with b'a'; values are strings, finite numbers \(integers of up to 64 bits\)"),
+        ({"x": float("nan")}, "can't compare with nan"),
+        ({"x": -(2**63) - 1}, "can't compare with -9223372036854775809"),
+        ({"x": 10**5_000}, "can't compare with a value of type int"),
+        ({"x": nested_list(100_000)}, "can't compare with a value of type list"),
+        ({"x": {"$in": [1, nested_list(100_000)]}}, "can't compare with a value of type list"),
+        ({"x": {"$gte": {"$gte": 1}}}, r"can't compare with \{'\$gte': 1\}"),
+        ({"x": {"$in": b"abc"}}, "takes a list of values"),
+        ({"x": {"$in": None}}, "takes a list of values"),
+        ({"x": {"$between": "ab"}}, "lowest, highest"),
+        ({"x": {"$between": [None, 1]}}, "lowest, highest"),
+        ({"x": {5: 1}}, "5 isn't an operator"),
+        ({"$and": b"text"}, "takes a list of filters"),
+        ({"$or": {"x": 1}}, "takes a list of filters"),
+        ({"x" * 100: {}}, r"condition on 'x{76}\.\.\. is empty"),
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused_by_its_part(filter: Any, message: str) -> None:
@@ -154,6 +182,83 @@ def test_a_filter_nested_too_deep_is_refused() -> None:
         deep = {"$not": deep}
     with pytest.raises(FilterError, match=f"nests more than {DEEPEST_FILTER} levels"):
         compile_filter(deep)
+
+
+@pytest.mark.parametrize("joint", ["$and", "$or"])
+def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(joint: str) -> None:
+    unfolded: dict[str, Any] = {"x": 1}
+    for _ in range(DEEPEST_FILTER - 1):
+        unfolded = {joint: [unfolded, unfolded]}
+    with pytest.raises(FilterError, match="more than can be asked for at once"):
+        compile_filter(unfolded)
+    endless: dict[str, Any] = {"x": 1}
+    endless[joint] = [endless, endless]
+    with pytest.raises(FilterError, match="nests more than"):
+        compile_filter(endless)
+
+
+def test_the_deepest_and_widest_filters_are_answered() -> None:
+    def widest(keys: list[str]) -> dict[str, Any]:
+        nested: dict[str, Any] = {"$or": [{key: value} for key in keys for value in range(1, 300)]}
+        for depth in range(DEEPEST_FILTER - 1):
+            nested = {"$not": nested} if depth % 2 else {"$and": [{keys[0]: {"$exists": True}}, nested]}
+        return nested
+
+    documents = [
+        Document(page_content="page", id=f"{n}", metadata={"doc_id": "a", "sentence_index": n, "x": n, "y": n})
+        for n in range(3)
+    ]
+    documents.append(Document(page_content="page", id="alone", metadata={"x": 0, "y": 1, "start_index": 1}))
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents(documents)
+        for keys in (["x", "y"], ["x", "start_index"], ["start_index", "x"]):
+            expected = {each.id for each in documents if matches(each.metadata, widest(keys))}
+            assert {each.id for each in store.similarity_search("page", k=9, filter=widest(keys))} == expected
+            assert 0 < len(expected) < 4
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_a_filter_of_any_shape_is_read_or_refused(chance: random.Random) -> None:
+    """SQLite's parser keeps only so much in mind; what it can't read is told as a filter that nests too deep."""
+
+    def nested(levels: int) -> dict[str, Any]:
+        if not levels:
+            return {chance.choice(["x", "start_index", "x.y", "doc_id"]): chance.choice([1, {"$nin": [1, "b", None]}])}
+        joint = chance.choice(["$not", "$and", "$or"])
+        if joint == "$not":
+            return {"$not": nested(levels - 1)}
+        parts = [nested(levels - 1), *[nested(chance.randrange(min(levels, 4))) for _ in range(chance.randrange(4))]]
+        return {joint: chance.sample(parts, len(parts)), **({"x": 1} if chance.random() < 0.3 else {})}
+
+    asked = nested(chance.randrange(DEEPEST_FILTER))
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents([Document(page_content="page", metadata={"doc_id": "a", "sentence_index": 0, "x": 1})])
+        try:
+            found = store.similarity_search("page", filter=asked)
+        except FilterError as error:
+            assert "nests too deep" in str(error)  # noqa: PT017
+            return
+        assert len(found) == matches({"doc_id": "a", "sentence_index": 0, "x": 1}, asked)
+        store.delete(filter=asked)
+        assert len(store) + len(found) == 1
+
+
+def test_integers_of_any_size_are_stored_and_those_of_64_bits_compared_exactly() -> None:
+    values = [2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, -(2**70), 10**400]
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_texts(["page"] * len(values), [{"n": value} for value in values], ids=[str(n) for n in range(7)])
+        assert [each.metadata["n"] for each in store.get_by_ids([str(n) for n in range(7)])] == values
+
+        def found(filter: dict[str, Any]) -> set[str | None]:
+            return {each.id for each in store.similarity_search("page", k=9, filter=filter)}
+
+        for number, value in enumerate(values[:4]):
+            assert found({"n": value}) == {str(number)}
+        assert found({"n": {"$gt": 2**53}}) == {"1", "2", "4", "6"}
+        assert found({"n": {"$lt": 0}}) == {"3", "5"}
+        assert found({"n": {"$lt": -(2**63)}}) == {"5"}
+        assert found({"n": {"$nin": [2**63 - 1]}}) == {"0", "1", "3", "4", "5", "6"}
 
 
 def test_keys_and_values_are_never_sql() -> None:

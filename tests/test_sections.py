@@ -24,6 +24,8 @@ from tests.test_filters import filters, matches
 from tests.test_store import names, values
 from tests.toys import WordEmbeddings, document
 
+ODD: dict[str, Any] = {"start_index": 9, 'a.b"': None, "same": "\x00\ue000", "\x00": "\ue000"}
+
 
 @contextmanager
 def database(folder: Path) -> Iterator[sqlite3.Connection]:
@@ -37,10 +39,10 @@ def ask(folder: Path, sql: str) -> Any:
         return connection.execute(sql).fetchone()[0]
 
 
-def sentence(index: int, doc_id: str = "a", section: int = 0, text: str = "A card.", **metadata: Any) -> Document:
+def sentence(index: int, doc_id: str = "a", section: int = 0, **metadata: Any) -> Document:
     return Document(
         id=f"{doc_id}{index}",
-        page_content=text,
+        page_content="A card.",
         metadata={"doc_id": doc_id, "sentence_index": index, "section_start": section, **metadata},
     )
 
@@ -76,7 +78,7 @@ def test_sentences_come_back_as_they_went_in(words: WordEmbeddings) -> None:
         sentence(2, same=1.0, start_index=16, tags=["x", {"y": [1]}]),
         sentence(3, same=-0.0, tags=["x", {"y": [1.0]}]),
         sentence(4, same=0.0, tags=["x", {"y": [1]}]),
-        sentence(5, same="\x00\ue000", **{"\x00": "\ue000"}),
+        sentence(5, **ODD),
         sentence(5, "b", same=2**70),
         Document(id="part", page_content="", metadata={"doc_id": "a", "sentence_index": "5", "same": 1}),
     ]
@@ -211,7 +213,7 @@ def test_keys_that_no_document_has(words: WordEmbeddings, tmp_path: Path) -> Non
         snapshot = Snapshot(connection)
         asked = ["doc_id", "sentence_index", "start_index", "lang", 'a.b"', "lone", "tag", "Lang"]
         assert snapshot.unknown_keys(asked) == asked
-        store.add_documents([sentence(0, lang="en"), sentence(1, start_index=9, **{'a.b"': None})])
+        store.add_documents([sentence(0, lang="en"), sentence(1, **ODD)])
         assert snapshot.unknown_keys(asked) == ["lone", "tag", "Lang"]
         store.add_documents([Document(page_content="x", metadata={"tag": {"lone": 1}})])
         assert snapshot.unknown_keys(asked) == ["lone", "Lang"]

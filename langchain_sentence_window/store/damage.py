@@ -14,16 +14,16 @@ class _Check(NamedTuple):
     Attributes:
         sql: Reads a row's number, then what its checksums are of, then the checksums.
         checksums: Works them out.
-        count: How many there are.
+        stored: How many there are.
     """
 
     sql: str
     checksums: Callable[..., tuple[int, ...]]
-    count: int = 1
+    stored: int = 1
 
     def holds(self, row: tuple[Any, ...]) -> bool:
         """Whether a row is as it was written."""
-        return self.checksums(*row[: -self.count]) == row[-self.count :]
+        return self.checksums(*row[: -self.stored]) == row[-self.stored :]
 
 
 _CHECKS = {
@@ -38,7 +38,7 @@ _CHECKS = {
     "sections": _Check(
         "SELECT section_key, document, metadata, context, checksum, context_checksum FROM sections",
         lambda *row: (checksum_of(*row[:3], zlib.crc32(row[3])), zlib.crc32(row[3])),
-        count=2,
+        stored=2,
     ),
     # Of the document and the section as those tables have them, so that one that is lost or another's is seen.
     "sentences": _Check(
@@ -48,7 +48,7 @@ _CHECKS = {
         FROM sentences LEFT JOIN documents USING (document) LEFT JOIN sections USING (section_key)
         """,
         lambda *row: (checksum_of(*row[:8]), zlib.crc32(row[10], zlib.crc32(row[9], row[8]))),
-        count=2,
+        stored=2,
     ),
     "vectors": _Check(
         "SELECT row, vector, checksum FROM vectors",
@@ -57,7 +57,7 @@ _CHECKS = {
     "embedded": _Check(
         "SELECT row, vector, text, checksum, text_checksum FROM embedded",
         lambda row, vector, text: (zlib.crc32(vector, row), zlib.crc32(text)),
-        count=2,
+        stored=2,
     ),
     "writes": _Check(
         "SELECT generation, token, last_row, last_removal, checksum FROM writes",

@@ -36,6 +36,7 @@ MOST_VALUES = 30_000
 """Keys and values in one filter."""
 
 _LONGEST_SQL = 900_000  # SQLite takes a million
+_MOST_BRACKETS = 60  # SQLite's parser keeps 100 things in mind, and the innermost part has some of its own
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMPARISONS = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
@@ -63,12 +64,14 @@ class _Part(NamedTuple):
         parameters: Its parameters.
         is_shared: Whether ``metadata`` is the only column it reads, and a section's is as good as a sentence's.
         is_narrow: Whether it lets only sentences of documents through that it names.
+        brackets: How many things SQLite has to keep in mind at once to read it, but for the innermost.
     """
 
     sql: str
     parameters: list[Any]
     is_shared: bool = True
     is_narrow: bool = False
+    brackets: int = 0
 
 
 def compile_filter(filter: Filter) -> Condition:
@@ -78,9 +81,9 @@ def compile_filter(filter: Filter) -> Condition:
         FilterError: It isn't a mapping, an operator doesn't exist, a value can't be compared, or it is too
             long.
     """
-    part = _all_of(filter, 0)
-    condition = _of_sentence(part).sql, part.parameters
-    _check_size(*condition)
+    part = _of_sentence(_all_of(filter, 0))
+    _check_size(part)
+    condition = part.sql, part.parameters
     return for_few(condition) if part.is_narrow else condition
 
 
@@ -254,7 +257,7 @@ def _same_type(value: object) -> str:
 def _value(value: object) -> str | int | float:
     if isinstance(value, str) and not _SURROGATE.search(value):
         return str(without_nul(value))
-    if isinstance(value, int) and abs(value) < 2**63:
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
@@ -278,7 +281,8 @@ def _list(operator: str, operand: object) -> Sequence[object]:
 
 
 def _not(part: _Part) -> _Part:
-    return _Part(f"NOT {part.sql}", part.parameters, part.is_shared)
+    # Behind it, NOT needn't be kept in mind; each part is 0 or 1.
+    return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
 
 
 def _join(joint: str, parts: Sequence[_Part]) -> _Part:
@@ -291,7 +295,7 @@ def _join(joint: str, parts: Sequence[_Part]) -> _Part:
 def _of_sentence(part: _Part) -> _Part:
     if not part.is_shared or not part.parameters:
         return part
-    return _Part(f"({_OF_ALL}{part.sql}))", part.parameters, is_shared=False)
+    return part._replace(sql=f"({_OF_ALL}{part.sql}))", is_shared=False)
 
 
 def _joined(joint: str, parts: Sequence[_Part]) -> _Part:
@@ -299,18 +303,27 @@ def _joined(joint: str, parts: Sequence[_Part]) -> _Part:
         return _Part("0" if joint == " OR " else "1", [])
     if len(parts) == 1:
         return parts[0]
-    # In halves, as SQLite nests only so deep.
+    # In halves, and the deeper one first, as SQLite nests only so deep.
     middle = len(parts) // 2
-    left, right = _joined(joint, parts[:middle]), _joined(joint, parts[middle:])
-    sql, parameters = f"({left.sql}{joint}{right.sql})", left.parameters + right.parameters
-    _check_size(sql, parameters)
-    is_narrow = left.is_narrow or right.is_narrow if joint == " AND " else left.is_narrow and right.is_narrow
-    return _Part(sql, parameters, left.is_shared and right.is_shared, is_narrow)
+    halves = [_joined(joint, parts[:middle]), _joined(joint, parts[middle:])]
+    left, right = sorted(halves, key=lambda part: -part.brackets)
+    whole = _Part(
+        f"({left.sql}{joint}{right.sql})",
+        left.parameters + right.parameters,
+        left.is_shared and right.is_shared,
+        left.is_narrow or right.is_narrow if joint == " AND " else left.is_narrow and right.is_narrow,
+        1 + max(left.brackets, 2 + right.brackets),
+    )
+    _check_size(whole)
+    return whole
 
 
-def _check_size(sql: str, parameters: Sequence[Any]) -> None:
-    if len(parameters) > MOST_VALUES or len(sql) > _LONGEST_SQL:
+def _check_size(part: _Part) -> None:
+    if part.brackets > _MOST_BRACKETS:
+        raise FilterError("the filter nests too deep for so many parts; flatten its $and, $or and $not")
+    count = len(part.parameters)
+    if count > MOST_VALUES or len(part.sql) > _LONGEST_SQL:
         raise FilterError(
-            f"the filter has {len(parameters):,} keys and values, or more; that is more than can be asked for at once; "
+            f"the filter has {count:,} keys and values, or more; that is more than can be asked for at once; "
             f"give it at most {MOST_VALUES:,} and search several times, or mark the documents in their metadata"
         )

@@ -3,7 +3,7 @@
 import json
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -66,9 +66,8 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
     """Ids given for documents; ``None`` among them stands for a new one."""
-    if isinstance(ids, str):
-        checked_ids(ids)
-    names: list[str | None] = list(ids)
+    is_list = isinstance(ids, Iterable) and not isinstance(ids, str | bytes)
+    names: list[str | None] = list(ids) if is_list else [*checked_ids(ids)]
     checked_ids([name for name in names if name is not None])
     if len(names) != documents:
         raise InvalidInputError(f"got {len(names)} ids for {documents} documents; give one for each")

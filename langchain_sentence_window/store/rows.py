@@ -38,9 +38,9 @@ def sections_of(records: Sequence[Record], first_row: int, documents: Mapping[st
                 together = members.setdefault((documents[doc_id], shared), [])
             together.append(at)
     sections: dict[tuple[int, str], Section] = {}
-    for (document, shared), at in members.items():
-        beginning = _common_beginning([records[one].context for one in at])
-        context, key = stored_text(beginning), first_row + at[0]
+    for (document, shared), together in members.items():
+        beginning = _common_beginning([records[at].context for at in together])
+        context, key = stored_text(beginning), first_row + together[0]
         context_checksum = zlib.crc32(context)
         checksum = checksum_of(key, document, shared, context_checksum)
         row = key, document, shared, context, context_checksum, checksum
