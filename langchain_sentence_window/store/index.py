@@ -186,6 +186,10 @@ class SentenceIndex:
         """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
         return self._read(lambda snapshot: snapshot.by_ids(ids, where))
 
+    def unknown_keys(self, keys: Sequence[str]) -> list[str]:
+        """Those of some keys that no record's metadata has; none of an empty index, where nothing is known."""
+        return self._read(lambda snapshot: snapshot.unknown_keys(keys) if snapshot.state.sentences else [])
+
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, with their vectors, in slices that cut no section.
 

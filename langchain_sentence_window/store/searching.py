@@ -1,5 +1,6 @@
 """The searches of `FaissStore`: by text, by vector, by words, for relevance or for variety."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,15 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window.embedding.embedder import QueryEmbedder, unit_vector
 from langchain_sentence_window.embedding.mixing import Vectors
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_weight
+from langchain_sentence_window.errors import (
+    InvalidInputError,
+    SentenceWindowWarning,
+    checked_count,
+    checked_weight,
+    listed,
+)
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
-from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
+from langchain_sentence_window.store.filters import Condition, Filter, compile_filter, filter_keys
 from langchain_sentence_window.store.index import SentenceIndex
 from langchain_sentence_window.store.records import to_documents
 from langchain_sentence_window.store.tables import Record
@@ -73,6 +80,7 @@ class SearchMethods(VectorStore):
         """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
         checked_count("k", k)
         found = self._index.search(unit_vector(embedding), k, _condition(filter))
+        self._check_found(found, filter)
         return _scored(found)
 
     async def asimilarity_search_with_score_by_vector(
@@ -99,6 +107,7 @@ class SearchMethods(VectorStore):
         """
         checked_count("k", k)
         found = self._index.lexical_search(query, k, _condition(filter))
+        self._check_found(found, filter)
         return _scored(found)
 
     async def alexical_search(
@@ -145,7 +154,9 @@ class SearchMethods(VectorStore):
         if not lexical_weight:
             return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
         checked_count("k", k)
-        return _scored(self._index.hybrid_search(vector, query, k, lexical_weight, _condition(filter)))
+        found = self._index.hybrid_search(vector, query, k, lexical_weight, _condition(filter))
+        self._check_found(found, filter)
+        return _scored(found)
 
     def max_marginal_relevance_search(
         self,
@@ -204,6 +215,7 @@ class SearchMethods(VectorStore):
             raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
         vector = unit_vector(embedding)
         found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
+        self._check_found(found, filter)
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
         return to_documents([found[i][0] for i in chosen])
@@ -221,6 +233,20 @@ class SearchMethods(VectorStore):
         """Do what `max_marginal_relevance_search_by_vector` does without blocking the event loop."""
         search = self.max_marginal_relevance_search_by_vector
         return await run_in_executor(None, search, embedding, k, fetch_k, lambda_mult, filter=filter)
+
+    def _check_found(self, found: Sequence[object], filter: Filter | None) -> None:
+        """Warn of a filter that finds nothing, as no document has its keys."""
+        if found or not filter:
+            return
+        unknown = self._index.unknown_keys(filter_keys(filter))
+        if unknown:
+            warnings.warn(
+                SentenceWindowWarning(
+                    f"nothing was found, as no document has {listed(unknown)} in its metadata, which the filter asks "
+                    "for; see that the keys are spelled as in the documents that were added"
+                ),
+                stacklevel=3,
+            )
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
