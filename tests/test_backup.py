@@ -204,7 +204,7 @@ def test_an_empty_file_is_no_empty_store(tmp_path: Path) -> None:
     (tmp_path / DATABASE_FILE).touch()
     for make in (FaissStore.open, lambda path, embedding: FaissStore(embedding, path)):
         with pytest.raises(StoreError, match="is empty, though there was an index"):
-            make(tmp_path, TextEmbeddings())
+            make(tmp_path, TextEmbeddings())  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", b"index", 5, None])

@@ -289,7 +289,7 @@ def test_a_relative_path_means_the_folder_it_meant_at_first(tmp_path: Path, monk
             return [each.page_content for each in store.similarity_search("x", k=9)]
 
         found: dict[int, list[str]] = {}
-        threads = [threading.Thread(target=lambda n=n: found.update({n: read(n)})) for n in range(4)]  # type: ignore[misc]
+        threads = [threading.Thread(target=lambda n=n: found.update({n: read(n)})) for n in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.filters import Condition, filter_keys
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.records import to_documents, to_records
@@ -168,6 +169,16 @@ def test_a_section_goes_with_its_last_sentence(words: WordEmbeddings, tmp_path: 
         store.delete(filter={})
         assert sections() == 0
         assert ask(tmp_path, "SELECT count(*) FROM documents") == 0
+
+
+def test_a_section_that_is_lost_under_an_open_store_is_told(words: WordEmbeddings, tmp_path: Path) -> None:
+    with FaissStore(words, tmp_path) as store:
+        store.add_documents([sentence(0), Document(page_content="page", id="alone")])
+        with database(tmp_path) as connection:
+            connection.execute("DELETE FROM sections")
+        with pytest.raises(StoreError, match="lacks a section that has sentences, so it is damaged; restore it"):
+            store.get_by_ids(["a0"])
+        assert [each.id for each in store.get_by_ids(["alone"])] == ["alone"]
 
 
 def test_sentences_are_removed_in_time_that_their_number_says(words: WordEmbeddings, tmp_path: Path) -> None:

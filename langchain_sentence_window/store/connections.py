@@ -27,7 +27,8 @@ _SECONDS_TO_WAIT = 60.0
 _SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
 # Room for the indexes' pages that one write touches, else each is written out again and again.
 _WRITING = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000;"
-_SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+# Room for what one query reads, so that the next doesn't read it again: four times SQLite's own.
+_SETTINGS = "PRAGMA cache_size = -8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
 
 Stamp = tuple[int, ...]
 

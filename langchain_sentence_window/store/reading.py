@@ -11,8 +11,9 @@ import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.store.conditions import Condition, for_few, without_sections
 from langchain_sentence_window.store.damage import find_damage
-from langchain_sentence_window.store.filters import Condition, for_few, having_key, without_sections
+from langchain_sentence_window.store.filters import having_key
 from langchain_sentence_window.store.tables import (
     IS_ONE_OF,
     Changes,

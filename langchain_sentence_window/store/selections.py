@@ -5,7 +5,7 @@ from threading import Lock
 
 import numpy as np
 
-from langchain_sentence_window.store.filters import Condition, for_few
+from langchain_sentence_window.store.conditions import Condition, for_few
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.tables import Rows, Version
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.conditions import Condition
 
 SCHEMA = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",

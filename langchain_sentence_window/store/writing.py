@@ -9,7 +9,7 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
-from langchain_sentence_window.store.filters import Condition
+from langchain_sentence_window.store.conditions import Condition
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.rows import sections_of, sentence_row
 from langchain_sentence_window.store.tables import (
