@@ -16,6 +16,9 @@ from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.tables import Rows
 from tests.toys import WordEmbeddings
 
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
+"""Many ask for keys that no document has, on purpose."""
+
 values = st.one_of(
     st.sampled_from(["a", "b", "10", "", "'"]), st.integers(-2, 11), st.booleans(), st.sampled_from([0.5, 10.0])
 )
@@ -157,10 +160,10 @@ def nested_list(levels: int) -> list[Any]:
         ({"x": b"a"}, r"can't compare with b'a'; values are strings, finite numbers \(integers of up to 64 bits\)"),
         ({"x": float("nan")}, "can't compare with nan"),
         ({"x": -(2**63) - 1}, "can't compare with -9223372036854775809"),
-        ({"x": 10**5_000}, "can't compare with a value of type int"),
-        ({"x": nested_list(100_000)}, "can't compare with a value of type list"),
-        ({"x": {"$in": [1, nested_list(100_000)]}}, "can't compare with a value of type list"),
-        ({"x": {"$gte": {"$gte": 1}}}, r"can't compare with \{'\$gte': 1\}"),
+        ({"x": 10**5_000}, "can't compare with an int of more than 30 digits"),
+        ({"x": nested_list(100_000)}, "can't compare with ..a list of 1"),
+        ({"x": {"$in": [1, nested_list(100_000)]}}, "can't compare with ..a list of 1"),
+        ({"x": {"$gte": {"$gte": 1}}}, r"can't compare with \{'\$gte': …\}"),
         ({"x": {"$in": b"abc"}}, "takes a list of values"),
         ({"x": {"$in": None}}, "takes a list of values"),
         ({"x": {"$between": "ab"}}, "lowest, highest"),
@@ -168,7 +171,7 @@ def nested_list(levels: int) -> list[Any]:
         ({"x": {5: 1}}, "5 isn't an operator"),
         ({"$and": b"text"}, "takes a list of filters"),
         ({"$or": {"x": 1}}, "takes a list of filters"),
-        ({"x" * 100: {}}, r"condition on 'x{76}\.\.\. is empty"),
+        ({"x" * 100: {}}, r"condition on 'x{80}'… \(100 characters\) is empty"),
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused_by_its_part(filter: Any, message: str) -> None:

@@ -25,6 +25,9 @@ from tests.test_filters import filters, matches
 from tests.test_store import names, values
 from tests.toys import WordEmbeddings, document
 
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
+"""Many ask for keys that no document has, on purpose."""
+
 ODD: dict[str, Any] = {"start_index": 9, 'a.b"': None, "same": "\x00\ue000", "\x00": "\ue000"}
 
 

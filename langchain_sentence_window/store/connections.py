@@ -28,7 +28,9 @@ _SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
 # Room for the indexes' pages that one write touches, else each is written out again and again.
 _WRITING = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000;"
 # Room for what one query reads, so that the next doesn't read it again: four times SQLite's own.
-_SETTINGS = "PRAGMA cache_size = -8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+_SETTINGS = (
+    "PRAGMA cache_size = -8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+)
 
 Stamp = tuple[int, ...]
 

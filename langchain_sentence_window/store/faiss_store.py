@@ -480,12 +480,12 @@ class FaissStore(SearchMethods):
         raise self._not_copyable("deep-copied")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be pickled.
+        """Refuse to be handed to another process.
 
         Raises:
             StoreError: Always; the message says how to open the store in another process.
         """
-        raise self._not_copyable("pickled")
+        raise self._not_copyable("handed to another process")
 
     def _not_copyable(self, how: str) -> StoreError:
         path = self._index._folder
