@@ -12,14 +12,14 @@ from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
 WRONG = [
-    ("ab", r"ids is the string 'ab'; give a list of ids, such as \['ab'\]"),
-    (b"ab", "ids is b'ab' of type bytes; give a list of strings"),
-    (5, "ids is 5 of type int; give a list of strings"),
-    ([5], "5 of type int can't be an id; give strings, as add_documents returns them"),
-    (["a", b"b"], "b'b' of type bytes can't be an id"),
-    (["a", ["b"]], r"\['b'\] of type list can't be an id"),
-    ([10**5_000], "a value of type int of type int can't be an id"),
-    ([Document(page_content="x", id="a")], "of type Document can't be an id"),
+    ("ab", r"documents are named by a list of ids, not 'ab'; write \['id', ...\]"),
+    (b"ab", "named by a list of ids, not b'ab'"),
+    (5, "named by a list of ids, not 5"),
+    ([5], "id 0 is 5; documents are named by strings, as add_documents returns them"),
+    (["a", b"b"], "id 1 is b'b'; documents are named by strings"),
+    (["a", ["b"]], r"id 1 is \['b'\]; documents are named by strings"),
+    ([10**5_000], "id 0 is an int of more than 30 digits"),
+    ([Document(page_content="x", id="a")], "id 0 is a Document"),
 ]
 
 
@@ -28,7 +28,7 @@ def store(words: WordEmbeddings) -> FaissStore:
     return FaissStore.from_texts(["refund", "card"], words, ids=["a", "b"])
 
 
-@pytest.mark.parametrize(("ids", "message"), [*WRONG, ([None], "None of type NoneType can't be an id")])
+@pytest.mark.parametrize(("ids", "message"), [*WRONG, ([None], "id 0 is None")])
 async def test_what_is_no_list_of_ids_is_refused(store: FaissStore, way: Invoke, ids: Any, message: str) -> None:
     for method in ("delete", "get_by_ids"):
         with pytest.raises(InvalidInputError, match=message):

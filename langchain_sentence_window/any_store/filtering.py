@@ -15,13 +15,16 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.any_store.matching import matcher
 from langchain_sentence_window.calls import Call, Steps, in_thread
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.store.filters import compile_filter
 
 Passes: TypeAlias = Callable[[Document], bool]
 Place: TypeAlias = tuple[str, int]
+
+MOST_LEVELS = 100
+"""Mappings and lists of a filter in each other."""
 
 
 class Filters:
@@ -134,13 +137,19 @@ class FunctionFilters(Filters):
         return checked_function(self.store, filter, "a Document")
 
 
-def own_copy(filter: Any) -> Any:
-    """A copy of a filter's mappings and lists, so that no one changes it from outside."""
+def own_copy(filter: Any, *, levels: int = MOST_LEVELS) -> Any:
+    """A copy of a filter's mappings and lists, so that no one changes it from outside.
+
+    Raises:
+        FilterError: It nests too deep for any store.
+    """
+    if not isinstance(filter, Mapping | list | tuple):
+        return filter
+    if not levels:
+        raise FilterError(f"the filter nests more than {MOST_LEVELS} levels; flatten it")
     if isinstance(filter, Mapping):
-        return {key: own_copy(value) for key, value in filter.items()}
-    if isinstance(filter, list | tuple):
-        return [own_copy(each) for each in filter]
-    return filter
+        return {key: own_copy(value, levels=levels - 1) for key, value in filter.items()}
+    return [own_copy(each, levels=levels - 1) for each in filter]
 
 
 def place_of(document: Document) -> Place:

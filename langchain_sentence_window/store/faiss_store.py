@@ -451,13 +451,14 @@ class FaissStore(SearchMethods):
     def _check_embedder(self) -> None:
         """See that the embedder is the one that made the index; embeds nothing if its description is."""
         description, made_with = describe_embedder(self._embedding), self._index.embedder()
-        self._index.origin.set(description, same_as=made_with)
-        if made_with in (None, description) or not len(self._index):
-            self._index.origin.set(description)
+        self._index.origin.set(description)
+        if made_with in (None, description):
             return
         # A model that reads less of a text than another gives other vectors for long ones alone.
         sample = sorted(self._index.sample_embedded(_TEXTS_SAMPLED), key=lambda pair: -len(pair[0]))
-        if not run(check_same_embedder(self._embedding, sample[:_TEXTS_COMPARED])):
+        if sample and run(check_same_embedder(self._embedding, sample[:_TEXTS_COMPARED])):
+            self._index.origin.set(description, same_as=made_with)
+        elif len(self._index):
             raise IndexMismatchError(
                 f"the index was made with {made_with} and can't be searched with {description}, which embeds "
                 "the same text otherwise; open it with the first, or index the documents again at another path"
