@@ -35,9 +35,9 @@ WRITES: dict[str, Call] = {
 }
 
 
-def filled(path: Path | None, documents: int = DOCUMENTS, **settings: str) -> FaissStore:
+def filled(path: Path | None, documents: int = DOCUMENTS, index: str | None = None) -> FaissStore:
     """Open or make a store, and put documents into it."""
-    store = FaissStore(TextEmbeddings(), path, **settings)
+    store = FaissStore(TextEmbeddings(), path, index=index)
     store.add_documents([each for number in range(documents) for each in document(number, 0)])
     return store
 

@@ -115,7 +115,9 @@ class Child:
         seed = chance.random()
         self._log.touch()
         if chance.random() < 0.5:
-            process = multiprocessing.get_context("fork").Process(target=self._work, args=(store, seed, export, is_in_memory))
+            process = multiprocessing.get_context("fork").Process(
+                target=self._work, args=(store, seed, export, is_in_memory)
+            )
             process.start()
             self._pid = process.pid or 0
             return

@@ -20,6 +20,7 @@ import signal
 import sqlite3
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import traceback
@@ -47,7 +48,6 @@ PROBES = range(900, 910)
 """Numbers of the documents that are written to see whether one can write."""
 
 
-
 @dataclass(frozen=True)
 class Kind:
     """A call, and which version it leaves of which documents: ``None`` for none."""
@@ -73,10 +73,17 @@ CALLS: dict[str, Kind] = {
     "close": Kind(lambda store, _: store.close()),
     "save": Kind(lambda store, _: store.save()),
     "open": Kind(lambda _, folder: FaissStore.open(folder / "store", TextEmbeddings())),
-    "reopen": Kind(lambda store, folder: (store.close(), FaissStore.open(folder / "store", TextEmbeddings()))),
+    "reopen": Kind(lambda store, folder: close_and_open(store, folder / "store")),
     "create": Kind(lambda _, folder: FaissStore(TextEmbeddings(), folder / "new")),
     **{name: Kind(lambda store, _, call=call: call(store, random.Random(1))) for name, call in READS.items()},  # type: ignore[misc]
 }
+
+
+def close_and_open(store: FaissStore, folder: Path) -> None:
+    store.close()
+    FaissStore.open(folder, TextEmbeddings())
+
+
 ONLY_ON_DISK = frozenset({"save", "open", "reopen", "create"})
 CLOSES = frozenset({"close", "reopen"})
 MADE = frozenset({"backup", "copy", "new"})
@@ -99,6 +106,7 @@ class Scene:
         return self.root / "store"
 
     def call(self) -> None:
+        """Make the call."""
         CALLS[self.name].call(self.store, self.root)
 
 
@@ -122,7 +130,11 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
         return wait_for_another(chance, folder)
     scene = set_up(random.Random(seed), folder / "rehearsal", on_disk=on_disk)
     begun = time.perf_counter()
-    run = opcodes.instructions(scene.call) if "instruction" in way else scene.call() or []
+    run = list[opcodes.Instruction]()
+    if "instruction" in way:
+        run = opcodes.instructions(scene.call)
+    else:
+        scene.call()
     moment = Moment(chance, time.perf_counter() - begun, run, chance.choice([KeyboardInterrupt, Struck]))
     scene.store.close()
     scene = set_up(random.Random(seed), folder / "played", on_disk=on_disk)
@@ -173,7 +185,7 @@ def judge(scene: Scene, way: str, held: list[BaseException | None]) -> Counter[s
         return counts + check(scene, held)
     except BaseException as error:
         place = "on disk" if scene.on_disk else "in memory"
-        error.add_note(f"{scene.name} {place} was interrupted by {way}:\n{where}")
+        error.add_note(f"{scene.name} {place} was interrupted by {way}:\n{textwrap.indent(where, '    ')}")
         raise
 
 
@@ -218,7 +230,8 @@ def use(scene: Scene, probe: int, *, is_done: bool) -> str:
     except StoreError as error:
         if scene.name in CLOSES and "closed" in str(error):
             return "closed"
-        assert "open" in str(error), f"after {scene.name} it is of no use and doesn't say to reopen it: {error}"
+        if "open" not in str(error):
+            raise AssertionError(f"after {scene.name} it is of no use and doesn't say to reopen it: {error}") from None
         return "says that it must be reopened"
     return "works"
 
@@ -299,7 +312,7 @@ def in_its_thread(call: Callable[[], object], moment: Moment) -> BaseException |
     switch = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # else this thread sleeps for 5 ms or more
     thread.start()
-    time.sleep(moment.seconds())
+    time.sleep(moment.seconds() * moment.chance.random())  # as it begins before this thread comes to sleep
     sys.setswitchinterval(switch)
     if thread.is_alive():
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(moment.error))

@@ -19,6 +19,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -38,7 +39,7 @@ class Struck(Exception):  # noqa: N818 - stands for what a signal's handler rais
     """What some scripts raise in the middle of a call, where a `KeyboardInterrupt` isn't meant."""
 
 
-class FaultsFound(AssertionError):
+class FaultsFoundError(AssertionError):
     """Some rounds went wrong; says how many in which way, with one of each."""
 
 
@@ -56,7 +57,7 @@ def play_rounds(
         most_faults: Faults to see before giving up.
 
     Raises:
-        FaultsFound: A round raised, crashed its process or hung.
+        FaultsFoundError: A round raised, crashed its process or hung.
     """
     counts, faults, first = Counter[str](), list[str](), 0
     while first < rounds and len(faults) < most_faults:
@@ -74,7 +75,7 @@ def play_rounds(
         examples = {_kind(fault): fault for fault in reversed(faults)}
         listed = "\n".join(f"{count:5} {kind}" for kind, count in kinds.most_common())
         told = "\n\n".join(examples[kind] for kind, _ in kinds.most_common())
-        raise FaultsFound(f"{told}\n\n{len(faults)} faults in {counts['rounds']} rounds; {dict(counts)}\n{listed}")
+        raise FaultsFoundError(f"{told}\n\n{len(faults)} faults in {counts['rounds']} rounds; {dict(counts)}\n{listed}")
     return counts
 
 
@@ -96,7 +97,7 @@ def main(description: str | None, module: str, play: Play, *, rounds: int, secon
         given = {"seconds": arguments.seconds, "batch": batch, "most_faults": arguments.faults}
         try:
             print(dict(play_rounds(module, arguments.rounds, arguments.seed, **given)))
-        except FaultsFound as found:
+        except FaultsFoundError as found:
             sys.exit(str(found))
 
 
@@ -196,10 +197,8 @@ def _play_in_process(module: str, first: int, last: int, seed: int, seconds: flo
 
 def _end_all_of(process: subprocess.Popen[bytes]) -> None:
     """End a process that was started here, with what it started."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

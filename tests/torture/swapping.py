@@ -61,10 +61,11 @@ class Swap:
 class Written:
     """What was written to a store, by one thread."""
 
-    begun: dict[int, int] = field(default_factory=dict)
     acknowledged: dict[int, int] = field(default_factory=dict)
-    late: dict[int, int] = field(default_factory=dict)
-    """Of those acknowledged, the ones that began after the swap."""
+    open: dict[int, set[int]] = field(default_factory=dict)
+    """Versions that were begun after that, and refused; whether they are there nobody said."""
+    late: set[int] = field(default_factory=set)
+    """Documents of which a version was begun after the swap, and acknowledged."""
 
 
 class Users:
@@ -108,11 +109,12 @@ class Users:
 
     def _write(self, turn: int) -> None:
         number, is_late = WRITTEN[turn % len(WRITTEN)], self._is_swapped.is_set()
-        self.written.begun[number] = turn
+        self.written.open.setdefault(number, set()).add(turn)
         self._store.replace_documents(document(number, turn), [f"document {number}"])
         self.written.acknowledged[number] = turn
+        self.written.open[number].clear()
         if is_late:
-            self.written.late[number] = turn
+            self.written.late.add(number)
 
     def _save(self, turn: int) -> None:
         self._store.save()
@@ -228,8 +230,8 @@ def check_ours(folder: Path, written: Written) -> None:
         check_against_brute_force(store, TextEmbeddings())
     for number in OURS:
         assert found.pop(number) == {0}
-    for number in found.keys() | written.begun.keys():
-        right = {written.acknowledged.get(number), written.begun.get(number)}
+    for number in found.keys() | written.open.keys():
+        right = {written.acknowledged.get(number)} | written.open.get(number, set())
         assert found.get(number, {None}) <= right, f"document {number} is {found.get(number)}, not one of {right}"
 
 
