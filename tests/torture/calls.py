@@ -1,0 +1,69 @@
+"""What can be asked of a store, each as one call."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from langchain_sentence_window import FaissStore
+from tests.torture.corpus import SENTENCES, TextEmbeddings, document
+
+DOCUMENTS = 12
+"""Documents that a store is filled with; their numbers begin with 0."""
+
+Call = Callable[[FaissStore, random.Random], object]
+
+READS: dict[str, Call] = {
+    "search": lambda store, chance: store.similarity_search(f"q {chance.random()}", k=chance.choice([1, 4, 400])),
+    "filtered": lambda store, chance: store.similarity_search("q", k=400, filter=_filter(chance)),
+    "get": lambda store, chance: store.get_by_ids(_ids(chance)),
+    "export": lambda store, chance: list(store.export()),
+    "lexical": lambda store, chance: store.lexical_search(f"document d{_number(chance)}", k=chance.choice([1, 99])),
+    "lexical filtered": lambda store, chance: store.lexical_search("s1", k=99, filter=_filter(chance)),
+    "hybrid": lambda store, chance: store.hybrid_search(f"document d{_number(chance)} {chance.random()}"),
+    "mmr": lambda store, chance: store.max_marginal_relevance_search(f"q {chance.random()}"),
+    "count": lambda store, chance: len(store),
+    "stats": lambda store, chance: store.stats(),
+}
+
+WRITES: dict[str, Call] = {
+    "add": lambda store, chance: store.add_documents(document(_number(chance), chance.randrange(10**9))),
+    "replace": lambda store, chance: store.replace_documents([], [f"document {_number(chance)}"]),
+    "delete": lambda store, chance: store.delete(_ids(chance)),
+    "delete by filter": lambda store, chance: store.delete(filter=_filter(chance)),
+    "discard": lambda store, chance: store.discard_staged(),
+    "save": lambda store, chance: store.save(),
+}
+
+
+def filled(path: Path | None, documents: int = DOCUMENTS, index: str | None = None) -> FaissStore:
+    """Open or make a store, and put documents into it."""
+    store = FaissStore(TextEmbeddings(), path, index=index)
+    store.add_documents([each for number in range(documents) for each in document(number, 0)])
+    return store
+
+
+def copies(store: FaissStore, folder: Path) -> dict[str, Callable[[], object]]:
+    """The calls that copy a store into another folder."""
+    return {
+        "backup": lambda: store.backup(folder / "backup"),
+        "save to": lambda: store.save(folder / "copy"),
+    }
+
+
+def forget_seal(folder: Path) -> None:
+    """Let the next opening of a store check each row."""
+    for seal in folder.glob("*.seal"):
+        seal.unlink()
+
+
+def _number(chance: random.Random) -> int:
+    return chance.randrange(DOCUMENTS)
+
+
+def _ids(chance: random.Random) -> list[str]:
+    return [str(document(_number(chance), 0)[index].id) for index in range(SENTENCES)]
+
+
+def _filter(chance: random.Random) -> dict[str, object]:
+    """A filter that no search has had before, so that it isn't remembered."""
+    return {"number": {"$lt": _number(chance)}, "version": {"$ne": -chance.random()}}
