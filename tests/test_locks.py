@@ -96,6 +96,28 @@ def test_closing_from_within_a_call_is_done_when_the_call_ends() -> None:
     assert log == ["went on", "closed"]
 
 
+def test_closing_from_within_a_call_does_not_wait_for_those_that_wait_for_it() -> None:
+    """As when a signal's handler closes a store in the midst of a search that another thread waits for."""
+    lock, inner, log = AccessLock(), AccessLock(), list[str]()
+    others_in = threading.Event()
+
+    def search() -> None:
+        other.start()
+        others_in.wait(10)
+        lock.close(lambda: log.append("closed"))
+        log.append("searched")
+
+    def wait_for_the_search() -> None:
+        others_in.set()
+        inner.write(lambda: log.append("wrote"))
+
+    other = threading.Thread(target=lambda: lock.read(wait_for_the_search), daemon=True)
+    thread = in_thread(lambda: lock.read(lambda: inner.read(search)))
+    thread.join(10)
+    other.join(10)
+    assert log == ["searched", "wrote", "closed"]
+
+
 def test_a_thread_does_not_wait_for_itself() -> None:
     lock = AccessLock()
     assert lock.read(lambda: lock.read(lambda: 1)) == 1

@@ -22,7 +22,10 @@ CIRCULAR.append([CIRCULAR, CIRCULAR])
         ({"deep": nested_list(DEEPEST_METADATA - 1)}, "the metadata 'deep' nests more than 100 levels; flatten it"),
         ({"deep": nested_list(100_000)}, "the metadata 'deep': .*list of 1.* can't be stored .* nests too deep"),
         ({"circular": CIRCULAR}, "the metadata 'circular': .* can't be stored as JSON: Circular reference"),
-        ({"n": 10**5_000}, "the metadata 'n': an int of more than 30 digits can't be stored as JSON: Exceeds the limit"),
+        (
+            {"n": 10**5_000},
+            "the metadata 'n': an int of more than 30 digits can't be stored .* Exceeds the limit",
+        ),
         ({"lang": "en", "when": {1, 2}}, r"the metadata 'when': a set can't be stored as JSON.*convert the value"),
         ({"raw": b"x" * 1_000}, r"the metadata 'raw': b'x{80}'… \(1,000 bytes\) can't be stored as JSON"),
         ({"start_index": float("inf")}, "the metadata 'start_index': inf can't be stored as JSON"),

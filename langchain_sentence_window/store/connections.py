@@ -269,9 +269,9 @@ class Connections:
             self.close_all()
             if self._memory is not None:
                 self._memory.close()
-            if self._held:
-                HELD_FILES.release(self._held)
-            self._memory = self._held = None
+            held, self._memory, self._held = self._held, None, None
+            if held:
+                HELD_FILES.release(held)
             self._refusal = f"{self.name} is closed; open it again"
 
     def close_all(self) -> None:

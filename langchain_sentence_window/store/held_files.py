@@ -70,10 +70,11 @@ class HeldFiles:
         return seal_of_open(file)
 
     def _release(self, identity: Identity) -> None:
-        files, users = self._files.pop(identity)
+        files, users = self._files.get(identity, ([], 0))
         if users > 1:
             self._files[identity] = files, users - 1
             return
+        self._files.pop(identity, None)
         for file in files:
             file.close()
 

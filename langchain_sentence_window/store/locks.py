@@ -85,14 +85,14 @@ class AccessLock:
 
         Args:
             finish: Is called once all are out. If this thread is in a call itself, as a signal's handler may be,
-                it is called when that ends.
+                nothing is waited for, as others may wait for that call; the last one to end calls it.
         """
         self._is_closed = True
-        _wait_until(lambda: not self._others(self._readers))
-        if self._readers:
+        if get_ident() in list(self._readers.values()):
             self._at_the_end = finish
-        else:
-            finish()
+            return
+        _wait_until(lambda: not self._readers)
+        finish()
 
     def pause(self, seconds: float) -> bool:
         """Let nobody in until `resume`, and wait for those that are in.

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from langchain_sentence_window.store.files import size_of
+
 DATABASE_FILE = "sentences.sqlite3"
 VECTORS_FILE = "vectors.faiss"
 LEXICAL_FOLDER = "lexical"
@@ -41,4 +43,4 @@ def bytes_by_part(folder: Path | None) -> dict[str, int]:
     if folder is None:
         return {}
     parts = {"database": "sentences.*", "vectors": VECTORS_FILE, "lexical": f"{LEXICAL_FOLDER}/*"}
-    return {part: sum(file.stat().st_size for file in folder.glob(pattern)) for part, pattern in parts.items()}
+    return {part: sum(map(size_of, folder.glob(pattern))) for part, pattern in parts.items()}
