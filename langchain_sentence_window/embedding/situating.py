@@ -26,7 +26,7 @@ have as many as it can, and about 180 where it is prose.
 Characters, of which those that aren't letters of the Latin alphabet, digits or spaces count twice, as they may be
 tokens of their own."""
 
-WIDEST_HEADINGS = 160
+WIDEST_HEADINGS = 100
 """How wide the heading path may be, counted likewise. The outer headings give way first."""
 
 _WIDE = re.compile(r"[^a-zA-Z0-9\sÀ-ɏ]")

@@ -55,17 +55,16 @@ _OTHER_NAMES = {
 
 # Codes for which sentencex 1.0.30 names a language whose rules it takes (its `fallbacks.rs`); for all others it
 # goes by English ones without a word. Those of ISO 639-1 are taken too, as it knows the marks of their scripts.
-_SENTENCEX_CODES = frozenset(
-    """
-    aae abs ace acm ady aeb aln als alt ami anp apc arn arq ary arz ast atj avk awa azb ban bar bbc bcc bci bdr bew bgn
-    bh bjn blk bpy bqi btm bug bxr crh csb dsb dtp dty dua egl eml ext fit fon frc frp frr fur gag gan gcf gcr gld glk
-    gom gor gsw guc hak hif hke hrx hsb hsn hyw iba inh jut kaa kab kbd kbp kea kge khw kiu kjh kjp koi krc krl ksh ksw
-    kum lad lbe lez lij liv ljp lki lld lmo lrc ltg lua luz lzh lzz mad mag mai mdf mhr min mnw mo mrj mui mwl myv mzn
-    nah nap nds nia nrm nyo olo pcd pdc pdt pfl pms pnt pwn qug rgn rmy rsk rue rup ruq rut sah scn sdc sdh ses sgs sh
-    shi shy sjd skr sli sma smn srn sro stq sty szl szy tay tcy tet trv ttj tyv udm vec vep vls vmf vmw vot vro wls wuu
-    xal xmf yue
-    """.split()
-)
+_SENTENCEX_LIST = """
+aae abs ace acm ady aeb aln als alt ami anp apc arn arq ary arz ast atj avk awa azb ban bar bbc bcc bci bdr bew bgn
+bh bjn blk bpy bqi btm bug bxr crh csb dsb dtp dty dua egl eml ext fit fon frc frp frr fur gag gan gcf gcr gld glk
+gom gor gsw guc hak hif hke hrx hsb hsn hyw iba inh jut kaa kab kbd kbp kea kge khw kiu kjh kjp koi krc krl ksh ksw
+kum lad lbe lez lij liv ljp lki lld lmo lrc ltg lua luz lzh lzz mad mag mai mdf mhr min mnw mo mrj mui mwl myv mzn
+nah nap nds nia nrm nyo olo pcd pdc pdt pfl pms pnt pwn qug rgn rmy rsk rue rup ruq rut sah scn sdc sdh ses sgs sh
+shi shy sjd skr sli sma smn srn sro stq sty szl szy tay tcy tet trv ttj tyv udm vec vep vls vmf vmw vot vro wls wuu
+xal xmf yue
+"""
+_SENTENCEX_CODES = frozenset(_SENTENCEX_LIST.split())
 
 
 def check_code(code: object) -> str:

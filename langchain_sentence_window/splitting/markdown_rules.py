@@ -37,7 +37,7 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noq
     _push_row(state, start)
     row = start + 2
     while row < end and _is_inside(state, row) and _line(state, row):
-        if any(terminator(state, row, end, True) for terminator in terminators):
+        if any(terminator(state, row, end, True) for terminator in terminators):  # noqa: FBT003
             break
         _push_row(state, row)
         row += 1
