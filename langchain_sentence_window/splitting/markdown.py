@@ -2,7 +2,7 @@
 
 Its block rules alone run, since what is inside a line doesn't move line boundaries. Those whose work
 grows faster than the text are replaced: tables without their cells, headings underlined by the line below
-alone, and no link definitions.
+alone, quotes with a mark on each line, and no link definitions.
 """
 
 import functools
@@ -163,12 +163,13 @@ def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
 def _parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
     from markdown_it import MarkdownIt
 
-    from langchain_sentence_window.splitting.markdown_rules import double_rule, table, underlined_heading
+    from langchain_sentence_window.splitting.markdown_rules import double_rule, quote, table, underlined_heading
 
     parser = MarkdownIt("commonmark").disable("reference")
     if not indented_code:
         parser.disable("code")
     parser.block.ruler.at("table", table, {"alt": ["paragraph"]})
+    parser.block.ruler.at("blockquote", quote, {"alt": ["paragraph", "blockquote", "list"]})
     parser.block.ruler.at("lheading", underlined_heading)
     parser.block.ruler.after("hr", "double_rule", double_rule, {"alt": ["paragraph"]})
     parser.enable("table")

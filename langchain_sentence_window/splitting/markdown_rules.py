@@ -6,6 +6,7 @@ if it would begin there. It says whether it did, and moves ``state.line`` past w
 
 import re
 
+from markdown_it import rules_block
 from markdown_it.rules_block import StateBlock
 
 from langchain_sentence_window.splitting.headings import is_underlined_title
@@ -72,6 +73,27 @@ def double_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool: 
     if is_rule and not silent:
         state.line = start + 1
     return is_rule
+
+
+def quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    """Take lines that all have a quote's mark.
+
+    The library's own rule looks for lines without one that go on with a paragraph, and so, for each quote,
+    through all that follow.
+    """
+    if silent or not _is_quoted(state, start):
+        return _is_quoted(state, start)
+    stop = start + 1
+    while stop < end and _is_quoted(state, stop):
+        stop += 1
+    line_max, state.lineMax = state.lineMax, stop  # paragraphs look no further
+    is_quote = rules_block.blockquote(state, start, stop, silent)
+    state.lineMax = line_max
+    return is_quote
+
+
+def _is_quoted(state: StateBlock, line: int) -> bool:
+    return _is_inside(state, line) and _line(state, line).startswith(">")
 
 
 def _push_row(state: StateBlock, line: int) -> None:
