@@ -25,6 +25,9 @@ from langchain_sentence_window.splitting.markdown import parse_markdown
 LINEAR = 6
 """Four times the text may make so many times the work; quadratic work would be sixteen times."""
 
+ONCE = 5_000
+"""Lines that may run beside, such as those that cut a unit where it gets too long for the first time."""
+
 UNITS = (
     *(
         "](",
@@ -148,7 +151,7 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
     splitter = SentenceSplitter(structure=structure)
     splitter.spans("# Warm\n\nup.")
     short, long = (unit * (size // len(unit)) for size in (1000, 4000))
-    assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short))
+    assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
 
 
 @pytest.mark.parametrize(
