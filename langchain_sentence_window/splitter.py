@@ -1,6 +1,5 @@
 """`SentenceSplitter`: documents in, sentence Documents out."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
@@ -12,6 +11,7 @@ from langchain_sentence_window.metadata.sentence_documents import sentence_docum
 from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.splitting.codes import check_code, is_known, unknown_code
 from langchain_sentence_window.splitting.engines import Engine, make_engine
 from langchain_sentence_window.splitting.language import Language, known_languages, load_language
 from langchain_sentence_window.splitting.sentences import Sentence, Structure, split_text
@@ -19,8 +19,6 @@ from langchain_sentence_window.windows import WindowSize, window_size
 
 LONGEST = 2_000
 """Characters, about 500 tokens: what embedders of BERT's family read at most."""
-
-_CODE = re.compile(r"[a-z]{2,3}")
 
 ELEMENT_KINDS = {
     "Title": HEADING,
@@ -59,7 +57,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         """Choose how to cut.
 
         Args:
-            language: An ISO 639 code.
+            language: An ISO 639 code in small letters; with a callable as engine, of any language.
             engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
                 ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or
                 ``"nupunkt"`` (the last two extras of their names); or a callable that takes the text of
@@ -75,7 +73,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 often as windows hold it: 6.9 times at 3 on each side (measured on articles of SQuAD).
 
         Raises:
-            InvalidInputError: A setting isn't one of these, or the engine doesn't know the language.
+            InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
             MissingExtraError: The engine's library isn't installed.
         """
         if structure not in get_args(Structure):
@@ -87,8 +85,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
         self._shortest, self._longest = shortest, longest
-        if not _CODE.fullmatch(language):
-            raise InvalidInputError(f'language is {language!r}; it must be an ISO 639 code, such as "en" or "hi"')
+        if not is_known(check_code(language)) and not callable(engine):
+            raise unknown_code(language)
         if engine is None and language not in known_languages():
             engine = "sentencex"
         self._engine = None if engine is None else make_engine(engine, language)

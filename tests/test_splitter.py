@@ -230,6 +230,15 @@ def test_sentencex_brings_other_languages() -> None:
     assert len(SentenceSplitter("hi").spans(text)) == 2
 
 
+@pytest.mark.parametrize("language", ["zh", "ur", "sv", "als", "gsw", "ary"])
+def test_sentencex_is_asked_for_what_it_knows_by_a_near_language_too(language: str) -> None:
+    assert len(SentenceSplitter(language).spans("One. Two? 三。")) >= 2
+
+
+def test_a_callable_may_cut_a_language_that_nobody_knows() -> None:
+    assert SentenceSplitter("tlh", engine=lambda text: [(0, 4), (5, 9)]).spans("nuqH neH.") == [(0, 4), (5, 9)]
+
+
 def test_indented_lines_are_code_where_the_text_is_said_to_be_markdown() -> None:
     text = "# Use\n\nCall it. So:\n\n    x = f(1). Y\n    z()\n\nDone."
     kinds = [(text[s.start : s.end], s.kind) for s in SentenceSplitter(structure="markdown").split_text(text)]
@@ -241,7 +250,21 @@ def test_indented_lines_are_code_where_the_text_is_said_to_be_markdown() -> None
     ("arguments", "message"),
     [
         ({"language": "hi", "engine": "punkt"}, 'word lists for de, en, es, fr, it, pt.*engine="sentencex"'),
-        ({"language": "English"}, "language is 'English'; it must be an ISO 639 code"),
+        ({"language": "English"}, "language is 'English'; it must be an ISO 639 code, likely \"en\" here"),
+        ({"language": "english"}, 'likely "en" here. There are word lists for de, en, es, fr, it, pt'),
+        ({"language": "EN"}, 'likely "en" here'),
+        ({"language": "de_DE"}, 'likely "de" here'),
+        ({"language": "pt-br"}, 'likely "pt" here'),
+        ({"language": "deu"}, 'likely "de" here'),
+        ({"language": "jp"}, 'likely "ja" here'),
+        ({"language": "japanes"}, 'likely "ja" here'),
+        ({"language": "xx"}, "language is 'xx'; it must be an ISO 639 code. There are word lists for de, en"),
+        ({"language": "xx", "engine": "sentencex"}, "language is 'xx'"),
+        ({"language": "xx", "engine": "punkt"}, "language is 'xx'"),
+        ({"language": "tlh"}, "for any other language, give a callable as engine"),
+        ({"language": ""}, "language is ''; it must be an ISO 639 code"),
+        ({"language": None}, "language is None; it must be an ISO 639 code"),
+        ({"engine": []}, r"engine is \[\]; there are punkt"),
         ({"engine": "spacy"}, "there are punkt, sentencex, nupunkt, and any callable"),
         ({"engine": "nupunkt", "language": "de"}, "knows English only"),
         ({"shortest": -1}, "shortest is -1"),

@@ -1,9 +1,11 @@
 """What is put before a sentence when it is embedded, and nowhere else.
 
 A sentence alone often doesn't say what it is about; its headings do, or a line written for it (Anthropic,
-"Introducing Contextual Retrieval", 2024).
+"Introducing Contextual Retrieval", 2024). Embedders read the beginning of a text alone, such as 256 tokens,
+so what is put before a sentence is limited in length.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -11,9 +13,23 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, HEADING
+from langchain_sentence_window.splitting.headings import shorten, shorten_path
 
 Situate: TypeAlias = Callable[[Document, Document], str]
-"""Says of a source document and one of its sentences what the sentence is about."""
+"""Says of a source document and one of its sentences what the sentence is about, in a line. It is cut where it and the
+heading path are wider than `WIDEST_CONTEXT`."""
+
+WIDEST_CONTEXT = 320
+"""How wide all may be that is put before a sentence. Of a window of 256 tokens it leaves 40 even where it was made to
+have as many as it can, and about 180 where it is prose.
+
+Characters, of which those that aren't letters of the Latin alphabet, digits or spaces count twice, as they may be
+tokens of their own."""
+
+WIDEST_HEADINGS = 100
+"""How wide the heading path may be, counted likewise. The outer headings give way first."""
+
+_WIDE = re.compile(r"[^a-zA-Z0-9\sÀ-ɏ]")
 
 
 def contexts_of(
@@ -32,14 +48,24 @@ def contexts_of(
     """
     contexts = list[str]()
     for sentence in sentences:
-        lines = [sentence.metadata.get(HEADING, "")] if headings else []
-        if situate is not None:
-            line = situate(documents[sentence.metadata[DOC_ID]], sentence)
-            if not isinstance(line, str):
-                raise InvalidInputError(
-                    f"situate returned {line!r} for {sentence.page_content[:80]!r}; it must return a string. "
-                    "Nothing was stored"
-                )
-            lines.append(line)
-        contexts.append("".join(f"{line}\n" for line in lines if line))
+        path = _fitted(shorten_path, sentence.metadata.get(HEADING, ""), WIDEST_HEADINGS) if headings else ""
+        line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
+        if not isinstance(line, str):
+            raise InvalidInputError(
+                f"situate returned {line!r} for {sentence.page_content[:80]!r}; it must return a string. "
+                "Nothing was stored"
+            )
+        line = _fitted(shorten, line, WIDEST_CONTEXT - _width(path))
+        contexts.append("".join(f"{each}\n" for each in (path, line) if each))
     return contexts
+
+
+def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:
+    text = shortened(text, widest)
+    while (over := _width(text) - widest) > 0:
+        text = shortened(text, len(text) - (over + 1) // 2)
+    return text
+
+
+def _width(text: str) -> int:
+    return len(text) + len(_WIDE.findall(text))

@@ -29,8 +29,13 @@ key                     meaning                                                c
 ``relevance_score``     a reranker's score                                     window
 ======================  =====================================================  ==========
 
-``heading`` is left out where there is none. What else a source document's metadata holds is carried along;
-a key of its own that stands in this table gives way.
+``heading`` is left out where there is none. What else a source document's metadata holds is carried along.
+
+A key in this table that a source document has in its own metadata is renamed: ``kind`` becomes ``source_kind``,
+or ``source_source_kind`` where the document has another ``source_kind`` too. So nothing is lost, and nothing that a
+document says of itself is taken for what was found out about it. Filter by the new name. Two keys mean something
+before they are renamed: ``doc_id`` names the document, unless its id does; and ``start_index`` and ``end_index`` that
+cover just the text that was given say nothing, so they are left out, as is a ``doc_id`` that is the document's name.
 
 Stores add keys of their own to what they give back, such as its id; those don't come out.
 """
@@ -75,3 +80,15 @@ PER_SENTENCE_KEYS = frozenset(
     }
 )
 """What differs among the sentences of a section; the rest of a sentence Document's metadata rarely does."""
+
+RENAMED = "source_"
+"""What is put before a key of the contract in a source document's own metadata."""
+
+CONTRACT_KEYS = frozenset(
+    {
+        *(DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING),
+        *(WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS, WINDOW_SEPARATOR),
+        *(SENTENCES, HITS, SCORE, WINDOW_ID, RELEVANCE_SCORE),
+    }
+)
+"""All keys in the table above."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import ID_LENGTH, sentence_id
+from langchain_sentence_window.metadata.inline_windows import InlineSentence, read_window, separator_after, write_window
 from langchain_sentence_window.metadata.keys import (
+    CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -19,26 +20,15 @@ from langchain_sentence_window.metadata.keys import (
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
-    WINDOW_END,
-    WINDOW_FIRST,
-    WINDOW_LAST,
-    WINDOW_SEPARATOR,
     WINDOW_SPANS,
-    WINDOW_START,
-    WINDOW_TEXT,
 )
+from langchain_sentence_window.metadata.source_documents import carried_metadata
+from langchain_sentence_window.metadata.values import checked, is_index, number
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.sentences import Sentence
-from langchain_sentence_window.windows import Hit, Window, expand
+from langchain_sentence_window.windows import Hit, expand
 
-_LARGEST_INDEX = 2**62
 _COLLECTION = "_collection_name"  # Qdrant's, beside the id
-_INLINE_KEYS = frozenset(
-    {WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS, WINDOW_SEPARATOR}
-)
-_SENTENCE_KEYS = _INLINE_KEYS | frozenset(
-    {DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +79,8 @@ def sentence_documents(
             for no such text.
     """
     text = document.page_content
-    own = {key: value for key, value in document.metadata.items() if _is_scalar(value)}
+    own = carried_metadata(document, doc_id)
+    spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
         metadata = own | {
@@ -100,15 +91,12 @@ def sentence_documents(
             SECTION_START: sentence.section_start,
             SECTION_END: sentence.section_end,
         }
-        separator = _separator(text, sentences, index)
+        separator = separator_after(text, spans, index)
         optional = ((SEPARATOR, separator, " "), (KIND, sentence.kind, PROSE), (HEADING, sentence.heading, ""))
-        for key, value, usual in optional:
-            metadata.pop(key, None)
-            if value != usual:
-                metadata[key] = value
+        metadata |= {key: value for key, value, usual in optional if value != usual}
         if inline_window is not None:
             alone = Hit(doc_id, index, sentence.section_start, sentence.section_end, score=0.0)
-            metadata |= _inline(text, sentences, expand(alone, *inline_window))
+            metadata |= write_window(text, spans, expand(alone, *inline_window))
         made.append(
             Document(
                 id=sentence_id(doc_id, index),
@@ -119,80 +107,84 @@ def sentence_documents(
     return made
 
 
-def _inline(text: str, sentences: Sequence[Sentence], window: Window) -> dict[str, Any]:
-    start, end = sentences[window.first].start, sentences[window.last].end
-    spans = [(sentence.start - start, sentence.end - start) for sentence in sentences[window.first : window.last + 1]]
-    separator = _separator(text, sentences, window.last)
-    return {
-        WINDOW_TEXT: text[start:end],
-        WINDOW_FIRST: window.first,
-        WINDOW_LAST: window.last,
-        WINDOW_START: start,
-        WINDOW_END: end,
-        WINDOW_SPANS: " ".join(f"{first}:{last}" for first, last in spans),
-        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
-    }
-
-
-def _separator(text: str, sentences: Sequence[Sentence], index: int) -> str:
-    """The white space between a sentence and the next; one space after the last."""
-    is_last = index + 1 == len(sentences)
-    return " " if is_last else text[sentences[index].end : sentences[index + 1].start]
-
-
 def read_sentence(document: Document) -> StoredSentence:
     """Read a sentence Document.
 
     Raises:
-        IncompleteWindowError: It doesn't carry the metadata that `sentence_documents` writes.
+        IncompleteWindowError: It doesn't carry the metadata that `sentence_documents` writes, or carries
+            what that can't have written.
     """
     metadata = document.metadata
     try:
-        sentence = StoredSentence(
-            doc_id=metadata[DOC_ID],
-            # Some stores give numbers back as floats.
-            index=int(metadata[SENTENCE_INDEX]),
-            start=int(metadata[START_INDEX]),
-            end=int(metadata[END_INDEX]),
-            section_start=int(metadata[SECTION_START]),
-            section_end=int(metadata[SECTION_END]),
-            separator=metadata.get(SEPARATOR, " "),
-            heading=metadata.get(HEADING, ""),
-            text=document.page_content,
-            source=_own_metadata(metadata),
-        )
+        sentence = _read(document)
+        return replace(sentence, window=_window_of(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         raise IncompleteWindowError(
             f"the store returned a document (id {document.id!r}) without {error.args[0]!r} in its metadata, so "
             "its window can't be read; add documents through the retriever, or split them with "
             "SentenceSplitter before they go into the store"
         ) from None
-    return replace(sentence, window=_inline_sentences(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
+    except ValueError as error:
+        raise IncompleteWindowError(
+            f"the store returned a sentence of document {metadata[DOC_ID]!r:.80} (id {document.id!r}) whose metadata "
+            f"can't be true, as {error}; delete that document and add it again"
+        ) from None
 
 
-def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _read(document: Document) -> StoredSentence:
+    metadata = document.metadata
+    doc_id, index = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX)
+    sentence = StoredSentence(
+        doc_id=doc_id,
+        index=index,
+        start=number(metadata, START_INDEX),
+        end=number(metadata, END_INDEX),
+        section_start=number(metadata, SECTION_START),
+        section_end=number(metadata, SECTION_END),
+        separator=checked(metadata, SEPARATOR, str, " "),
+        heading=checked(metadata, HEADING, str, ""),
+        text=document.page_content,
+        source=_own_metadata(metadata, doc_id, index),
+    )
+    if sentence.start > sentence.end:
+        raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
+    if not sentence.section_start <= index < sentence.section_end:
+        raise ValueError(
+            f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
+        )
+    if sentence.separator.strip():
+        raise ValueError(f"{SEPARATOR} is {sentence.separator!r:.80}")
+    return sentence
+
+
+def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
     """What the source document had; not our keys, nor what a store adds: the id, its collection, empty columns."""
-    own = {key: value for key, value in metadata.items() if key not in _SENTENCE_KEYS and value is not None}
+    own = {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS and value is not None}
     # Told by their length first, as working out the id takes longer than all else.
     ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
     if ids:
-        id_ = sentence_id(metadata[DOC_ID], int(metadata[SENTENCE_INDEX]))
+        id_ = sentence_id(doc_id, index)
         added = [key for key in ids if own[key] == id_]
         for key in [*added, _COLLECTION] if added else []:
             own.pop(key, None)
     return own
 
 
-def _inline_sentences(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
+def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
     """Make the sentences of an inline window; of the same section, so of the same heading path."""
-    text, at, first = metadata[WINDOW_TEXT], int(metadata[WINDOW_START]), int(metadata[WINDOW_FIRST])
-    spans = [tuple(map(int, span.split(":"))) for span in metadata[WINDOW_SPANS].split()]
-    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(metadata.get(WINDOW_SEPARATOR, " "))
+    held = read_window(metadata)
+    if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
+        _is_same(each, sentence) for each in held
+    ):
+        raise ValueError(f"{WINDOW_SPANS} is {metadata[WINDOW_SPANS]!r:.80}, and the sentence isn't in that window")
     return tuple(
-        replace(sentence, index=index, start=at + start, end=at + end, separator=separator, text=text[start:end])
-        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
+        replace(sentence, index=each.index, start=each.start, end=each.end, separator=each.separator, text=each.text)
+        for each in held
     )
+
+
+def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
+    return (one.index, one.start, one.end, one.text) == (sentence.index, sentence.start, sentence.end, sentence.text)
 
 
 def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:
@@ -214,14 +206,6 @@ def neighbourhood(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, 
     doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START, 0)
     return (
         doc_id if isinstance(doc_id, str) else None,
-        index if _is_index(index) else None,
-        section if _is_index(section) else 0,
+        index if is_index(index) else None,
+        section if is_index(section) else 0,
     )
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, str | int | float | bool)
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_INDEX

@@ -1,13 +1,18 @@
 """Source documents: what they are called, and where in them something stands."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.metadata.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
+from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
+from langchain_sentence_window.metadata.values import is_scalar
+
+_LONGEST_ID = 4096
 
 
 def document_ids(documents: Sequence[Document]) -> list[str]:
@@ -31,12 +36,39 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
         content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
         names.append(hashlib.sha256(content).hexdigest()[:32])
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise InvalidInputError(
             f"two documents of this call have the doc_id {twice!r}; give each its own, or join their "
             "texts into one document. Nothing was stored."
         )
     return names
+
+
+def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
+    """What of a source document's metadata its sentences carry: scalars, with keys of the contract renamed.
+
+    Args:
+        document: The source.
+        doc_id: Its name.
+    """
+    given = {key: value for key, value in document.metadata.items() if is_scalar(value)}
+    carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
+    known = {DOC_ID: doc_id, **_whole(document)}
+    for key, value in given.items():
+        if key not in CONTRACT_KEYS or known.get(key) == str(value):
+            continue
+        name = RENAMED + key
+        while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
+            name = RENAMED + name
+        carried[name] = value
+    return carried
+
+
+def _whole(document: Document) -> dict[str, str]:
+    """The places that say no more than that a text is the whole of its document."""
+    places = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
+    is_whole = all(str(document.metadata.get(key, place)) == place for key, place in places.items())
+    return places if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
@@ -73,6 +105,11 @@ def found_span(document: Document) -> tuple[str, int | None]:
 
 def _checked_id(given: object) -> str:
     name = str(given)
+    if len(name) > _LONGEST_ID:
+        raise InvalidInputError(
+            f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
+            f"document one of {_LONGEST_ID} at most, or none"
+        )
     if not is_storable_id(name):
         raise InvalidInputError(
             f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "

@@ -3,16 +3,22 @@
 Each takes the text of one paragraph and gives the spans of its sentences.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.spans import Span, encodable
+from langchain_sentence_window.splitting.codes import is_known, unknown_code
 from langchain_sentence_window.splitting.language import load_language
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and gives ``(start, end)`` of its sentences."""
+
+LONGEST_PIECE = 10_000
+"""Characters of a paragraph that an engine whose work grows faster than its text is given at once."""
+
+_LARGEST_ADVANCE = 7_500  # What follows it in a piece shows where brackets and quotes close.
 
 
 def punkt(language: str) -> Engine:
@@ -38,13 +44,19 @@ def punkt(language: str) -> Engine:
 
 
 def sentencex(language: str) -> Engine:
-    """Wikimedia's sentencex: rules for some 240 languages."""
+    """Wikimedia's sentencex: rules for some 240 languages.
+
+    Raises:
+        InvalidInputError: It has no rules for the language, nor for one near to it.
+    """
+    if not is_known(language):
+        raise unknown_code(language)
     find = _imported("sentencex").get_sentence_boundaries
 
     def cut(text: str) -> Iterable[Span]:
         return [(found["start_index"], found["end_index"]) for found in find(language, encodable(text))]
 
-    return cut
+    return in_pieces(cut)
 
 
 def nupunkt(language: str) -> Engine:
@@ -65,11 +77,43 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
         InvalidInputError: There is no engine of that name, or it doesn't know the language.
         MissingExtraError: Its library isn't installed.
     """
-    if not isinstance(engine, str):
+    if callable(engine):
         return engine
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInputError(f"engine is {engine!r}; there are {', '.join(ENGINES)}, and any callable")
     return ENGINES[engine](language)
+
+
+def in_pieces(cut: Engine) -> Engine:
+    """Give an engine a long paragraph in pieces, each from the beginning of a sentence on.
+
+    A piece begins with the last sentence that the piece before showed to begin well before its end. Where
+    there is none, the text is taken up again at white space, where no sentence begins.
+    """
+
+    def cut_pieces(text: str) -> Iterator[Span]:
+        at, goes_on = 0, False
+        while at < len(text):
+            piece = text[at : at + LONGEST_PIECE]
+            is_last = at + len(piece) == len(text)
+            spans = [span for span in cut(piece) if span[0] > 0 or not goes_on]
+            advance = len(piece) if is_last else _last_start(spans)
+            goes_on = not advance
+            advance = advance or _last_space(piece)
+            yield from ((at + start, at + min(end, advance)) for start, end in spans if start < advance)
+            at += advance
+
+    return cut_pieces
+
+
+def _last_start(spans: Sequence[Span]) -> int:
+    """Where the last sentence of a piece begins that may begin the next one; 0 if there is none."""
+    return max((start for start, _ in spans if start <= _LARGEST_ADVANCE), default=0)
+
+
+def _last_space(piece: str) -> int:
+    """One past the last white space of a piece that may end it, else where it must end."""
+    return max(piece.rfind(space, 0, _LARGEST_ADVANCE) for space in " \n") + 1 or _LARGEST_ADVANCE
 
 
 def _imported(name: str) -> Any:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window.splitting.blocks import wiki_heading
+from langchain_sentence_window.splitting.headings import LONGEST_MARKED_HEADING, wiki_heading
 from langchain_sentence_window.splitting.language import Language
 
 NARROWEST_COLUMN = 40
@@ -185,10 +185,11 @@ def _fits(text: str, gap: Gap, column: float) -> bool:
 
 
 def _line_end(text: str, start: int) -> int:
-    """Where a line ends, without the white space after it."""
+    """Where a line ends, without the white space after it, unless it is too long for a heading."""
     if text[start] != "=":
         return start  # only headings are asked for
-    end = next((at for at in range(start, len(text)) if text[at] in "\r\n"), len(text))
+    stop = min(len(text), start + LONGEST_MARKED_HEADING + 1)
+    end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
     return start + len(text[start:end].rstrip())
 
 

@@ -16,22 +16,18 @@ from langchain_sentence_window.splitting.blocks import (
     PROSE,
     TABLE_ROW,
     Block,
-    heading_title,
-    is_markdown,
-    parse_markdown,
     plain_block,
 )
 from langchain_sentence_window.splitting.engines import Engine
+from langchain_sentence_window.splitting.headings import heading_path, heading_title
 from langchain_sentence_window.splitting.language import Language
+from langchain_sentence_window.splitting.markdown import is_markdown, parse_markdown
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
 from langchain_sentence_window.splitting.sizes import fit_sizes
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """``markdown`` and ``plain`` say what a text is; ``auto`` tells it by Markdown's marks."""
-
-HEADING_SEPARATOR = " > "
-"""What stands between the headings of a heading path."""
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 # "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]" and nestings such as "1. (a)".
@@ -51,7 +47,7 @@ class Sentence:
         section_start: Index of the first sentence of its section, which is the heading if it has one.
         section_end: One past the index of the section's last sentence.
         kind: A block kind, see `Block`.
-        heading: The titles of the headings above it, outermost first, joined by ``HEADING_SEPARATOR``.
+        heading: The titles of the headings above it, outermost first, see `heading_path`.
     """
 
     start: int
@@ -149,8 +145,8 @@ def _sections(text: str, blocks: Iterable[Block]) -> Iterator[tuple[str, list[Bl
             if section:
                 yield path, section
             titles = [(level, title) for level, title in titles if level < block.level]
-            titles.append((block.level, heading_title(text, block)))
-            section, path = [], HEADING_SEPARATOR.join(title for _, title in titles)
+            titles.append((block.level, heading_title(text[block.start : block.end])))
+            section, path = [], heading_path([title for _, title in titles])
         section.append(block)
     if section:
         yield path, section

@@ -127,13 +127,19 @@ class Child:
 
     def wait(self) -> None:
         end = time.monotonic() + PATIENCE
-        while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
+        while not self._has_ended():
             if time.monotonic() > end:
                 os.kill(self._pid, signal.SIGABRT)  # for which faulthandler tells where it is
                 os.waitpid(self._pid, 0)
                 raise AssertionError(f"a child hangs: {self.told()[-3:]}")
             time.sleep(0.01)
         assert self.told()[-1][0] == "ended", f"a child died: {self.told()[-3:]}"
+
+    def _has_ended(self) -> bool:
+        try:
+            return os.waitpid(self._pid, os.WNOHANG) != (0, 0)
+        except ChildProcessError:
+            return True  # multiprocessing looks after its children when it starts another
 
     def told(self) -> list[list[str]]:
         return [line.split(" ", 2) for line in self._log.read_text(encoding="utf-8").splitlines()]

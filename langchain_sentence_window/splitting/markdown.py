@@ -1,0 +1,177 @@
+"""Markdown as blocks, read by ``markdown-it-py``.
+
+Its block rules alone run, since what is inside a line doesn't move line boundaries. Those whose work
+grows faster than the text are replaced: tables without their cells, headings underlined by the line below
+alone, quotes with a mark on each line, and no link definitions.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window.spans import trim
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    FRONT_MATTER,
+    HEADING,
+    HTML,
+    LIST_ITEM,
+    PROSE,
+    TABLE_ROW,
+    Block,
+)
+from langchain_sentence_window.splitting.headings import LONGEST_MARKED_HEADING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
+# A line of YAML: "key: value", or what can follow it.
+_YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
+# They begin with a newline, which the matcher finds fast; the text is given one in front.
+_MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
+# A link's address goes no further than to a bracket that isn't closed, so that no text is read twice.
+_LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
+_UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
+_DEFINITION = re.compile(
+    r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
+)
+_WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
+
+
+def is_markdown(text: str) -> bool:
+    """Whether a text has marks that hardly stand in plain text: headings, fences, tables, links."""
+    lines = "\n" + text
+    return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
+
+
+def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
+    """Cut a Markdown text into blocks.
+
+    Args:
+        text: Any string.
+        indented_code: Whether lines indented by four spaces are code, as CommonMark has it, or
+            paragraphs, as plain text indents for looks.
+
+    Returns:
+        Blocks in order, disjoint, with nothing but white space between them and a word character
+        in each (a rule or a table's delimiter row belongs to the block before it). A text without
+        any word character is one block; a blank one has none.
+    """
+    line_ends = [match.end() for match in _LINE.finditer(text)]
+    line_starts = [0, *line_ends[:-1]]
+    blocks: list[Block] = []
+    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code)):
+        start, end = trim(text, line_starts[first], line_ends[stop - 1])
+        if start < end:
+            blocks.append(_checked(Block(start, end, kind, level)))
+    return list(_attach_wordless(text, blocks))
+
+
+def _runs(
+    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt"
+) -> Iterator[tuple[int, int, str, int]]:
+    """Yield ``(first line, one past the last, kind, level)``, every line in exactly one run."""
+    at = offset = _front_matter_lines(text, line_starts, line_ends)
+    if at:
+        yield 0, at, FRONT_MATTER, 0
+    rest = text[line_ends[at - 1] if at else 0 :]
+    for first, stop, kind, level in (*_parsed(rest, parser), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
+        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
+        # What the parser keeps no token for (rules, delimiter rows, what is nested too deep) is prose here.
+        for line in range(at, first):
+            if text[line_starts[line] : line_ends[line]].strip():
+                yield line, line + 1, PROSE, 0
+        if first < stop:
+            yield first, stop, kind, level
+        at = max(at, first, stop)
+
+
+def _front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
+    """How many lines of YAML between two rules a text begins with; two rules alone are none."""
+    lines = zip(line_starts, line_ends, strict=True)
+    if not (first := next(lines, None)) or not _RULE.match(text, *first):
+        return 0
+    for number, (start, end) in enumerate(lines, 2):
+        if text.startswith("---", start) and _RULE.match(text, start, end):
+            return number if number > 2 else 0  # noqa: PLR2004
+        if not _YAML.match(text, start, end):
+            break
+    return 0
+
+
+def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, int]]:
+    in_items = 0
+    tokens = parser.parse(text)
+    for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
+        if token.type in ("list_item_open", "list_item_close"):
+            in_items += token.nesting
+        if token.map is None:
+            continue
+        first, stop = token.map
+        if token.type == "heading_open":
+            # A heading inside a quote or an item is a heading, but begins no section.
+            yield first, stop, HEADING, int(token.tag[1:]) if token.level == 0 else 0
+        elif token.type == "tr_open":
+            yield first, stop, TABLE_ROW, 0
+        elif token.type == "paragraph_open" and inner is not None and inner.content.strip():
+            body = first + _definitions(inner)
+            for line in range(first, body):
+                yield line, line + 1, PROSE, 0
+            if body < stop:
+                yield body, stop, LIST_ITEM if in_items else PROSE, 0
+        elif token.type in _WHOLE_KINDS:
+            yield first, stop, _WHOLE_KINDS[token.type], 0
+
+
+def _definitions(paragraph: "Token") -> int:
+    """How many definitions of links, of a line each, a paragraph begins with."""
+    if not paragraph.content.startswith("["):
+        return 0
+    lines = paragraph.content.split("\n")
+    return next((i for i, line in enumerate(lines) if not _DEFINITION.match(line)), len(lines))
+
+
+def _checked(block: Block) -> Block:
+    """Make a paragraph of what is too long for a heading."""
+    is_too_long = block.kind == HEADING and block.end - block.start > LONGEST_MARKED_HEADING
+    return Block(block.start, block.end) if is_too_long else block
+
+
+def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
+    """Join blocks without a word character to the one before, the first ones to the one after."""
+    waiting: Block | None = None
+    for block in blocks:
+        has_word = any(map(str.isalnum, text[block.start : block.end]))
+        if waiting is None:
+            waiting = block
+        elif not has_word:
+            waiting = Block(waiting.start, block.end, waiting.kind, waiting.level)
+        elif not any(map(str.isalnum, text[waiting.start : waiting.end])):
+            waiting = Block(waiting.start, block.end, block.kind, block.level)
+        else:
+            yield waiting
+            waiting = block
+    if waiting is not None:
+        yield waiting
+
+
+@functools.cache
+def _parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
+    from markdown_it import MarkdownIt
+
+    from langchain_sentence_window.splitting.markdown_rules import double_rule, quote, table, underlined_heading
+
+    parser = MarkdownIt("commonmark").disable("reference")
+    if not indented_code:
+        parser.disable("code")
+    parser.block.ruler.at("table", table, {"alt": ["paragraph"]})
+    parser.block.ruler.at("blockquote", quote, {"alt": ["paragraph", "blockquote", "list"]})
+    parser.block.ruler.at("lheading", underlined_heading)
+    parser.block.ruler.after("hr", "double_rule", double_rule, {"alt": ["paragraph"]})
+    parser.enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
