@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from sentencex import get_sentence_boundaries
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.spans import Span
+from langchain_sentence_window.splitting import engines
 from langchain_sentence_window.splitting.engines import LONGEST_PIECE, in_pieces, make_engine
 from langchain_sentence_window.splitting.markdown import parse_markdown
 
@@ -249,14 +249,26 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("language", TEXTS)
-def test_sentencex_finds_in_pieces_what_it_finds_in_the_whole(language: str) -> None:
-    unit = TEXTS[language]
+@pytest.mark.parametrize(("engine", "language"), [*(("sentencex", language) for language in TEXTS), ("nupunkt", "en")])
+def test_engines_find_in_pieces_what_they_find_in_the_whole(
+    engine: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = TEXTS.get(language, 'Dr. Hale came at 3 p.m. (late). She said: "Go on." Why not? It cost $3.5 in the U.S. ')
     text = "".join(unit.replace("3", str(number)) for number in range(3 * LONGEST_PIECE // len(unit) + 2))
     assert len(text) > 2.5 * LONGEST_PIECE
-    whole = [found["start_index"] for found in get_sentence_boundaries(language, text)]
-    assert [start for start, _ in make_engine("sentencex", language)(text)] == whole
-    assert len(whole) > 300
+    in_parts = [start for start, _ in make_engine(engine, language)(text)]
+    monkeypatch.setattr(engines, "LONGEST_PIECE", len(text))
+    assert in_parts == [start for start, _ in make_engine(engine, language)(text)]
+    assert len(in_parts) > 300
+
+
+@pytest.mark.parametrize(("engine", "mark"), [("sentencex", "。"), ("punkt", "?"), ("nupunkt", "?")])
+def test_engines_are_given_no_more_marks_than_fit_a_piece(engine: str, mark: str) -> None:
+    text = mark * 100_000  # as a whole it took minutes
+    starts = [start for start, _ in make_engine(engine, "en")(text)]
+    assert starts[:1] == [0]
+    assert starts == sorted(starts)
+    assert starts[-1] < len(text)
 
 
 @pytest.mark.parametrize(
@@ -280,6 +292,17 @@ def test_an_engine_gets_a_long_paragraph_in_pieces(text: str, starts: list[int])
     assert [start for start, _ in in_pieces(after_stops)(text)] == starts
     assert max(given) <= LONGEST_PIECE
     assert sum(given) < 2 * len(text)
+
+
+def test_an_engine_that_finds_sentences_at_the_beginning_alone_gets_on() -> None:
+    given: list[int] = []
+
+    def first_two(piece: str) -> list[Span]:
+        given.append(len(piece))
+        return [(0, 1), (1, 2), (2, len(piece))]
+
+    assert list(in_pieces(first_two)("?" * 100_000))[:3] == [(0, 1), (1, 2), (2, 7_500)]
+    assert sum(given) < 150_000
 
 
 def test_a_callable_gets_a_paragraph_as_it_is() -> None:

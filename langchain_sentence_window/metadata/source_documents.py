@@ -22,7 +22,7 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
     same documents in the same order get the same names again.
 
     Raises:
-        InvalidInputError: Two documents have the same id.
+        InvalidInputError: Two documents have the same id, or one has an id that stores can't keep.
     """
     names: list[str] = []
     copies: dict[str, int] = {}

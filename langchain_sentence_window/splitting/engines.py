@@ -18,7 +18,8 @@ Engine: TypeAlias = Callable[[str], Iterable[Span]]
 LONGEST_PIECE = 10_000
 """Characters of a paragraph that an engine whose work grows faster than its text is given at once."""
 
-_LARGEST_ADVANCE = 7_500  # What follows it in a piece shows where brackets and quotes close.
+# A piece goes on from a sentence that begins between these. What follows it shows where brackets and quotes close.
+_SMALLEST_ADVANCE, _LARGEST_ADVANCE = 2_500, 7_500
 
 
 def punkt(language: str) -> Engine:
@@ -63,8 +64,7 @@ def nupunkt(language: str) -> Engine:
     """Punkt with abbreviations of American legal texts; English only."""
     if language != "en":
         raise InvalidInputError(f'engine="nupunkt" knows English only, and language is {language!r}')
-    cut: Engine = _imported("nupunkt").sent_spans
-    return cut
+    return in_pieces(_imported("nupunkt").sent_spans)
 
 
 ENGINES: dict[str, Callable[[str], Engine]] = {"punkt": punkt, "sentencex": sentencex, "nupunkt": nupunkt}
@@ -87,8 +87,8 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
 def in_pieces(cut: Engine) -> Engine:
     """Give an engine a long paragraph in pieces, each from the beginning of a sentence on.
 
-    A piece begins with the last sentence that the piece before showed to begin well before its end. Where
-    there is none, the text is taken up again at white space, where no sentence begins.
+    A piece begins with the last sentence that the piece before showed to begin well inside it. Where there is
+    none, the text is taken up again at white space, where no sentence begins.
     """
 
     def cut_pieces(text: str) -> Iterator[Span]:
@@ -108,12 +108,12 @@ def in_pieces(cut: Engine) -> Engine:
 
 def _last_start(spans: Sequence[Span]) -> int:
     """Where the last sentence of a piece begins that may begin the next one; 0 if there is none."""
-    return max((start for start, _ in spans if start <= _LARGEST_ADVANCE), default=0)
+    return max((start for start, _ in spans if _SMALLEST_ADVANCE <= start <= _LARGEST_ADVANCE), default=0)
 
 
 def _last_space(piece: str) -> int:
     """One past the last white space of a piece that may end it, else where it must end."""
-    return max(piece.rfind(space, 0, _LARGEST_ADVANCE) for space in " \n") + 1 or _LARGEST_ADVANCE
+    return max(piece.rfind(space, _SMALLEST_ADVANCE, _LARGEST_ADVANCE) for space in " \n") + 1 or _LARGEST_ADVANCE
 
 
 def _imported(name: str) -> Any:
