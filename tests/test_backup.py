@@ -5,7 +5,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
@@ -202,16 +204,19 @@ def test_a_backup_that_was_killed_is_no_index(index: Path, tmp_path: Path) -> No
 
 def test_an_empty_file_is_no_empty_store(tmp_path: Path) -> None:
     (tmp_path / DATABASE_FILE).touch()
-    for make in (FaissStore.open, lambda path, embedding: FaissStore(embedding, path)):
-        with pytest.raises(StoreError, match="is empty, though there was an index"):
-            make(tmp_path, TextEmbeddings())  # type: ignore[no-untyped-call]
+    with pytest.raises(StoreError, match="is empty, though there was an index"):
+        FaissStore.open(tmp_path, TextEmbeddings())
+    with pytest.raises(StoreError, match="is empty, though there was an index"):
+        FaissStore(TextEmbeddings(), tmp_path)
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", b"index", 5, None])
-def test_what_is_no_path_is_told(path: object) -> None:
-    calls = [lambda: FaissStore.open(path, TextEmbeddings()), lambda: FaissStore.exists(path)]  # type: ignore[arg-type]
-    if path is not None:
-        calls.append(lambda: FaissStore(TextEmbeddings(), path))  # type: ignore[arg-type]
+def test_what_is_no_path_is_told(path: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: FaissStore.open(path, TextEmbeddings()),
+        lambda: FaissStore.exists(path),
+        lambda: FaissStore(TextEmbeddings(), "" if path is None else path),
+    ]
     for call in calls:
         with pytest.raises(InvalidInputError, match="the path is .*; give the name of a folder"):
             call()

@@ -456,7 +456,8 @@ class FaissStore(SearchMethods):
             return
         # A model that reads less of a text than another gives other vectors for long ones alone.
         sample = sorted(self._index.sample_embedded(_TEXTS_SAMPLED), key=lambda pair: -len(pair[0]))
-        if sample and run(check_same_embedder(self._embedding, sample[:_TEXTS_COMPARED])):
+        is_same: bool = run(check_same_embedder(self._embedding, sample[:_TEXTS_COMPARED]))
+        if sample and is_same:
             self._index.origin.set(description, same_as=made_with)
         elif len(self._index):
             raise IndexMismatchError(
