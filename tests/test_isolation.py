@@ -129,6 +129,15 @@ def test_an_emptied_index_takes_vectors_of_another_length(tmp_path: Path) -> Non
         check_vectors(store, second, 60)
 
 
+def test_vectors_are_not_copied_to_a_store_of_another_embedder() -> None:
+    source = FaissStore(Salted("A"))
+    source.add_documents(PAGES)
+    target = FaissStore(Salted("B"))
+    with pytest.raises(IndexMismatchError, match="the target embeds with .*Nothing was copied"):
+        copy_index(source, target)
+    assert len(target) == 0
+
+
 # Closing
 
 

@@ -10,11 +10,13 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import embedder_of, put
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
+from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, handover
 from langchain_sentence_window.embedding.mixing import Vectors
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
 from langchain_sentence_window.store.faiss_store import FaissStore
 
 Slice = tuple[Sequence[Document], Vectors]
@@ -36,6 +38,7 @@ def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool =
 
     Raises:
         InvalidInputError: The target can't be handed vectors.
+        IndexMismatchError: The target embeds queries with another model.
     """
     return run(_copy_steps(source, target, show_progress=show_progress))
 
@@ -56,8 +59,28 @@ async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int
 
 
 def _copy_steps(source: FaissStore, target: VectorStore, *, show_progress: bool) -> Steps[int]:
+    if not isinstance(source, FaissStore):
+        raise InvalidInputError(f"source is {shown(source)}; only a FaissStore keeps the vectors that are copied")
+    yield from _check_embedders(source, target)
     total = len(source) if show_progress else None
     return (yield from _import_steps(source.export(), target, total=total))
+
+
+def _check_embedders(source: FaissStore, target: VectorStore) -> Steps[None]:
+    """See that queries of the target are embedded by what the source's vectors are from."""
+    embedding = embedder_of(target)
+    if isinstance(embedding, EmbeddingsInContext):
+        embedding = embedding.embedding
+    if embedding is None or describe_embedder(embedding) == describe_embedder(source.embeddings):
+        return
+    sample = yield in_thread(source.sample_embedded)
+    is_same: bool = yield from check_same_embedder(embedding, sample)
+    if not is_same:
+        raise IndexMismatchError(
+            f"the source's vectors are from {describe_embedder(source.embeddings)}, and the target embeds with "
+            f"{describe_embedder(embedding)}; build the target with the first, or index the documents again. Nothing "
+            "was copied."
+        )
 
 
 def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> Steps[int]:

@@ -4,10 +4,8 @@ It is kept in step by the retriever that has it, and adds BM25 scores to what th
 brings in no sentence that the store didn't find, so a filter, or whose text it is, stays the store's business.
 """
 
-import threading
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from langchain_core.documents import Document
@@ -16,7 +14,9 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.fusion import SPREAD, fuse, spread
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence
+from langchain_sentence_window.store.files import as_folder, make_folder, refuse_links
 from langchain_sentence_window.store.lexical import LexicalIndex
+from langchain_sentence_window.store.locks import AccessLock
 
 
 class WordIndex:
@@ -38,11 +38,12 @@ class WordIndex:
         Raises:
             StoreError: The path can't be used.
         """
-        self._path = None if path is None else Path(path)
-        self._writing = threading.Lock()
+        self._path = None if path is None else as_folder(path)
+        self._writing = AccessLock()
         try:
             if self._path is not None:
-                self._path.mkdir(parents=True, exist_ok=True)
+                make_folder(self._path)
+                refuse_links(*self._path.iterdir())
             self._index = LexicalIndex(self._path)
         except (OSError, ValueError) as error:
             raise StoreError(f"{str(path)!r} can't be used for an index of words: {error}; choose another") from error
@@ -56,8 +57,8 @@ class WordIndex:
         ids = {*removed, *(str(sentence.id) for sentence in added)}
         rows = np.array(sorted(map(_row, ids)), dtype=np.int64)
         try:
-            with self._writing:
-                self._index.change(rows, [(_row(str(sentence.id)), sentence.page_content) for sentence in added])
+            texts = [(_row(str(sentence.id)), sentence.page_content) for sentence in added]
+            self._writing.write(lambda: self._index.change(rows, texts))
         except (OSError, ValueError) as error:
             raise StoreError(
                 f"the index of words at {str(self._path)!r} can't be written: {error}; if another process writes it, "

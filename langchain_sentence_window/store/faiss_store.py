@@ -284,6 +284,15 @@ class FaissStore(SearchMethods):
         """Do what `get_by_ids_within` does without blocking the event loop."""
         return await run_in_executor(None, self.get_by_ids_within, ids, filter)
 
+    def sample_embedded(self) -> list[tuple[str, Vectors]]:
+        """Some texts as they were embedded, and their unit vectors, for telling whether an embedder is the store's.
+
+        Returns:
+            A few long ones: a model that reads less of a text than another gives other vectors for these alone.
+        """
+        sample = sorted(self._index.sample_embedded(_TEXTS_SAMPLED), key=lambda pair: -len(pair[0]))
+        return sample[:_TEXTS_COMPARED]
+
     def export(self) -> Iterator[tuple[list[Document], Vectors]]:
         """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
 
@@ -454,9 +463,8 @@ class FaissStore(SearchMethods):
         self._index.origin.set(description)
         if made_with in (None, description):
             return
-        # A model that reads less of a text than another gives other vectors for long ones alone.
-        sample = sorted(self._index.sample_embedded(_TEXTS_SAMPLED), key=lambda pair: -len(pair[0]))
-        is_same: bool = run(check_same_embedder(self._embedding, sample[:_TEXTS_COMPARED]))
+        sample = self.sample_embedded()
+        is_same: bool = run(check_same_embedder(self._embedding, sample))
         if sample and is_same:
             self._index.origin.set(description, same_as=made_with)
         elif len(self._index):
