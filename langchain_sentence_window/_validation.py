@@ -43,6 +43,22 @@ def checked_documents(documents: object) -> list[Document]:
     return found
 
 
+def checked_texts(texts: object) -> list[str]:
+    """Return texts as a list.
+
+    Raises:
+        InvalidInputError: They are a single string, or one of them isn't a string; the message says which.
+    """
+    if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
+        raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
+    found = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
+            raise InvalidInputError(f"texts[{place}] is {shown(text)}; {cure}. Nothing was done.")
+    return found
+
+
 def _is_async(value: object) -> bool:
     return isinstance(value, AsyncIterable)
 

@@ -550,3 +550,29 @@ def test_a_list_that_holds_itself_is_shown() -> None:
     endless: list[Any] = []
     endless.append(endless)
     assert shown(endless) == "[[a list of 1]]"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("refund", "texts is 'refund'; give a list of strings"),
+        (None, "texts is None"),
+        (["refund", 5], r"texts\[1\] is 5; give strings. Nothing was done"),
+        ([DOCUMENT], r"texts\[0\] is a Document; add Documents with add_documents"),
+    ],
+)
+async def test_texts_that_are_none_are_told_by_the_store(way: Invoke, texts: Any, message: str) -> None:
+    store = FaissStore(WordEmbeddings())
+    with pytest.raises(InvalidInputError, match=message):
+        await way(store, "add_texts", texts)
+    assert len(store) == 0
+
+
+async def test_documents_that_are_none_are_told_by_the_store(way: Invoke) -> None:
+    store = FaissStore(WordEmbeddings())
+    for documents, message in ((DOCUMENT, "is a single Document"), (["refund"], r"documents\[0\] is 'refund'")):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(store, "add_documents", documents)
+        with pytest.raises(InvalidInputError, match=message):
+            await way(store, "add_embeddings", documents, [[1.0]])
+    assert len(store) == 0

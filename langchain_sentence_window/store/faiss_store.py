@@ -1,6 +1,6 @@
 """`FaissStore`: the embedded vector store."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex
@@ -9,6 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
+from langchain_sentence_window._validation import checked_documents, checked_texts
 from langchain_sentence_window.calls import Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import (
@@ -153,6 +154,22 @@ class FaissStore(SearchMethods):
 
     # Writing
 
+    def add_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Embed texts and add them; see `add_documents`.
+
+        Raises:
+            InvalidInputError: A single string, or something else than strings.
+        """
+        return super().add_texts(checked_texts(texts), metadatas, **kwargs)
+
+    async def aadd_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Do what `add_texts` does, with the embedder's own async method."""
+        return await super().aadd_texts(checked_texts(texts), metadatas, **kwargs)
+
     def add_documents(
         self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
@@ -175,13 +192,13 @@ class FaissStore(SearchMethods):
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Vectors of another size than the store's, or unusable ones.
         """
-        return run(self._add(documents, ids, show_progress=show_progress))
+        return run(self._add(checked_documents(documents), ids, show_progress=show_progress))
 
     async def aadd_documents(
         self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
         """Do what `add_documents` does, with the embedder's own async method."""
-        return await arun(self._add(documents, ids, show_progress=show_progress))
+        return await arun(self._add(checked_documents(documents), ids, show_progress=show_progress))
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -197,7 +214,7 @@ class FaissStore(SearchMethods):
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Not one vector for each document, or of another size than the store's.
         """
-        records = to_records(documents, None)
+        records = to_records(checked_documents(documents), None)
         if records:
             unit = unit_vectors(vectors, len(records))
             latest = sorted({record.id: i for i, record in enumerate(records)}.values())
