@@ -265,7 +265,6 @@ class Database:
         connections.refresh()
         checking = connections.open_to_check()
         try:
-            checking.execute("BEGIN")
             check_file(connections, checking)
         finally:
             connections.discard(checking)

@@ -90,13 +90,16 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
 
     Args:
         connections: What is noted of the file.
-        connection: Reads it.
+        connection: Reads it; it is in no transaction yet.
 
     Raises:
         StoreError: It isn't a database of this package, or is damaged.
         IndexMismatchError: Its format isn't the one this version knows.
     """
     path, name = connections.path, connections.name
+    # Before anything else is read: others may write at any time, and note it here after that.
+    head = read_number(path.parent / HEAD_FILE) if path is not None else None
+    connection.execute("BEGIN")
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
@@ -112,7 +115,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
         raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
     if path is None:
         return
-    _check_head(name, path.parent / HEAD_FILE, snapshot)
+    _check_head(name, path.parent / HEAD_FILE, head, snapshot)
     if is_sealed:
         return
     damage = snapshot.find_damage()
@@ -138,8 +141,8 @@ def check_log(connections: Connections) -> None:
         )
 
 
-def _check_head(name: str, head_file: Path, snapshot: Snapshot) -> None:
-    head, generation = read_number(head_file), snapshot.state.generation
+def _check_head(name: str, head_file: Path, head: int | None, snapshot: Snapshot) -> None:
+    generation = snapshot.state.generation
     if head is not None and head > generation:
         raise StoreError(
             f"{name} holds {generation} writes, and {head} were made: its file or its write-ahead log was lost, "
