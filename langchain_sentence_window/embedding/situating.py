@@ -26,8 +26,12 @@ have as many as it can, and about 180 where it is prose.
 Characters, of which those that aren't letters of the Latin alphabet, digits or spaces count twice, as they may be
 tokens of their own."""
 
-WIDEST_HEADINGS = 100
-"""How wide the heading path may be, counted likewise. The outer headings give way first."""
+WIDEST_HEADINGS = 160
+"""How wide a heading path may be to stand as it is, counted likewise."""
+
+WIDEST_CUT_HEADINGS = 100
+"""How wide is what is left of a wider one. The outer headings give way first. So wide a path is no title of a section
+any more, and would outweigh a short sentence."""
 
 _WIDE = re.compile(r"[^a-zA-Z0-9\sÀ-ɏ]")
 
@@ -48,7 +52,9 @@ def contexts_of(
     """
     contexts = list[str]()
     for sentence in sentences:
-        path = _fitted(shorten_path, sentence.metadata.get(HEADING, ""), WIDEST_HEADINGS) if headings else ""
+        path = sentence.metadata.get(HEADING, "") if headings else ""
+        if _width(path) > WIDEST_HEADINGS:
+            path = _fitted(shorten_path, path, WIDEST_CUT_HEADINGS)
         line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
         if not isinstance(line, str):
             raise InvalidInputError(
