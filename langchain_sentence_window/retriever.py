@@ -134,7 +134,8 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
     78.2 / 87.5 / 90.0 / 97.5 on the 40 questions of this project's examples."""
     situate: Situate | None = None
     """Writes a line that says what a sentence is about, given its document and itself; it is put before the
-    sentence when that is embedded, and nowhere else. It is called for each sentence of a document that is added."""
+    sentence when that is embedded, and nowhere else. A long line is cut. It is called for each sentence of a document
+    that is added."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 

@@ -246,9 +246,7 @@ class Connections:
             writer = self.writer
             self.check_identity()
             writer.execute("PRAGMA shrink_memory")
-            writer.execute("PRAGMA busy_timeout = 500")
             (busy, *_) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            writer.execute(f"PRAGMA busy_timeout = {int(_SECONDS_AT_A_TIME * 1000)}")
             if busy:
                 return
             # Nobody else can write while the checksum is made.

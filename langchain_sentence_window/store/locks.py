@@ -43,6 +43,7 @@ class AccessLock:
         self._excludes = writers_exclude_readers
         self._readers: dict[object, int] = {}
         self._writers: dict[str, tuple[object, int]] = {}
+        self._queue: dict[object, None] = {}
         self._paused_by: int | None = None
         self._is_closed = False
         self._at_the_end: Callable[[], None] | None = None
@@ -116,6 +117,7 @@ class AccessLock:
         """Forget who is in: after a fork, the other threads are in the other process."""
         self._readers.clear()
         self._writers.clear()
+        self._queue.clear()
         self._paused_by = None
 
     # Machinery
@@ -134,13 +136,17 @@ class AccessLock:
         _wait_until(is_in)
 
     def _begin_writing(self, token: object) -> None:
+        me = get_ident()
+        self._queue[token] = None
+
         def has_turn() -> bool:
             if self._is_closed:
                 raise ClosedError
-            holder, thread = self._writers.setdefault(_ONLY, (token, get_ident()))
-            if holder is not token and thread == get_ident():
+            writer = self._writers.get(_ONLY)
+            if writer is not None and writer[1] == me:
                 raise NestedWriteError("a write was begun within another one, by the same thread")
-            return holder is token
+            is_next = next(iter(list(self._queue)), None) is token
+            return is_next and self._writers.setdefault(_ONLY, (token, me))[0] is token
 
         _wait_until(has_turn)
         if self._excludes:
@@ -163,6 +169,7 @@ class AccessLock:
 
     def _end(self, token: object) -> None:
         self._readers.pop(token, None)
+        self._queue.pop(token, None)
         writer = self._writers.get(_ONLY)
         if writer is not None and writer[0] is token:
             self._writers.pop(_ONLY, None)
