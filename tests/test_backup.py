@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.store.connections import RESTORING_FILE, SEAL_FILE
+from langchain_sentence_window.store.state_files import RESTORING_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.torture.churn import fill

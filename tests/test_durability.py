@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
-from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.filters import MOST_VALUES
+from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.torture import churn, damage, kill

@@ -18,6 +18,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.store.files import read_number
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
@@ -281,17 +282,14 @@ def test_many_processes_make_one_store(tmp_path: Path) -> None:
 
 def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is noted of the last write is read first: whoever writes notes it last."""
-    from langchain_sentence_window.store import opening
-
     with FaissStore(TextEmbeddings(), tmp_path) as writer:
         fill(writer, 80)
-        read_number = opening.read_number
 
         def write_and_read(path: Path) -> int | None:
             writer.add_texts(["written meanwhile"])
             return read_number(path)
 
-        monkeypatch.setattr(opening, "read_number", write_and_read)
+        monkeypatch.setattr("langchain_sentence_window.store.opening.read_number", write_and_read)
         with FaissStore.open(tmp_path, TextEmbeddings()) as other:
             assert len(other) == 81
 

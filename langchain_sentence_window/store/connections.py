@@ -1,4 +1,4 @@
-"""The connections to one SQLite file, and the two files beside it that say in what state it was left."""
+"""The connections to one SQLite file: one that writes, any number that read."""
 
 import os
 import secrets
@@ -9,19 +9,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store.files import remove_file, replace_file, size_of, write_number
+from langchain_sentence_window.store.files import remove_file, size_of, write_number
 from langchain_sentence_window.store.held_files import HELD_FILES, Identity, identity_of
 from langchain_sentence_window.store.seals import Seal
-
-SEAL_FILE = "sentences.seal"
-"""The checksum of the database as it was last closed, so that opening needn't check each row. It is there only
-while the write-ahead log is empty: before anything is written, it is removed."""
-
-HEAD_FILE = "sentences.head"
-"""The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed."""
-
-RESTORING_FILE = "sentences.restoring"
-"""There while a backup takes the place of the database; what is beside that may be of another one."""
+from langchain_sentence_window.store.state_files import (
+    HEAD_FILE,
+    RESTORING_FILE,
+    SEAL_FILE,
+    Stamp,
+    log_of,
+    looks_of,
+    read_seal,
+    write_seal,
+)
 
 _SECONDS_TO_WAIT = 60.0
 _SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
@@ -31,49 +31,6 @@ _WRITING = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000;"
 _SETTINGS = (
     "PRAGMA cache_size = -8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
 )
-
-Stamp = tuple[int, ...]
-
-
-class Lease:
-    """A connection that one call reads with; given back whatever happens.
-
-    One that a call failed with may have statements under way, which would keep what they read from being
-    written. So it is closed.
-    """
-
-    __slots__ = ("_connections", "connection", "has_succeeded", "stamp")
-
-    def __init__(self, connections: "Connections") -> None:
-        """Take none yet, so that nothing can come between taking one and giving it back."""
-        self._connections = connections
-        self.connection: sqlite3.Connection | None = None
-        self.stamp: Stamp | None = None
-        self.has_succeeded = False
-
-    def take(self) -> sqlite3.Connection:
-        """Take a connection that no other thread has."""
-        self.stamp = self._connections.refresh()
-        self.connection = self._connections.take_reader()
-        self._connections.check_identity()
-        return self.connection
-
-    def end(self) -> None:
-        """Give it back, if that wasn't done."""
-        connection = self.connection
-        if connection is None:
-            return
-        if self.has_succeeded:
-            connection.rollback()
-            self.connection = None
-            self._connections.give_back(connection)
-        else:
-            self._connections.discard(connection)
-            self.connection = None
-
-    def is_outdated(self) -> bool:
-        """Whether the file changed under a connection that can't see that."""
-        return self.stamp is not None and self._connections.stamp() != self.stamp
 
 
 class Connections:
@@ -144,7 +101,7 @@ class Connections:
         Such a connection takes the file for one that never changes. As long as that is so and there is no log,
         what it reads is right.
         """
-        if not self._cannot_lock or self.path is None or size_of(_log_of(self.path)):
+        if not self._cannot_lock or self.path is None or size_of(log_of(self.path)):
             return None
         try:
             status = self.path.stat()
@@ -221,12 +178,8 @@ class Connections:
         """Whether the file is as it was last closed."""
         if self.path is None:
             return False
-        try:
-            sealed = (self.path.parent / SEAL_FILE).read_text(encoding="ascii", errors="replace")
-        except OSError:
-            return False
-        seal = self._seal_of_file()
-        return seal is not None and sealed == _written(seal)
+        sealed = read_seal(self.path.parent)
+        return sealed is not None and sealed == self._seal_of_file()
 
     def has_foreign_log(self) -> bool:
         """Whether the log beside the file belongs to another version of it.
@@ -235,8 +188,8 @@ class Connections:
         """
         if self.path is None:
             return False
-        before = _looks_of(_log_of(self.path))
-        return bool(before and before[0] and self.is_sealed()) and _looks_of(_log_of(self.path)) == before
+        before = looks_of(log_of(self.path))
+        return bool(before and before[0] and self.is_sealed()) and looks_of(log_of(self.path)) == before
 
     def seal(self) -> None:
         """Bring the log into the file and note the file's checksum, unless others are at work."""
@@ -251,7 +204,7 @@ class Connections:
                 return
             # Nobody else can write while the checksum is made.
             self.begin_writing()
-            seal = self._seal_of_file() if not size_of(_log_of(self.path)) else None
+            seal = self._seal_of_file() if not size_of(log_of(self.path)) else None
             if seal:
                 write_seal(self.path.parent, seal)
                 self.is_dirty = False
@@ -368,33 +321,8 @@ def until_unlocked(work: Callable[[], object]) -> None:
             return
 
 
-def write_seal(folder: Path, seal: Seal) -> None:
-    """Note the checksum of a database whose log is empty.
-
-    Raises:
-        OSError: It can't be written.
-    """
-    replace_file(folder / SEAL_FILE, _written(seal).encode("ascii"))
-
-
 def _leave_open(connection: sqlite3.Connection) -> None:
     """Keep a connection from being closed, even when this process ends."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _looks_of(path: Path) -> Stamp | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_ino, status.st_mtime_ns
-
-
-def _written(seal: Seal) -> str:
-    return f"{seal[0]} bytes, CRC-32 {seal[1]:08x}\n"

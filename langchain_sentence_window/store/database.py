@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store.connections import Connections, Lease
+from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.files import make_part, put_if_new
+from langchain_sentence_window.store.leases import Lease
 from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.opening import check_file, check_log, check_names, make_file, make_tables
 from langchain_sentence_window.store.reading import Snapshot

@@ -12,7 +12,6 @@ import numpy as np
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Vectors
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.fusion import CANDIDATES, SPREAD, fuse, spread
-from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.faiss_kinds import make_faiss_index
 from langchain_sentence_window.store.files import make_folder
@@ -24,6 +23,7 @@ from langchain_sentence_window.store.locks import AccessLock, ClosedError, Neste
 from langchain_sentence_window.store.origin import Origin
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.selections import Selections
+from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
 from langchain_sentence_window.store.tables import Record, Rows, to_halves
 from langchain_sentence_window.store.vector_cache import VectorCache

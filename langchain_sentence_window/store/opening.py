@@ -7,9 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.store.connections import HEAD_FILE, SEAL_FILE, Connections
+from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.files import make_part, put_if_new, read_number, refuse_links, remove_second_names
 from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.tables import SCHEMA
 from langchain_sentence_window.store.writing import Transaction
 

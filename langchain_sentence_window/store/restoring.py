@@ -5,11 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
-from langchain_sentence_window.store.connections import HEAD_FILE, RESTORING_FILE, SEAL_FILE, write_seal
 from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.files import make_folder, make_part, remove_file, sync_folder, write_number
 from langchain_sentence_window.store.opening import BESIDE
 from langchain_sentence_window.store.seals import seal_of
+from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FILE, SEAL_FILE, write_seal
 from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
 
 
