@@ -19,6 +19,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.store.files import read_number
+from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
@@ -292,6 +293,29 @@ def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr("langchain_sentence_window.store.opening.read_number", write_and_read)
         with FaissStore.open(tmp_path, TextEmbeddings()) as other:
             assert len(other) == 81
+
+
+def test_hybrid_search_is_of_one_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another store writes right after the words were searched, before the vectors are."""
+    query, embedding = "Sentence s3 of document d4 in version v0.", TextEmbeddings()
+    with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
+        fill(store, 80)
+        before = store.hybrid_search(query, k=20)
+        search_words, written = LexicalSearcher.search, list[bool]()
+
+        def search_and_write(self: LexicalSearcher, *given: Any) -> list[tuple[int, float]]:
+            found = search_words(self, *given)
+            if not written:
+                written.append(True)
+                other.replace_documents([], ["document 4"])
+                other.replace_documents(document(5, 1), ["document 5"])
+            return found
+
+        monkeypatch.setattr(LexicalSearcher, "search", search_and_write)
+        assert store.hybrid_search(query, k=20) == before
+        after = store.hybrid_search(query, k=20)
+        assert after == other.hybrid_search(query, k=20) != before
+        assert all(found.metadata["number"] != 4 for found, _ in after)
 
 
 # Paths

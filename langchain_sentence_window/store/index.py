@@ -33,6 +33,7 @@ from langchain_sentence_window.store.writing import Transaction
 T = TypeVar("T")
 
 _RECORDS_AT_ONCE = 5_000
+_ATTEMPTS = 100
 
 
 class VanishedTextError(LookupError):
@@ -273,28 +274,42 @@ class SentenceIndex:
     def hybrid_search(
         self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None = None
     ) -> list[tuple[Record, float]]:
-        """Find the ``k`` records that are best by meaning and words together; see `fuse`."""
-        found = max(k, CANDIDATES)
+        """Find the ``k`` records that are best by meaning and words together; see `fuse`.
 
-        def words(snapshot: Snapshot, searcher: LexicalSearcher) -> dict[int, float]:
-            return dict(searcher.search(query, found, self._allowed(snapshot, where)))
+        Raises:
+            EmbeddingError: The vector is of another size than those of the index.
+            IndexMismatchError: The index has become another embedder's.
+            StoreError: Others write so fast that no state lasts as long as it takes to read it.
+        """
+        candidates = max(k, CANDIDATES)
 
-        def both(scores: dict[int, float], snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+        def search(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]] | None:
+            searcher = self._lexical.searcher_at(snapshot.version)
+            if searcher is None:
+                return None
             self.origin.check(snapshot)
             if index is None:
                 return []
             allowed = self._allowed(snapshot, where)
-            cosines = dict(index.search(vector, found, allowed))
+            scores = dict(searcher.search(query, candidates, allowed))
+            cosines = dict(index.search(vector, candidates, allowed))
             lexical = spread(scores, snapshot.neighbours(list(scores), len(SPREAD) - 1))
             others = np.array(sorted(lexical.keys() - cosines.keys()), dtype=np.int64)
             if allowed is not None:
                 others = others[np.isin(others, allowed)]
             if len(others):
-                # Rows that were removed since the lexical search are not found, and so left out.
                 cosines |= dict(index.search(vector, len(others), others))
             return _with_records(snapshot, fuse(cosines, lexical, weight)[:k])
 
-        return self._apart(lambda: self._vectors.read(partial(both, self._lexical.read(words))))
+        def search_one_state() -> list[tuple[Record, float]]:
+            for _ in range(_ATTEMPTS):
+                found = self._vectors.read(search)
+                if found is not None:
+                    return found
+                self._lexical.catch_up()
+            raise StoreError(f"{self.name} is written all the time, so no state of it can be searched; search again")
+
+        return self._apart(search_one_state)
 
     def stats(self) -> StoreStats:
         """Count what the index holds."""

@@ -71,6 +71,11 @@ class LexicalCache:
             return self._database.read(lambda snapshot: work(snapshot, self._searcher_to_read(snapshot)[1]))
         return self._change(lambda transaction: work(transaction, self._advance(transaction)))
 
+    def searcher_at(self, version: Version) -> LexicalSearcher | None:
+        """What searches the state that a write led to; ``None`` if the index isn't at that state."""
+        current = self._current
+        return current[1] if current is not None and current[0] == version else None
+
     def close(self) -> None:
         """Let go of the index, and of its files."""
         self._index = self._current = None
