@@ -238,6 +238,26 @@ async def test_a_store_in_memory_is_copied_while_others_use_it() -> None:
     assert copied in (24_000, 24_001)
 
 
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_read_that_fails_halfway_keeps_no_lock(
+    on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception keeps the frames it came through, and so a cursor of which rows are still to be read."""
+    with FaissStore(TextEmbeddings(), tmp_path if on_disk else None) as store:
+        fill(store, 80)
+
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("langchain_sentence_window.store.reading.Record._make", stop)
+            with pytest.raises(KeyboardInterrupt) as kept:
+                store.get_by_ids([str(each.id) for each in document(3, 0)])
+        store.replace_documents(document(3, 1), ["document 3"])
+        assert contents(store)[3] == {1}
+        assert kept.value.__traceback__ is not None
+
+
 INTERRUPTED = """
 import os, signal, sqlite3, sys, threading, time
 from langchain_sentence_window import FaissStore

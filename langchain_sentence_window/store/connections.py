@@ -22,6 +22,7 @@ from langchain_sentence_window.store.state_files import (
     read_seal,
     write_seal,
 )
+from langchain_sentence_window.store.statements import Connection
 
 _SECONDS_TO_WAIT = 60.0
 _SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
@@ -42,12 +43,12 @@ class Connections:
         self.name = str(path) if path else "the store in memory"
         self._read_only = read_only
         self._name_in_memory = secrets.token_hex(16)
-        self._memory: sqlite3.Connection | None = None
-        self._all: list[sqlite3.Connection] = []
-        self._idle: list[sqlite3.Connection] = []
+        self._memory: Connection | None = None
+        self._all: list[Connection] = []
+        self._idle: list[Connection] = []
         self._idle_stamp: Stamp | None = None
-        self._writer: sqlite3.Connection | None = None
-        self._failed: list[sqlite3.Connection] = []
+        self._writer: Connection | None = None
+        self._failed: list[Connection] = []
         self._held: Identity | None = None
         self._refusal: str | None = None
         self.is_dirty = False
@@ -56,7 +57,7 @@ class Connections:
 
     # Reading
 
-    def take_reader(self) -> sqlite3.Connection:
+    def take_reader(self) -> Connection:
         """A connection that no other thread has."""
         if self._refusal:
             raise StoreError(self._refusal)
@@ -65,15 +66,16 @@ class Connections:
         except IndexError:
             return self._connect()
 
-    def open_to_check(self) -> sqlite3.Connection:
+    def open_to_check(self) -> Connection:
         """A connection that brings nothing from the log into the file, not even when it is closed."""
         return self._connect(mode="mode=ro")
 
-    def give_back(self, connection: sqlite3.Connection) -> None:
+    def give_back(self, connection: Connection) -> None:
         """Let other threads have a connection."""
+        connection.forget_cursors()
         self._idle.append(connection)
 
-    def discard(self, connection: sqlite3.Connection) -> None:
+    def discard(self, connection: Connection) -> None:
         """Close a connection."""
         if self._leads_elsewhere():
             # Whichever connection is closed last deletes the log, by its path: that of another store by now.
@@ -128,7 +130,7 @@ class Connections:
     # Writing
 
     @property
-    def writer(self) -> sqlite3.Connection:
+    def writer(self) -> Connection:
         """The one connection that writes; opened on first use."""
         if self._refusal:
             raise StoreError(self._refusal)
@@ -140,7 +142,7 @@ class Connections:
             self._writer = writer
         return self._writer
 
-    def begin_writing(self) -> sqlite3.Connection:
+    def begin_writing(self) -> Connection:
         """Begin a transaction that no other process can be in, and remove the seal of what is to change.
 
         Raises:
@@ -169,6 +171,7 @@ class Connections:
     def wrote(self, generation: int | None) -> None:
         """Note that a transaction was committed."""
         self.is_dirty = True
+        self.writer.forget_cursors()
         if self.path and generation is not None:
             write_number(self.path.parent / HEAD_FILE, generation)
 
@@ -215,15 +218,25 @@ class Connections:
     def close(self) -> None:
         """Seal the file and close all connections; nobody is using one."""
         try:
-            self.seal()
+            try:
+                self.seal()
+            finally:
+                self.end_writing()
         finally:
-            self.close_all()
-            if self._memory is not None:
-                self._memory.close()
-            held, self._memory, self._held = self._held, None, None
-            if held:
-                HELD_FILES.release(held)
-            self._refusal = f"{self.name} is closed; open it again"
+            try:
+                self.close_all()
+            finally:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Do what is left of closing, also when an exception came in the midst of it."""
+        self.close_all()
+        if self._memory is not None:
+            self._memory.close()
+        held, self._memory, self._held = self._held, None, None
+        if held:
+            HELD_FILES.release(held)
+        self._refusal = f"{self.name} is closed; open it again"
 
     def close_all(self) -> None:
         """Close all connections to a file, without sealing it; new ones are opened when they are needed."""
@@ -265,7 +278,7 @@ class Connections:
         if self.path and self._held is None and self.path.exists():
             self._held = HELD_FILES.hold(self.path)
 
-    def _connect(self, *, mode: str = "", seconds_to_wait: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
+    def _connect(self, *, mode: str = "", seconds_to_wait: float = _SECONDS_TO_WAIT) -> Connection:
         target = self._target(mode)
         if self.path is None and self._memory is None:
             self._memory = _open(target, seconds_to_wait)
@@ -298,8 +311,15 @@ class Connections:
         return f"{self.path.as_uri()}?{mode}"
 
 
-def _open(target: str, seconds_to_wait: float) -> sqlite3.Connection:
-    return sqlite3.connect(target, uri=True, isolation_level=None, check_same_thread=False, timeout=seconds_to_wait)
+def _open(target: str, seconds_to_wait: float) -> Connection:
+    return sqlite3.connect(
+        target,
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=seconds_to_wait,
+        factory=Connection,
+    )
 
 
 def until_unlocked(work: Callable[[], object]) -> None:
@@ -321,7 +341,7 @@ def until_unlocked(work: Callable[[], object]) -> None:
             return
 
 
-def _leave_open(connection: sqlite3.Connection) -> None:
+def _leave_open(connection: Connection) -> None:
     """Keep a connection from being closed, even when this process ends."""
     import ctypes
 

@@ -1,9 +1,8 @@
 """A connection that one call reads with, given back whatever happens."""
 
-import sqlite3
-
 from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.state_files import Stamp
+from langchain_sentence_window.store.statements import Connection
 
 
 class Lease:
@@ -18,11 +17,11 @@ class Lease:
     def __init__(self, connections: Connections) -> None:
         """Take none yet, so that nothing can come between taking one and giving it back."""
         self._connections = connections
-        self.connection: sqlite3.Connection | None = None
+        self.connection: Connection | None = None
         self.stamp: Stamp | None = None
         self.has_succeeded = False
 
-    def take(self) -> sqlite3.Connection:
+    def take(self) -> Connection:
         """Take a connection that no other thread has."""
         self.stamp = self._connections.refresh()
         self.connection = self._connections.take_reader()
