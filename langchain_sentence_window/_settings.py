@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import pydantic
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._showing import described, shown
 from langchain_sentence_window.errors import InvalidInputError
 
 Check = Callable[[str, Any], Any]
@@ -71,8 +71,26 @@ class CheckedSettings(pydantic.BaseModel):
             update = {name: getattr(changed, name) for name in update}
         return super().model_copy(update=update, deep=deep)
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Give the settings that aren't the default, for ``repr``."""
+        for name, field in type(self).model_fields.items():
+            # One that is only half made has no settings yet.
+            if name in self.__dict__:
+                text = described(self.__dict__[name])
+                if field.is_required() or text != described(field.get_default(call_default_factory=True)):
+                    yield name, _Written(text)
+
     def _with_settings(self, settings: Mapping[str, Any]) -> Self:
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | dict(settings))
+
+
+class _Written(str):
+    """A text that stands in a ``repr`` as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: Mapping[str, str]) -> str | None:

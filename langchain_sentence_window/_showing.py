@@ -1,6 +1,9 @@
 """Values in messages: short, and without what nobody should read there."""
 
+import inspect
 import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 LONGEST = 80
 """Characters of a string that a message shows."""
@@ -28,6 +31,41 @@ def shown(value: object) -> str:
         string that looks like an API key isn't shown either.
     """
     return _shown(value, DEEPEST)
+
+
+def described(value: object) -> str:
+    """Write a value as the ``repr`` of what holds it can show it.
+
+    Returns:
+        Things of this package by their own ``repr``, functions by their name, plain values as `shown` writes them.
+        Anything else by its class alone, as an embedder or a store may hold a key.
+    """
+    if value is None or isinstance(value, int | float | str | bytes | list | tuple | dict):
+        return shown(value)
+    if isinstance(value, type) or inspect.isroutine(value):
+        return value.__name__
+    if _is_ours(type(value)) and type(value).__repr__ is not object.__repr__:
+        return repr(value)
+    return type(value).__name__
+
+
+def as_call(name: str, settings: Mapping[str, object], defaults: Mapping[str, object]) -> str:
+    """Write the call that makes something, with the settings that aren't the default."""
+    changed = {key: described(value) for key, value in settings.items()}
+    usual = {key: described(value) for key, value in defaults.items()}
+    return f"{name}({', '.join(f'{key}={value}' for key, value in changed.items() if value != usual.get(key))})"
+
+
+def as_place(name: str, folder: Path | None, parts: Iterable[str]) -> str:
+    """Write what stands in a folder, or in memory, and what is to be known of it."""
+    place = "in memory" if folder is None else f"at {str(folder)!r}"
+    told = ", ".join(parts)
+    return f"<{name} {place}: {told}>" if told else f"<{name} {place}>"
+
+
+def _is_ours(kind: type) -> bool:
+    package = __name__.partition(".")[0]
+    return any(each.__module__.partition(".")[0] == package for each in kind.__mro__)
 
 
 def _shown(value: object, depth: int) -> str:

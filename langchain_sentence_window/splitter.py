@@ -1,10 +1,12 @@
 """`SentenceSplitter`: documents in, sentence Documents out."""
 
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
+from langchain_sentence_window._showing import as_call
 from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.sentence_documents import sentence_documents
@@ -87,11 +89,25 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._shortest, self._longest = shortest, longest
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
+        self._settings = {
+            "language": language,
+            "engine": engine,
+            "structure": structure,
+            "shortest": shortest,
+            "longest": longest,
+            "inline_window": self._inline_window,
+        }
         if engine is None and language not in known_languages():
             engine = "sentencex"
         self._engine = None if engine is None else make_engine(engine, language)
         # Engines of others know more languages; the newline layer then goes by typography alone.
         self._words = load_language(language) if language in known_languages() else Language()
+
+    def __repr__(self) -> str:
+        """Write the call that makes such a splitter, with the settings that aren't the default."""
+        usual = inspect.signature(SentenceSplitter).parameters
+        settings = self.__dict__.get("_settings", {})
+        return as_call(type(self).__name__, settings, {name: usual[name].default for name in settings})
 
     @property
     def inline_window(self) -> tuple[int, int] | None:

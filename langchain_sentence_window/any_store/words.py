@@ -10,6 +10,7 @@ from os import PathLike
 import numpy as np
 from langchain_core.documents import Document
 
+from langchain_sentence_window._showing import as_place
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.fusion import SPREAD, fuse, spread
 from langchain_sentence_window.ids import sentence_id
@@ -47,6 +48,10 @@ class WordIndex:
             self._index = LexicalIndex(self._path)
         except (OSError, ValueError) as error:
             raise StoreError(f"{str(path)!r} can't be used for an index of words: {error}; choose another") from error
+
+    def __repr__(self) -> str:
+        """Say where the index is."""
+        return as_place(type(self).__name__, self.__dict__.get("_path"), ())
 
     def change(self, removed: Sequence[str], added: Sequence[Document]) -> None:
         """Remove sentences by their ids, and add others, or put them in the place of those with the same ids.

@@ -14,6 +14,7 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._showing import described
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import documents_call, embed_in_slices, query_call
@@ -48,6 +49,13 @@ class EmbeddingsInContext(Embeddings):
         """
         self.embedding = checked_embedding(embedding)
         self.neighbor_weights = checked_neighbor_weights(neighbor_weights)
+
+    def __repr__(self) -> str:
+        """Say which class embeds, and the weights if they aren't the default."""
+        given = self.__dict__
+        weights = given.get("neighbor_weights", NEIGHBOR_WEIGHTS)
+        others = "" if tuple(weights) == NEIGHBOR_WEIGHTS else f", neighbor_weights={weights}"
+        return f"{type(self).__name__}({described(given.get('embedding'))}{others})"
 
     def embed_query(self, text: str) -> list[float]:
         """Embed a query, alone."""

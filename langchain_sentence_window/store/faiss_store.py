@@ -29,6 +29,7 @@ from langchain_sentence_window.errors import (
     checked_neighbor_weights,
 )
 from langchain_sentence_window.ids import checked_ids
+from langchain_sentence_window.store.describing import describe_store
 from langchain_sentence_window.store.files import as_folder
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
@@ -323,6 +324,14 @@ class FaissStore(SearchMethods):
     def __len__(self) -> int:
         """The number of documents in the store; a retriever puts one there for each sentence."""
         return len(self._index)
+
+    def __bool__(self) -> bool:
+        """Always true: an empty store is a store."""
+        return True
+
+    def __repr__(self) -> str:
+        """Say where the store is, what it holds, and which settings aren't the default; never raises."""
+        return describe_store(type(self).__name__, self.__dict__.get("_index"), self.__dict__.get("_embedding"))
 
     def stats(self) -> StoreStats:
         """Count what the store holds and what it takes; see `StoreStats`."""

@@ -81,6 +81,16 @@ class SentenceIndex:
         _close(self._gate, self._database, self._vectors, self._lexical)
         self._finalizer.detach()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._gate.is_closed
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be written."""
+        return self._database.read_only
+
     def __len__(self) -> int:
         """The number of records."""
         return self._read(lambda snapshot: snapshot.state.sentences)

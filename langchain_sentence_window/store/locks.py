@@ -48,6 +48,11 @@ class AccessLock:
         self._is_closed = False
         self._at_the_end: Callable[[], None] | None = None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody is let in any more."""
+        return self._is_closed
+
     def read(self, work: Callable[[], T]) -> T:
         """Do something together with other readers.
 

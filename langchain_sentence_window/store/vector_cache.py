@@ -49,13 +49,13 @@ class VectorCache:
     def tombstones(self) -> int:
         """Vectors that were removed and still take room."""
         index, _ = self._current
-        return index.tombstones if index else 0
+        return 0 if index is None else index.tombstones
 
     @property
     def wasted_bytes(self) -> int:
         """Bytes of memory they take."""
         index, _ = self._current
-        return index.wasted_bytes if index else 0
+        return 0 if index is None else index.wasted_bytes
 
     def read(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
         """Do something with one state of the database and the index of that very state.

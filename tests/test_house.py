@@ -1,0 +1,162 @@
+"""What stands beside the package: workflows, hooks, the citation and the guides agree with it and with each other."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import langchain_sentence_window
+
+ROOT = Path(__file__).parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WORKFLOWS = ROOT / ".github" / "workflows"
+ON_A_TAG = "github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')"
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def parsed(name: str) -> dict[Any, Any]:
+    loaded: dict[Any, Any] = yaml.safe_load(text_of(name))
+    return loaded
+
+
+def workflow(name: str) -> dict[str, Any]:
+    jobs: dict[str, Any] = parsed(f".github/workflows/{name}")["jobs"]
+    return jobs
+
+
+def commands(job: dict[str, Any]) -> list[str]:
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def interpreter(job: dict[str, Any]) -> str:
+    (version,) = [step["with"]["python-version"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    return str(version)
+
+
+def supported() -> list[str]:
+    found = [re.fullmatch(r"Programming Language :: Python :: (\d\.\d+)", each) for each in classifiers()]
+    return [match[1] for match in found if match]
+
+
+def classifiers() -> list[str]:
+    listed: list[str] = PROJECT["project"]["classifiers"]
+    return listed
+
+
+def test_continuous_integration_runs_on_every_python_that_is_promised() -> None:
+    jobs = workflow("ci.yml")
+    assert list(jobs) == ["check", "linux", "stores", "macos", "windows"]
+    assert supported() == jobs["linux"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    assert PROJECT["project"]["requires-python"] == f">={supported()[0]}"
+    systems = {name: job["runs-on"] for name, job in jobs.items()}
+    assert systems["macos"] == "macos-latest"
+    assert systems["windows"] == "windows-latest"
+    assert {systems[name] for name in ("check", "linux", "stores")} == {"ubuntu-latest"}
+    for name in ("check", "stores", "macos", "windows"):
+        assert interpreter(jobs[name]) in supported()
+    assert interpreter(jobs["linux"]) == "${{ matrix.python }}"
+
+
+def test_continuous_integration_calls_the_make_targets() -> None:
+    jobs = workflow("ci.yml")
+    called = {name: commands(job) for name, job in jobs.items() if name != "windows"}
+    assert called == {
+        "check": ["make check"],
+        "linux": ["make test"],
+        "stores": ["make test-stores"],
+        "macos": ["make test"],
+    }
+    by_hand = [line for lines in called.values() for line in lines]
+    assert set(re.findall(r"^(make [\w-]+)$", text_of(".ci/run"), re.M)) == set(by_hand)
+
+
+def test_windows_runs_what_make_test_runs() -> None:
+    *_, install, run = commands(workflow("ci.yml")["windows"])
+    makefile = text_of("Makefile")
+    assert f"$(RUN) {run.removeprefix('python ')}\n" in makefile
+    wanted = {"--constraint", "constraints.txt", "--editable", ".[demo]", "--group", "test"}
+    assert wanted == set(shlex.split(install)[4:])
+    for line in ("$(PIP) --editable '.[demo]'", "$(PIP) --group test", "--constraint constraints.txt"):
+        assert line in makefile
+
+
+def test_a_release_is_built_checked_imported_and_published_only_from_a_tag() -> None:
+    jobs = workflow("release.yml")
+    assert list(jobs) == ["build", "publish"]
+    lines = "\n".join(commands(jobs["build"]))
+    steps = ("-m build", "twine check --strict dist/*", "pip install dist/*.whl", "import *", "$GITHUB_REF_NAME")
+    assert [lines.index(step) for step in steps] == sorted(lines.index(step) for step in steps)
+    assert jobs["publish"]["needs"] == "build"
+    assert jobs["publish"]["if"] == ON_A_TAG
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert parsed(".github/workflows/release.yml")[True]["push"] == {"tags": ["v*"]}  # YAML takes "on" for true
+    users = [(name, step["uses"]) for name, job in jobs.items() for step in job["steps"] if "uses" in step]
+    assert [name for name, used in users if "publish" in used] == ["publish"]
+    assert "secrets." not in text_of(".github/workflows/release.yml")
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
+def test_workflows_may_only_read_and_their_actions_are_pinned_to_major_tags(path: Path) -> None:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert content["permissions"] == {"contents": "read"}
+    for job in content["jobs"].values():
+        assert 0 < job["timeout-minutes"] <= 60
+        for step in job["steps"]:
+            assert len({"run", "uses"} & step.keys()) == 1
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step.get("uses", "a/b@v1"))
+
+
+def test_the_hooks_run_what_make_check_runs_without_a_network() -> None:
+    (repository,) = parsed(".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    hooks = {hook["id"]: hook for hook in repository["hooks"]}
+    assert {hook["language"] for hook in hooks.values()} == {"system"}
+    checked = re.findall(r"\$\(RUN\) -m (ruff check|ruff format|mypy)", text_of("Makefile").partition("format:")[0])
+    run = [re.match(r"\.venv/bin/python -m (ruff \w+|mypy)", hook["entry"]) for hook in hooks.values()]
+    assert [match[1] for match in run if match] == checked == ["ruff check", "ruff format", "mypy"]
+    assert hooks["mypy"]["pass_filenames"] is False
+
+
+def test_the_citation_names_this_version_and_its_day() -> None:
+    citation = parsed("CITATION.cff")
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["title"] == PROJECT["project"]["name"]
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["version"] == langchain_sentence_window.__version__
+    assert {"message", "authors"} < citation.keys()
+    heading = f"## [{citation['version']}] - {citation['date-released']}"
+    assert heading in text_of("CHANGELOG.md").splitlines()
+
+
+def test_the_security_policy_supports_this_version() -> None:
+    minor = ".".join(langchain_sentence_window.__version__.split(".")[:2])
+    assert re.search(rf"^\| {re.escape(minor)}\.x \| yes \|$", text_of("SECURITY.md"), re.M)
+
+
+def test_the_contributing_guide_names_every_make_target_and_folders_that_exist() -> None:
+    guide, makefile = text_of("CONTRIBUTING.md"), text_of("Makefile")
+    targets = re.findall(r"^\.PHONY: (.*)$", makefile, re.M)[0].split()
+    assert set(re.findall(r"^\| `make ([\w-]+)` \|", guide, re.M)) == set(targets)
+    assert set(re.findall(r"\bmake ([a-z-]+)`", guide)) <= set(targets)
+    folders = re.findall(r"^\| `([\w/]+/)` \|", guide, re.M)
+    parts = {path.parent.name for path in (ROOT / "langchain_sentence_window").glob("*/__init__.py")}
+    assert {Path(each).name for each in folders if re.match(r"langchain_sentence_window/\w", each)} == parts
+    for named in [*folders, *re.findall(r"`(tests/[a-z_/]+\.py|tests/[a-z_/]+/)`", guide)]:
+        assert (ROOT / named).exists(), named
+    for link in re.findall(r"\]\(([\w.]+)\)", guide):
+        assert (ROOT / link).is_file(), link
+
+
+def test_the_source_distribution_holds_what_the_tests_and_readers_need() -> None:
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    for name in included:
+        assert (ROOT / name).exists(), name
+    wanted = {".github", ".ci", ".pre-commit-config.yaml", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"}
+    assert wanted < set(included)

@@ -1,0 +1,231 @@
+"""What things say of themselves: where they are, what they hold, how they are set; no secret, and never an error."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import SecretStr
+
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    EmbeddingsInContext,
+    FaissStore,
+    LateInteractionReranker,
+    SentenceSplitter,
+    SentenceWindowRetriever,
+    WordIndex,
+)
+from tests.test_rerank import Lengths
+from tests.toys import WordEmbeddings, document
+
+KEY = "sk-" + "9" * 30
+DOCUMENTS = [document("A refund. It is so.", "a"), document("A card.", "b")]
+IN_MEMORY = "<FaissStore in memory: documents=2, sentences=3, index='Flat', embedding=WordEmbeddings>"
+
+
+class KeyedEmbeddings(WordEmbeddings):
+    """An embedder that shows its key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.api_key = KEY
+
+    def __repr__(self) -> str:
+        return f"KeyedEmbeddings({self.api_key})"
+
+
+class KeyedStore(InMemoryVectorStore):
+    """A store that shows its key."""
+
+    def __repr__(self) -> str:
+        return f"KeyedStore({KEY})"
+
+
+class Encoder:
+    """What late interaction needs of a SentenceTransformer, with a long text to say of itself."""
+
+    encode = tokenizer = max_seq_length = None
+
+    def __repr__(self) -> str:
+        return "a layer\n" * 100
+
+
+def cut_at_commas(text: str) -> list[tuple[int, int]]:
+    return [(0, len(text))]
+
+
+def stored(tmp_path: Path, **settings: Any) -> FaissStore:
+    store = FaissStore(WordEmbeddings(), tmp_path / "index", **settings)
+    SentenceWindowRetriever(vectorstore=store).add_documents(DOCUMENTS)
+    return store
+
+
+# Stores
+
+
+def test_a_store_says_where_it_is_and_what_it_holds(tmp_path: Path) -> None:
+    path = str(tmp_path / "index")
+    store = stored(tmp_path, index="HNSW8", neighbor_weights=(1, 0.5))
+    held = "documents=2, sentences=3, index='HNSW8', embedding=WordEmbeddings, neighbor_weights=(1.0, 0.5)"
+    assert repr(store) == str(store) == f"<FaissStore at {path!r}: {held}>"
+    store.close()
+    with FaissStore.open(path, WordEmbeddings(), read_only=True) as reading:
+        assert repr(reading) == f"<FaissStore at {path!r}: {held}, read_only=True>"
+        SentenceWindowRetriever.open(path, WordEmbeddings()).delete(["a"])
+        assert "documents=1, sentences=1" in repr(reading)
+
+
+def test_a_store_in_memory_says_so() -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
+    assert repr(retriever.vectorstore) == IN_MEMORY
+
+
+def test_a_closed_store_says_closed(tmp_path: Path) -> None:
+    on_disk, in_memory = stored(tmp_path), FaissStore(WordEmbeddings())
+    on_disk.close()
+    in_memory.close()
+    assert repr(on_disk) == f"<FaissStore at {str(tmp_path / 'index')!r}: closed>"
+    assert repr(in_memory) == "<FaissStore in memory: closed>"
+    retriever = SentenceWindowRetriever(vectorstore=in_memory)
+    assert repr(retriever) == "SentenceWindowRetriever(vectorstore=<FaissStore in memory: closed>)"
+
+
+def test_a_store_whose_folder_is_gone_says_that_it_cannot_be_read(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    shutil.rmtree(tmp_path / "index")
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "sentences.sqlite3").write_bytes(b"another file")
+    assert repr(store) == f"<FaissStore at {str(tmp_path / 'index')!r}: can't be read>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (FaissStore, "<FaissStore: not opened>"),
+        (SentenceWindowRetriever, "SentenceWindowRetriever()"),
+        (CrossEncoderReranker, "CrossEncoderReranker()"),
+        (SentenceSplitter, "SentenceSplitter()"),
+        (EmbeddingsInContext, "EmbeddingsInContext(None)"),
+    ],
+)
+def test_what_is_only_half_made_can_be_shown(kind: type, said: str) -> None:
+    """A debugger shows what it finds where a constructor raised."""
+    assert repr(object.__new__(kind)) == said
+
+
+@pytest.mark.parametrize("index", ["Flat", "HNSW8"])
+def test_an_empty_store_is_true(index: str) -> None:
+    store = FaissStore(WordEmbeddings(), index=index)
+    assert bool(store)
+    assert len(store) == 0
+    store.add_texts(["a refund"], ids=["1"])
+    store.delete(["1"])
+    assert bool(store)
+    assert len(store) == 0
+    store.close()
+    assert bool(store)
+
+
+def test_vectors_that_were_all_deleted_still_count_as_tombstones() -> None:
+    store = FaissStore(WordEmbeddings(), index="HNSW8")
+    store.add_texts(["a refund", "a card"], ids=["1", "2"])
+    store.similarity_search("refund")
+    store.delete(["1", "2"])
+    assert len(store) == 0
+    assert store.stats().tombstones == 2
+    assert store.stats().rebuild_saves > 0
+
+
+# Retrievers
+
+
+def test_a_retriever_shows_its_store_and_the_settings_that_are_not_the_default() -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
+    assert repr(retriever) == f"SentenceWindowRetriever(vectorstore={IN_MEMORY})"
+    other = retriever.model_copy(
+        update={
+            "k": 3,
+            "window": (1, 3),
+            "max_tokens": None,
+            "count_tokens": len,
+            "filter": {"tenant": "a"},
+            "reranker": CrossEncoderReranker(model=Lengths(), top_n=2),
+            "splitter": SentenceSplitter("de"),
+        }
+    )
+    assert repr(other) == (
+        f"SentenceWindowRetriever(vectorstore={IN_MEMORY}, k=3, window=(1, 3), max_tokens=None, count_tokens=len, "
+        "filter={'tenant': …}, reranker=CrossEncoderReranker(top_n=2, model=Lengths), "
+        "splitter=SentenceSplitter(language='de'))"
+    )
+    other.k = 10
+    assert " k=" not in repr(other)
+
+
+def test_no_secret_of_an_embedder_or_a_store_is_shown() -> None:
+    ours = SentenceWindowRetriever(vectorstore=FaissStore(KeyedEmbeddings()))
+    theirs = SentenceWindowRetriever(
+        vectorstore=KeyedStore(EmbeddingsInContext(KeyedEmbeddings())),
+        search_kwargs={"token": KEY, "password": SecretStr(KEY)},
+        words=WordIndex(),
+        tags=[KEY],
+    )
+    for each in (ours, theirs, ours.vectorstore, theirs.vectorstore.embeddings):
+        assert KEY not in repr(each)
+        assert KEY not in str(each)
+    assert "embedding=KeyedEmbeddings>" in repr(ours)
+    assert repr(theirs) == (
+        "SentenceWindowRetriever(tags=[a string that looks like a key], vectorstore=KeyedStore, "
+        "words=<WordIndex in memory>, search_kwargs={'token': …, 'password': …})"
+    )
+
+
+def test_a_retriever_says_little_of_a_lot() -> None:
+    tenant = "b" * 9_999
+    texts = [document("A refund. " * 50, f"document {number}", tenant=tenant) for number in range(20)]
+    window = {f"kind {number}": number for number in range(100)}
+    retriever = SentenceWindowRetriever.from_documents(
+        texts, WordEmbeddings(), window=window, filter={"tenant": tenant}
+    )
+    assert "documents=20, sentences=1000" in repr(retriever)
+    assert len(repr(retriever)) < 500
+
+
+# What a retriever is made of
+
+
+def test_rerankers_show_the_class_of_their_model() -> None:
+    assert repr(CrossEncoderReranker(model=Lengths())) == "CrossEncoderReranker(model=Lengths)"
+    assert repr(CrossEncoderReranker(model=Lengths(), reads="hit", max_length=64, min_score=0.5)) == (
+        "CrossEncoderReranker(min_score=0.5, model=Lengths, reads='hit', max_length=64)"
+    )
+    assert repr(LateInteractionReranker(model=Encoder(), weight=0.25)) == (
+        "LateInteractionReranker(model=Encoder, weight=0.25)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("splitter", "said"),
+    [
+        (SentenceSplitter(), "SentenceSplitter()"),
+        (SentenceSplitter("de", structure="plain"), "SentenceSplitter(language='de', structure='plain')"),
+        (SentenceSplitter("hi"), "SentenceSplitter(language='hi')"),
+        (SentenceSplitter(engine="punkt", longest=None), "SentenceSplitter(engine='punkt', longest=None)"),
+        (SentenceSplitter(engine=cut_at_commas), "SentenceSplitter(engine=cut_at_commas)"),
+        (SentenceSplitter(shortest=5, inline_window=2), "SentenceSplitter(shortest=5, inline_window=(2, 2))"),
+    ],
+)
+def test_a_splitter_shows_the_call_that_makes_it(splitter: SentenceSplitter, said: str) -> None:
+    assert repr(splitter) == said
+    if "cut_at" not in said:
+        assert repr(eval(said, {"SentenceSplitter": SentenceSplitter})) == said  # noqa: S307
+
+
+def test_an_index_of_words_and_vectors_in_context_say_where_and_how(tmp_path: Path) -> None:
+    assert repr(WordIndex(tmp_path / "words")) == f"<WordIndex at {str(tmp_path / 'words')!r}>"
+    assert repr(EmbeddingsInContext(WordEmbeddings())) == "EmbeddingsInContext(WordEmbeddings)"
+    assert repr(EmbeddingsInContext(WordEmbeddings(), (1, 0.5))) == (
+        "EmbeddingsInContext(WordEmbeddings, neighbor_weights=(1.0, 0.5))"
+    )
