@@ -43,4 +43,11 @@ def bytes_by_part(folder: Path | None) -> dict[str, int]:
     if folder is None:
         return {}
     parts = {"database": "sentences.*", "vectors": VECTORS_FILE, "lexical": f"{LEXICAL_FOLDER}/*"}
-    return {part: sum(map(size_of, folder.glob(pattern))) for part, pattern in parts.items()}
+    return {part: _bytes_of(folder, pattern) for part, pattern in parts.items()}
+
+
+def _bytes_of(folder: Path, pattern: str) -> int:
+    try:
+        return sum(map(size_of, folder.glob(pattern)))
+    except OSError:
+        return 0  # the folder goes away meanwhile
