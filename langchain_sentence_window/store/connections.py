@@ -46,7 +46,6 @@ class Connections:
         self._memory: Connection | None = None
         self._all: list[Connection] = []
         self._idle: list[Connection] = []
-        self._idle_stamp: Stamp | None = None
         self._writer: Connection | None = None
         self._failed: list[Connection] = []
         self._held: Identity | None = None
@@ -57,18 +56,21 @@ class Connections:
 
     # Reading
 
-    def take_reader(self) -> Connection:
-        """A connection that no other thread has."""
+    def take_reader(self, stamp: Stamp | None = None) -> Connection:
+        """A connection that no other thread has, and that sees the file as it looks."""
         if self._refusal:
             raise StoreError(self._refusal)
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._connect()
+        while self._idle:
+            with suppress(IndexError):
+                connection = self._idle.pop()
+                if connection.stamp == stamp:
+                    return connection
+                self.discard(connection)
+        return self._connect(stamp=stamp)
 
     def open_to_check(self) -> Connection:
         """A connection that brings nothing from the log into the file, not even when it is closed."""
-        return self._connect(mode="mode=ro")
+        return self._connect(mode="mode=ro", stamp=self.stamp())
 
     def give_back(self, connection: Connection) -> None:
         """Let other threads have a connection."""
@@ -110,22 +112,6 @@ class Connections:
         except OSError:
             return (0,)
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-    def refresh(self) -> Stamp | None:
-        """Drop the idle connections that can't see what was written since; return how the file looks."""
-        if not self._cannot_lock:
-            return None
-        stamp = self.stamp()
-        if stamp != self._idle_stamp:
-            self.close_idle()
-            self._idle_stamp = stamp
-        return stamp
-
-    def close_idle(self) -> None:
-        """Close the connections that nobody reads with."""
-        while self._idle:
-            with suppress(IndexError):
-                self.discard(self._idle.pop())
 
     # Writing
 
@@ -278,8 +264,10 @@ class Connections:
         if self.path and self._held is None and self.path.exists():
             self._held = HELD_FILES.hold(self.path)
 
-    def _connect(self, *, mode: str = "", seconds_to_wait: float = _SECONDS_TO_WAIT) -> Connection:
-        target = self._target(mode)
+    def _connect(
+        self, *, mode: str = "", stamp: Stamp | None = None, seconds_to_wait: float = _SECONDS_TO_WAIT
+    ) -> Connection:
+        target = self._target("immutable=1" if stamp is not None else mode)
         if self.path is None and self._memory is None:
             self._memory = _open(target, seconds_to_wait)
         self._hold()
@@ -287,6 +275,7 @@ class Connections:
         # Only now: a database that a backup took the place of comes after the file that says so.
         self._check_restored()
         connection = _open(target, seconds_to_wait)
+        connection.stamp = stamp
         self._all.append(connection)
         try:
             connection.executescript(_SETTINGS)
@@ -295,7 +284,8 @@ class Connections:
             self.check_identity()
         except BaseException:
             connection.close()
-            self._all.remove(connection)
+            with suppress(ValueError):
+                self._all.remove(connection)
             raise
         return connection
 
@@ -306,8 +296,6 @@ class Connections:
             return f"file:{self._name_in_memory}?mode=memory&cache=shared"
         if not mode:
             mode = "mode=rw" if not self._read_only else "mode=ro"
-        if self._idle_stamp is not None:
-            mode = "immutable=1"
         return f"{self.path.as_uri()}?{mode}"
 
 

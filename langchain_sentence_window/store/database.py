@@ -22,6 +22,8 @@ from langchain_sentence_window.store.leases import Lease
 from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.opening import check_file, check_log, check_names, make_file, make_tables
 from langchain_sentence_window.store.reading import Snapshot
+from langchain_sentence_window.store.seals import seal_of
+from langchain_sentence_window.store.state_files import write_seal
 from langchain_sentence_window.store.tables import Record, Version
 from langchain_sentence_window.store.writing import Transaction
 
@@ -147,8 +149,12 @@ class Database:
             part = make_part(path)
             try:
                 self.write_copy(part)
+                seal = seal_of(part)
                 if not put_if_new(part, path):
                     raise StoreError(f"{str(path.parent)!r} holds an index already; choose another folder")
+                if seal is not None:
+                    # By it a log that the copy is put beside one day is known for another's.
+                    write_seal(path.parent, seal)
             finally:
                 with suppress(OSError):
                     part.unlink()
@@ -263,7 +269,6 @@ class Database:
         check_names(path, read_only=self.read_only)
         check_log(connections)
         # Reads only, so that nothing is brought from a log into the file before both were checked.
-        connections.refresh()
         checking = connections.open_to_check()
         try:
             check_file(connections, checking)

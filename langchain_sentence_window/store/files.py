@@ -4,20 +4,25 @@ A folder may come from a stranger. A link in it could lead a write anywhere, so 
 through one: new files have names that nobody can foresee, and take the place of old ones by being renamed.
 """
 
+import errno
 import os
 import secrets
+import stat
 import struct
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _ABANDONED_AFTER = 3_600.0  # seconds
 _NUMBER = struct.Struct("<qI")
+_LONGEST_NAME = 255
 
 
 def as_folder(path: str | os.PathLike[str]) -> Path:
@@ -28,7 +33,18 @@ def as_folder(path: str | os.PathLike[str]) -> Path:
     """
     given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(given, str) or not given or "\0" in given:
-        raise InvalidInputError(f"the path is {path!r}; give the name of a folder, as a string or a Path, without NUL")
+        raise InvalidInputError(
+            f"the path is {shown(path)}; give the name of a folder, as a string or a Path, without NUL"
+        )
+    try:
+        os.path.lexists(given)
+        os.fsencode(given)
+    except (UnicodeEncodeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the path is {shown(path)}; give the name of a folder, which has no lone surrogates"
+        ) from error
+    if max(map(len, map(os.fsencode, Path(given).parts))) > _LONGEST_NAME:
+        raise InvalidInputError(f"the path is {shown(path)}; its names can have {_LONGEST_NAME} bytes at most")
     return Path(given).absolute()
 
 
@@ -86,8 +102,33 @@ def make_part(path: Path) -> Path:
             if time.time() - old.lstat().st_mtime > _ABANDONED_AFTER:
                 old.unlink()
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH_A_LINK, 0o666))
+    make_new(part)
     return part
+
+
+def make_new(path: Path) -> None:
+    """Make an empty file where there is nothing.
+
+    Raises:
+        OSError: There is something, if only a link.
+    """
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH_A_LINK, 0o666))
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read; a pipe, which would be waited for, isn't one.
+
+    Raises:
+        OSError: It can't be opened, or isn't a file.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -188,7 +229,8 @@ def write_number(path: Path, number: int) -> None:
 def read_number(path: Path) -> int | None:
     """Read what `write_number` wrote; ``None`` if it is missing or damaged."""
     try:
-        number, checksum = _NUMBER.unpack(path.read_bytes())
+        with open_regular(path) as file:
+            number, checksum = _NUMBER.unpack(file.read(2 * _NUMBER.size))
     except (OSError, struct.error):
         return None
     return int(number) if zlib.crc32(struct.pack("<q", number)) == checksum else None

@@ -7,6 +7,7 @@ open new ones when they need them. OpenMP's threads don't exist in the new proce
 
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Protocol, TypeVar
@@ -36,11 +37,14 @@ class Forkable(Protocol):
 class _Forks:
     def __init__(self) -> None:
         self.calls = AccessLock()
+        self.turn = threading.Lock()
         self.stores: weakref.WeakSet[Forkable] = weakref.WeakSet()
         self.was_quiet = True
         self.has_lost_threads = False
 
     def before(self) -> None:
+        # Threads that fork at once have to do so one after the other.
+        self.turn.acquire()
         self.was_quiet = self.calls.pause(_LONGEST_WAIT)
         if self.was_quiet:
             for store in list(self.stores):
@@ -48,9 +52,11 @@ class _Forks:
 
     def after_in_parent(self) -> None:
         self.calls.resume()
+        self.turn.release()
 
     def after_in_child(self) -> None:
         self.has_lost_threads = "faiss" in sys.modules
+        self.turn = threading.Lock()
         self.calls.reset()
         HELD_FILES.reset()
         for store in list(self.stores):

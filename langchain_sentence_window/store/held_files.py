@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from langchain_sentence_window.store.files import open_regular
 from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.seals import Seal, seal_of_open
 
@@ -56,7 +57,7 @@ class HeldFiles:
     def _hold(self, path: Path) -> Identity:
         known = identity_of(path)
         if known is None or known not in self._files:
-            file = path.open("rb")
+            file = open_regular(path)
             status = os.fstat(file.fileno())
             known = status.st_dev, status.st_ino
             self._files.setdefault(known, ([], 0))[0].append(file)

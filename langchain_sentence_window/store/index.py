@@ -20,10 +20,10 @@ from langchain_sentence_window.store.forking import apart_from_forks, tell_of_fo
 from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.lexical_cache import LexicalCache
 from langchain_sentence_window.store.locks import AccessLock, ClosedError, NestedWriteError
+from langchain_sentence_window.store.opening import is_left_of_index
 from langchain_sentence_window.store.origin import Origin
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.selections import Selections
-from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
 from langchain_sentence_window.store.tables import Record, Rows, to_halves
 from langchain_sentence_window.store.vector_cache import VectorCache
@@ -74,7 +74,6 @@ class SentenceIndex:
         apart_from_forks(lambda: self._open(factory, weights, read_only=read_only))
         # A store is often dropped without being closed.
         self._finalizer = weakref.finalize(self, _close, self._gate, self._database, self._vectors, self._lexical)
-        tell_of_forks(self)
 
     def close(self) -> None:
         """Wait for the calls that are at work, and close all files; all later calls fail."""
@@ -365,8 +364,10 @@ class SentenceIndex:
         Raises:
             StoreError: The folder can't be made, or holds an index.
         """
+        if self._folder is not None and folder.is_relative_to(self._folder):
+            raise StoreError(f"{str(folder)!r} is in the store's own folder, where caches are; choose another folder")
         make_folder(folder)
-        if any((folder / name).exists() for name in (DATABASE_FILE, SEAL_FILE, HEAD_FILE)):
+        if (folder / DATABASE_FILE).exists() or is_left_of_index(folder / DATABASE_FILE):
             raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
         self._apart(lambda: self._database.copy_to(folder / DATABASE_FILE))
 
@@ -403,6 +404,7 @@ class SentenceIndex:
         file = folder / VECTORS_FILE if folder else None
         self._vectors = VectorCache(self._database, file, self.factory, self.weights)
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
+        tell_of_forks(self)
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:
         return self._apart(lambda: self._database.read(work))

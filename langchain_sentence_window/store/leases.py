@@ -23,8 +23,8 @@ class Lease:
 
     def take(self) -> Connection:
         """Take a connection that no other thread has."""
-        self.stamp = self._connections.refresh()
-        self.connection = self._connections.take_reader()
+        self.stamp = self._connections.stamp()
+        self.connection = self._connections.take_reader(self.stamp)
         self._connections.check_identity()
         return self.connection
 

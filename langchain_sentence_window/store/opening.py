@@ -1,5 +1,6 @@
 """Making the SQLite file of a store, and seeing that one is sound before anything is written to it."""
 
+import os
 import secrets
 import sqlite3
 from contextlib import closing, suppress
@@ -8,9 +9,16 @@ from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.store.connections import Connections
-from langchain_sentence_window.store.files import make_part, put_if_new, read_number, refuse_links, remove_second_names
+from langchain_sentence_window.store.files import (
+    make_part,
+    put_if_new,
+    read_number,
+    refuse_links,
+    remove_second_names,
+    size_of,
+)
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
+from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FILE, SEAL_FILE
 from langchain_sentence_window.store.tables import SCHEMA
 from langchain_sentence_window.store.writing import Transaction
 
@@ -47,7 +55,7 @@ def make_file(path: Path, *, read_only: bool) -> None:
         OSError: It can't be written.
         sqlite3.Error: Likewise.
     """
-    was_there = any((path.parent / name).exists() for name in (SEAL_FILE, HEAD_FILE))
+    was_there = is_left_of_index(path)
     if path.exists():
         return
     if was_there:
@@ -66,6 +74,13 @@ def make_file(path: Path, *, read_only: bool) -> None:
                 path.with_name(name).unlink()
 
 
+def is_left_of_index(path: Path) -> bool:
+    """Whether there is what lies beside a database, whose log would be taken for that of a new one."""
+    beside = [path.parent / name for name in (SEAL_FILE, HEAD_FILE, RESTORING_FILE)]
+    logs = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
+    return any(map(os.path.lexists, beside)) or any(map(size_of, logs))
+
+
 def check_names(path: Path, *, read_only: bool) -> None:
     """See that a database's files are files of its own, before SQLite opens them.
 
@@ -76,6 +91,12 @@ def check_names(path: Path, *, read_only: bool) -> None:
         beside = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
         refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
         remove_second_names(path)
+        for each in beside:
+            if each.exists() and each.stat().st_nlink > 1:
+                raise StoreError(
+                    f"{str(each)!r} has another name elsewhere (a hard link), so writing would change that file too; "
+                    "delete this name if no process uses the index"
+                )
     if not path.stat().st_size:
         raise StoreError(f"{str(path)!r} is empty, though there was an index; {_RESTORE}")
     journal = path.with_name(f"{path.name}-journal")

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from langchain_sentence_window.store.database import Database
-from langchain_sentence_window.store.files import make_folder, make_part, remove_file, sync_folder, write_number
+from langchain_sentence_window.store.files import (
+    make_folder,
+    make_new,
+    make_part,
+    remove_file,
+    sync_folder,
+    write_number,
+)
 from langchain_sentence_window.store.opening import BESIDE
 from langchain_sentence_window.store.seals import seal_of
 from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FILE, SEAL_FILE, write_seal
@@ -51,7 +58,8 @@ def restore_index(backup: Path, folder: Path) -> None:
 
 def _put(part: Path, folder: Path, generation: int) -> None:
     path, marker, seal = folder / DATABASE_FILE, folder / RESTORING_FILE, seal_of(part)
-    marker.touch()
+    remove_file(marker)
+    make_new(marker)
     sync_folder(folder)
     for name in (HEAD_FILE, SEAL_FILE):
         remove_file(folder / name)

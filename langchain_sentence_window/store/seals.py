@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from langchain_sentence_window.store.files import open_regular
+
 Seal: TypeAlias = list[int]
 """The size of a file in bytes, and its CRC-32."""
 
@@ -15,7 +17,7 @@ _READ_AT_ONCE = 1 << 22
 def seal_of(path: Path) -> Seal | None:
     """Read a whole file and make its seal; ``None`` if it can't be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return seal_of_open(file)
     except OSError:
         return None

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import TypeAlias
 
-from langchain_sentence_window.store.files import replace_file
+from langchain_sentence_window.store.files import open_regular, replace_file
 from langchain_sentence_window.store.seals import Seal
 
 SEAL_FILE = "sentences.seal"
@@ -35,7 +35,8 @@ def write_seal(folder: Path, seal: Seal) -> None:
 def read_seal(folder: Path) -> Seal | None:
     """Read what `write_seal` wrote; ``None`` if it is missing or damaged."""
     try:
-        found = _WRITTEN.fullmatch((folder / SEAL_FILE).read_text(encoding="ascii", errors="replace"))
+        with open_regular(folder / SEAL_FILE) as file:
+            found = _WRITTEN.fullmatch(file.read(100).decode("ascii", errors="replace"))
     except OSError:
         return None
     return [int(found[1]), int(found[2], 16)] if found else None

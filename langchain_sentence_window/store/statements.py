@@ -21,6 +21,7 @@ class Connection(sqlite3.Connection):
         """Open the connection, as sqlite3.connect does."""
         super().__init__(*given, **settings)
         self._cursors: list[weakref.ref[sqlite3.Cursor]] = []
+        self.stamp: tuple[int, ...] | None = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Execute a statement; its cursor is known before it has a statement."""

@@ -11,6 +11,7 @@ from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of
+from langchain_sentence_window.store.state_files import looks_of
 from langchain_sentence_window.store.tables import Changes, Rows, Version
 from langchain_sentence_window.store.vectors import VectorIndex
 from langchain_sentence_window.store.writing import Transaction
@@ -177,14 +178,13 @@ class VectorCache:
         if (saved["index"], tuple(saved["weights"])) != (self._factory, self._weights):
             return None, None
         changes = snapshot.changes_since(saved["generation"], saved["token"])
+        before = looks_of(self._file)
         if changes is None or seal_of(self._file) != saved["seal"]:
             return None, None
         is_current = (saved["generation"], saved["token"]) == version
         mapped = self._database.read_only and is_current
-        before = self._file.stat()
         index = VectorIndex.load(self._file, saved["trained_on"], mapped=mapped)
-        after = self._file.stat()
-        if index is None or (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns):
+        if index is None or before != looks_of(self._file):
             return None, None  # another release of FAISS wrote it, or another process put another file there
         if index.dimension != snapshot.fact("dimension"):
             return None, None  # it was emptied, and has another embedder by now
