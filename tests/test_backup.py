@@ -289,3 +289,55 @@ def test_what_is_left_of_making_a_store_is_cleared_away(tmp_path: Path) -> None:
     with FaissStore.open(tmp_path, TextEmbeddings()) as store:
         assert len(store) == 1
     assert not part.exists()
+
+
+def test_a_log_without_its_database_is_not_taken_for_that_of_a_new_one(index: Path, tmp_path: Path) -> None:
+    write_and_die(index)
+    for name in (DATABASE_FILE, "sentences.head", "sentences.seal"):
+        (index / name).unlink(missing_ok=True)
+    with pytest.raises(StoreError, match="is missing or is empty, though there was an index"):
+        FaissStore(TextEmbeddings(), index)
+    with FaissStore(TextEmbeddings()) as other, pytest.raises(StoreError, match="holds an index already"):
+        other.backup(index)
+
+
+def test_a_backup_that_is_copied_over_an_index_that_was_killed_is_not_ignored(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    write_and_die(index)
+    shutil.copytree(tmp_path / "backup", index, dirs_exist_ok=True)
+    with pytest.raises(StoreError, match="is the write-ahead log of another version"):
+        FaissStore.open(index, TextEmbeddings())
+
+
+def test_a_backup_is_kept_out_of_the_stores_own_folder(index: Path) -> None:
+    with (
+        FaissStore.open(index, TextEmbeddings()) as store,
+        pytest.raises(StoreError, match="in the store's own folder"),
+    ):
+        store.backup(index / "lexical")
+
+
+@pytest.mark.parametrize("name", ["sentences.seal", "sentences.head", "vectors.faiss"])
+def test_a_pipe_is_not_waited_for(index: Path, name: str) -> None:
+    (index / name).unlink()
+    os.mkfifo(index / name)
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert len(contents(store)) == 10
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "\ud800"])
+def test_a_name_that_no_folder_can_have_is_told(path: str, index: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store, pytest.raises(InvalidInputError, match="the path is"):
+        store.backup(path)
+    for arguments in ((path, index), (index, path)):
+        with pytest.raises(InvalidInputError, match="the path is"):
+            FaissStore.restore(*arguments)
+
+
+def test_restoring_writes_through_no_link(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    (index / RESTORING_FILE).symlink_to(tmp_path / "victim")
+    FaissStore.restore(tmp_path / "backup", index)
+    assert not (tmp_path / "victim").exists()

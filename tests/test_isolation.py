@@ -550,6 +550,37 @@ def test_both_processes_go_on_after_a_fork(on_disk: bool, index: str, tmp_path: 
     assert done.returncode == 0, done.stderr
 
 
+FORKING_THREADS = """
+import multiprocessing, sys, warnings
+from concurrent.futures import ThreadPoolExecutor
+from langchain_sentence_window import FaissStore
+from tests.torture.corpus import TextEmbeddings
+warnings.simplefilter("ignore", DeprecationWarning)
+def nothing():
+    pass
+store = FaissStore.from_texts(["a"], TextEmbeddings(), path=sys.argv[1], ids=["a"])
+def work(number):
+    if number % 2:
+        process = multiprocessing.get_context("fork").Process(target=nothing)
+        process.start()
+        process.join()
+        return
+    for _ in range(5):
+        store.add_texts([f"t{number}"])
+        assert len(store.get_by_ids(["a"])) == 1
+with ThreadPoolExecutor(4) as threads:
+    list(threads.map(work, range(24)))
+assert len(store) == 61
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+def test_threads_that_fork_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKING_THREADS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_vectors_that_lie_far_out_are_not_lost() -> None:
     store = FaissStore(TextEmbeddings())
     store.add_embeddings([Document(page_content="far", id="far")], np.full((1, 32), 1e20))

@@ -37,13 +37,10 @@ def as_folder(path: str | os.PathLike[str]) -> Path:
             f"the path is {shown(path)}; give the name of a folder, as a string or a Path, without NUL"
         )
     try:
-        os.path.lexists(given)
-        os.fsencode(given)
-    except (UnicodeEncodeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the path is {shown(path)}; give the name of a folder, which has no lone surrogates"
-        ) from error
-    if max(map(len, map(os.fsencode, Path(given).parts))) > _LONGEST_NAME:
+        longest = max(map(len, map(os.fsencode, Path(given).parts)), default=0)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"the path is {shown(path)}; a folder's name has no lone surrogates") from error
+    if longest > _LONGEST_NAME:
         raise InvalidInputError(f"the path is {shown(path)}; its names can have {_LONGEST_NAME} bytes at most")
     return Path(given).absolute()
 
