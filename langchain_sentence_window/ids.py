@@ -49,6 +49,6 @@ def window_id(doc_id: str, first: int, last: int) -> str:
 
 def _uuid5(name: str) -> str:
     """What ``str(uuid.uuid5(_NAMESPACE, name))`` is, in a third of the time; a query takes some hundred."""
-    digest = sha1(_NAMESPACE.bytes + name.encode(), usedforsecurity=False).hexdigest()
+    digest = sha1(_NAMESPACE.bytes + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"

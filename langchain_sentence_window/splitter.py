@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
-from langchain_sentence_window._showing import as_call
+from langchain_sentence_window._showing import as_call, shown
 from langchain_sentence_window._validation import checked_documents
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, as_integer
 from langchain_sentence_window.metadata.sentence_documents import sentence_documents
 from langchain_sentence_window.metadata.source_documents import document_ids
 from langchain_sentence_window.spans import Span
@@ -80,13 +80,15 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         if structure not in get_args(Structure):
             raise InvalidInputError(f"structure is {structure!r}; it must be one of {', '.join(get_args(Structure))}")
-        if shortest < 0 or (longest is not None and longest < max(1, shortest)):
+        least, most = as_integer(shortest), as_integer(longest)
+        if least is None or least < 0 or (longest is not None and (most is None or most < max(1, least))):
             raise InvalidInputError(
-                f"shortest is {shortest} and longest is {longest}; it must be 0 <= shortest <= longest, in characters"
+                f"shortest is {shown(shortest)} and longest is {shown(longest)}; they must be whole numbers of "
+                "characters, 0 <= shortest <= longest, or None for longest"
             )
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._shortest, self._longest = shortest, longest
+        self._shortest, self._longest = least, most
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
         self._settings = {
@@ -134,12 +136,14 @@ class SentenceSplitter(BaseDocumentTransformer):
             category: What the text is as an element of unstructured, such as ``Title`` or ``ListItem``; it
                 is a single block then.
         """
+        if not isinstance(text, str):
+            raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         return split_text(
             text,
             self._words,
             engine=self._engine,
             structure=self._structure,
-            kind=ELEMENT_KINDS.get(category or ""),
+            kind=ELEMENT_KINDS.get(category) if isinstance(category, str) else None,
             shortest=self._shortest,
             longest=self._longest,
         )

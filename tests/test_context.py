@@ -383,3 +383,17 @@ def test_shapes_that_nearly_match_are_read_to_the_end(piece: str) -> None:
     text = piece * 400_000
     assert without_labels(without_label_lines(without_tags(text))) == text
     assert find_citations(text, THREE) == []
+
+
+def test_pages_that_are_each_counted_from_0_are_all_shown() -> None:
+    pages = [
+        Document(page_content=text, metadata={"source": "f.pdf", "page": page, "start_index": 0})
+        for page, text in enumerate(("Page one text.", "Page two tixt."))
+    ]
+    plain = [Document(page_content=text, metadata={"start_index": 0}) for text in ("One text.", "Another one.")]
+    replaced = [
+        Document(page_content=text, metadata={"doc_id": "a", "start_index": 0}) for text in ("Old text.", "New text.")
+    ]
+    for documents in (pages, plain, replaced):
+        context = format_context(documents)
+        assert all(each.page_content in context for each in documents)

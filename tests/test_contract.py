@@ -141,3 +141,14 @@ def test_numbers_that_a_store_gives_back_as_floats_or_strings_are_read() -> None
 def test_what_a_store_has_under_keys_of_windows_does_not_come_out() -> None:
     read = read_sentence(sentence(relevance_score="high", score="x", hits="x", page=3))
     assert read.source == {"page": 3}
+
+
+def test_a_document_that_is_read_edited_and_added_again_keeps_its_metadata(words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
+    retriever.add_documents([Document(page_content="\n\nA refund.", id="a", metadata={"lang": "en"})])
+    keys = {"doc_id", "start_index", "end_index", "lang"}
+    for _ in range(3):
+        (found,) = retriever.get(["a"])
+        assert set(found.metadata) == keys
+        retriever.add_documents([found.model_copy(update={"page_content": f"{found.page_content} A card."})])
+    assert retriever.get(["a"])[0].page_content == "A refund. A card. A card. A card."

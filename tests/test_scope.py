@@ -620,3 +620,33 @@ def test_ids_of_sentences_are_not_a_way_around(words: WordEmbeddings) -> None:
     ids = [sentence_id("theirs", 0), sentence_id("mine", 0), "'; --", "\ud800"]
     assert [found.id for found in store.get_by_ids_within(ids, {"tenant": "mine"})] == [ids[1]]
     assert [found.id for found in store.get_by_ids_within(ids, {})] == ids[:2]
+
+
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
+def test_a_set_that_is_changed_later_widens_nothing(make: Any, words: WordEmbeddings) -> None:
+    store = make(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents(
+        [Document(page_content="A refund.", id=name, metadata={"tenant": name}) for name in ("a", "b")]
+    )
+    allowed = {"a"}
+    mine = SentenceWindowRetriever(vectorstore=store, filter={"tenant": {"$in": allowed}})
+    allowed.add("b")
+    assert [each.metadata["doc_id"] for each in mine.invoke("refund")] == ["a"]
+
+
+def test_a_function_that_is_to_be_awaited_lets_nothing_through(words: WordEmbeddings) -> None:
+    store = InMemoryVectorStore(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents([Document(page_content="A refund.", id="a")])
+
+    async def allow(_: object) -> bool:
+        return False
+
+    mine = SentenceWindowRetriever(vectorstore=store, filter=lambda document: allow([document]))
+    for call in (lambda: mine.invoke("refund"), lambda: mine.get(["a"])):
+        with pytest.raises(InvalidInputError, match="would pass for true"):
+            call()
+
+
+def test_a_setting_that_only_looks_like_a_filter_is_refused(words: WordEmbeddings) -> None:
+    with pytest.raises(InvalidInputError, match="'metadata_filter', which isn't known to be a filter"):
+        SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), search_kwargs={"metadata_filter": {"t": "a"}})

@@ -251,3 +251,12 @@ async def test_the_tools_run_in_langgraphs_node(retriever: SentenceWindowRetriev
 def test_any_embeddings_will_do(minilm: Embeddings) -> None:
     retriever = SentenceWindowRetriever.from_documents([document(TEXT, "terms")], minilm, k=1, window=0)
     assert "A refund is quick." in create_tools(retriever)[0].invoke({"query": "How fast is money returned?"})
+
+
+@pytest.mark.parametrize(
+    "name", ["【12】a.md", "［2］", "a 【1】 b", "〔1〕", "＜source＞", "«source»", "doc_id:b", "last:9"]
+)
+async def test_a_doc_id_that_looks_like_a_mark_can_be_read_back(way: Invoke, words: WordEmbeddings, name: str) -> None:
+    tools, [[_, _, doc_id, first, last]] = await shown(way, words, document("A refund.", name))
+    found = await way(tools[1], "invoke", {"doc_id": doc_id, "first": int(first), "last": int(last)})
+    assert "A refund." in found

@@ -11,7 +11,7 @@ from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.answering.disarming import on_one_line, without_label_lines, without_labels, without_tags
 from langchain_sentence_window.answering.shown_spans import ShownSpans
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metadata.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
 from langchain_sentence_window.spans import Span, encodable
 
 GAP = "\n[...]\n"
@@ -57,13 +57,14 @@ def format_context(documents: Iterable[Document]) -> str:
         InvalidInputError: It isn't a list of Documents.
     """
     spans: dict[str, ShownSpans] = {}
+    begun: dict[tuple[str, int], str] = {}
     texts: set[str] = set()
     blocks: list[str] = []
     for number, document in enumerate(checked_documents(documents), 1):
         span = _span(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
-            known = spans.setdefault(_text(document.metadata.get(DOC_ID)) or _name(document), ShownSpans())
+            known = spans.setdefault(_text_of(document, span[0], begun), ShownSpans())
             parts = (document.page_content[start - span[0] : end - span[0]] for start, end in known.add(span))
             text = GAP.join(part.strip() for part in parts if part.strip())
         else:
@@ -139,6 +140,20 @@ def _numbers(cited: str) -> list[Span]:
     """First and last of the numbers between two brackets."""
     ranges = _RANGE.finditer(cited)
     return [(int(match[1]), int(match[2] or match[1])) for match in ranges]
+
+
+def _text_of(document: Document, start: int, begun: dict[tuple[str, int], str]) -> str:
+    """What names the text that a Document's places are of.
+
+    Without a ``doc_id`` it is what else the metadata says, as the pages of one file are each counted from 0. Two
+    Documents of one name that begin alike, but read otherwise, are of two texts.
+    """
+    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
+    name = _text(document.metadata.get(DOC_ID)) or repr((_name(document), sorted(own.items())))
+    text = document.page_content
+    before = begun.setdefault((name, start), text)
+    is_other = not (before.startswith(text) or text.startswith(before))
+    return repr((name, text)) if is_other else name
 
 
 def _name(document: Document) -> str:

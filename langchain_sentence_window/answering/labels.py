@@ -12,6 +12,7 @@ import re
 from langchain_core.documents import Document
 
 from langchain_sentence_window.answering.context import describe_place
+from langchain_sentence_window.answering.disarming import NOTHING, looks
 from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCES
 
 LONGEST_DOC_ID = 1_000
@@ -24,6 +25,8 @@ _LONGEST_PLACE = 300
 _PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
 _FIELD = re.compile(r"(doc_id|first|last)(\s*):", re.IGNORECASE)
 _SEPARATOR = "·"
+_MARKS = ("[", "]", "<", "/", " ", "\n", NOTHING)
+"""What characters look like with which a tag, a source's number or a line could begin."""
 
 
 def label(document: Document) -> str:
@@ -45,7 +48,7 @@ def read_doc_id(given: str) -> str:
 
 
 def _written(doc_id: str) -> str:
-    return doc_id if _PLAIN_ID.fullmatch(doc_id) else _quoted(doc_id)
+    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _FIELD.search(doc_id) else _quoted(doc_id)
 
 
 def _place(document: Document) -> str:
@@ -64,6 +67,7 @@ def _quoted(text: str) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     character = found[0]
-    if character.isprintable() and character not in (" ", "<", ">", "[", _SEPARATOR):
+    is_mark = character in (" ", "<", ">", "[", _SEPARATOR) or looks(character) in _MARKS
+    if character.isprintable() and not is_mark:
         return character
     return json.dumps(character)[1:-1] if ord(character) > 126 else f"\\u{ord(character):04x}"  # noqa: PLR2004

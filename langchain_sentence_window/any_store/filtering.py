@@ -5,6 +5,7 @@ is what holds for most of them; `store_filters` has those that do it in a way of
 kept to is refused.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
@@ -143,6 +144,8 @@ def own_copy(filter: Any, *, levels: int = MOST_LEVELS) -> Any:
     Raises:
         FilterError: It nests too deep for any store.
     """
+    if isinstance(filter, set | frozenset):
+        return [*filter]
     if not isinstance(filter, Mapping | list | tuple):
         return filter
     if not levels:
@@ -150,6 +153,40 @@ def own_copy(filter: Any, *, levels: int = MOST_LEVELS) -> Any:
     if isinstance(filter, Mapping):
         return {key: own_copy(value, levels=levels - 1) for key, value in filter.items()}
     return [own_copy(each, levels=levels - 1) for each in filter]
+
+
+class AnsweringAtOnce:
+    """A filter that is a function, which can't pass for true what is yet to be awaited."""
+
+    def __init__(self, filter: Callable[[Any], Any]) -> None:
+        """Take the function."""
+        self._filter = filter
+
+    def __call__(self, given: Any) -> bool:
+        """Ask the function.
+
+        Raises:
+            InvalidInputError: It gives something to be awaited.
+        """
+        answer = self._filter(given)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise InvalidInputError("the filter gave something to be awaited, which would pass for true; give a bool")
+        return bool(answer)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same function."""
+        return other is self._filter or (isinstance(other, AnsweringAtOnce) and other._filter is self._filter)
+
+    def __hash__(self) -> int:
+        """The function's own."""
+        return hash(self._filter)
+
+
+def answering_at_once(filter: Any) -> Any:
+    """A filter that is a function, made safe; others as they are."""
+    return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
 
 
 def place_of(document: Document) -> Place:

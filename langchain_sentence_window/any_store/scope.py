@@ -8,10 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.any_store.access import fetch, is_milvus, search
-from langchain_sentence_window.any_store.filtering import Passes, place_of
+from langchain_sentence_window.any_store.filtering import Passes, answering_at_once, place_of
 from langchain_sentence_window.any_store.store_filters import filters_of
 from langchain_sentence_window.calls import Steps
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.ids import sentence_id
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
@@ -111,10 +111,17 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
         InvalidInputError: They can't be put together, or the settings hold filters of two names.
     """
     names = filter_names(store, search_kwargs)
+    unread = [name for name in search_kwargs if "filter" in str(name).lower() and name not in FILTER_NAMES]
+    if unread:
+        raise InvalidInputError(
+            f"search_kwargs holds {listed(unread)}, which isn't known to be a filter, so it might bind nothing; give "
+            "the filter as the retriever's own setting: filter=..."
+        )
     if len(names) > 1 and not is_milvus(store):
         raise InvalidInputError(f"search_kwargs holds filters as {' and as '.join(map(repr, names))}; give one")
     everyone = [*(search_kwargs[name] for name in names), *filters]
-    given = [each for each in everyone if each is not None and not (isinstance(each, Mapping) and not each)]
+    bound = [each for each in everyone if each is not None and not (isinstance(each, Mapping) and not each)]
+    given = [answering_at_once(each) for each in bound]
     name = "filter" if is_milvus(store) or not names else names[0]
     return Scope(store, filters_of(store).joined(given) if given else None, name)
 

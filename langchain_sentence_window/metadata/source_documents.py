@@ -66,6 +66,9 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 
 def _whole(document: Document) -> dict[str, str]:
     """The places that say no more than that a text is the whole of its document."""
+    if document.id is not None and document.id == document.metadata.get(DOC_ID):
+        # As `get` gives it, and perhaps edited since: the places are this package's own.
+        return {key: str(document.metadata.get(key)) for key in (START_INDEX, END_INDEX)}
     places = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
     is_whole = all(str(document.metadata.get(key, place)) == place for key, place in places.items())
     return places if is_whole else {}

@@ -9,16 +9,19 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.embedding.embedder import QueryEmbedder, unit_vector
 from langchain_sentence_window.embedding.mixing import Vectors
 from langchain_sentence_window.errors import (
     InvalidInputError,
     SentenceWindowWarning,
+    as_number,
     checked_count,
     checked_weight,
     listed,
 )
 from langchain_sentence_window.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, RENAMED
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter, filter_keys
 from langchain_sentence_window.store.index import SentenceIndex
 from langchain_sentence_window.store.records import to_documents
@@ -106,6 +109,8 @@ class SearchMethods(VectorStore):
             StoreError: The lexical index is behind and can't be written.
         """
         checked_count("k", k)
+        if not isinstance(query, str):
+            raise InvalidInputError(f"the query is {shown(query)}; search with a string")
         found = self._index.lexical_search(query, k, _condition(filter))
         self._check_found(found, filter)
         return _scored(found)
@@ -211,7 +216,7 @@ class SearchMethods(VectorStore):
     ) -> list[Document]:
         """Find documents that are near to a vector and unlike each other; see `max_marginal_relevance_search`."""
         checked_count("k", k)
-        if not 0 <= lambda_mult <= 1:
+        if not 0 <= as_number(lambda_mult) <= 1:
             raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
         vector = unit_vector(embedding)
         found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
@@ -243,13 +248,20 @@ class SearchMethods(VectorStore):
             warnings.warn(
                 SentenceWindowWarning(
                     f"nothing was found, as no document has {listed(unknown)} in its metadata, which the filter asks "
-                    "for; see that the keys are spelled as in the documents that were added"
+                    f"for; {_spelling(unknown)}"
                 ),
                 stacklevel=3,
             )
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def _spelling(keys: Sequence[str]) -> str:
+    renamed = [f"{RENAMED}{key}" for key in keys if key in CONTRACT_KEYS]
+    if renamed:
+        return f"a document's own key of that name is stored as {listed(renamed)}"
+    return "see that the keys are spelled as in the documents that were added"
 
 
 def _condition(filter: Filter | None) -> Condition | None:
