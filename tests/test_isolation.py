@@ -20,6 +20,7 @@ from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.store.files import read_number
 from langchain_sentence_window.store.lexical import LexicalSearcher
+from langchain_sentence_window.store.statements import Connection
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
@@ -253,6 +254,26 @@ def test_a_read_that_fails_halfway_keeps_no_lock(
             patch.setattr("langchain_sentence_window.store.reading.Record._make", stop)
             with pytest.raises(KeyboardInterrupt) as kept:
                 store.get_by_ids([str(each.id) for each in document(3, 0)])
+        store.replace_documents(document(3, 1), ["document 3"])
+        assert contents(store)[3] == {1}
+        assert kept.value.__traceback__ is not None
+
+
+def test_a_checkpoint_that_is_interrupted_stops_no_later_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path) as store:
+        fill(store, 80)
+        execute = Connection.execute
+
+        def execute_and_stop(self: Connection, sql: str, *given: Any) -> sqlite3.Cursor:
+            cursor = execute(self, sql, *given)
+            if "wal_checkpoint" in sql:
+                raise KeyboardInterrupt
+            return cursor
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "execute", execute_and_stop)
+            with pytest.raises(KeyboardInterrupt) as kept:
+                store.save()
         store.replace_documents(document(3, 1), ["document 3"])
         assert contents(store)[3] == {1}
         assert kept.value.__traceback__ is not None

@@ -142,10 +142,14 @@ class Connections:
             remove_file(self.path.parent / SEAL_FILE)
         return writer
 
-    def end_writing(self) -> None:
-        """Undo a transaction that wasn't committed, if there is one."""
-        if self._writer is not None and self._writer.in_transaction:
-            # Statements may be under way in it, which would keep its locks; so it isn't used again.
+    def end_writing(self, *, has_failed: bool) -> None:
+        """Undo a transaction that wasn't committed, if there is one.
+
+        Args:
+            has_failed: Whether an exception came out of what was done. Statements may be under way then, which would
+                keep locks, so the connection isn't used again.
+        """
+        if self._writer is not None and (has_failed or self._writer.in_transaction):
             self._failed.append(self._writer)
             self._writer = None
         while self._failed:
@@ -207,7 +211,7 @@ class Connections:
             try:
                 self.seal()
             finally:
-                self.end_writing()
+                self.end_writing(has_failed=True)
         finally:
             try:
                 self.close_all()

@@ -243,13 +243,16 @@ class Database:
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Do something with the connection that writes, and leave no transaction open."""
+        has_failed = True
         try:
             try:
-                return work()
+                result = work()
+                has_failed = False
+                return result
             finally:
-                self._connections.end_writing()
+                self._connections.end_writing(has_failed=has_failed)
         finally:
-            self._connections.end_writing()
+            self._connections.end_writing(has_failed=has_failed)
 
     @contextmanager
     def _errors(self, what: str, cure: str) -> Iterator[None]:
