@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
