@@ -4,7 +4,8 @@ Whatever comes in, the windows that come out are disjoint, lie inside one sectio
 cover every hit they were made from, and are the same in whatever order the hits came.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -179,13 +180,15 @@ def merge(windows: Iterable[Window]) -> list[Window]:
     Returns:
         Disjoint windows, sorted by document and place; merging them again changes nothing.
     """
-    merged: list[Window] = []
+    merged: list[tuple[Window, _Run]] = []
     for window in sorted(_each(windows, Window), key=lambda window: (window.doc_id, window.first, window.last)):
-        if merged and _touch(merged[-1], window):
-            merged[-1] = _union(merged[-1], window)
+        before, run = merged[-1] if merged else (None, None)
+        if before and run and _section(before) == _section(window) and window.first <= run.last + 1:
+            run.last = max(run.last, window.last)
+            run.hits += window.hits
         else:
-            merged.append(window)
-    return merged
+            merged.append((window, _Run(window.doc_id, window.first, window.last, list(window.hits))))
+    return [run.window() for _, run in merged]
 
 
 def strong_score(hits: Collection[Hit]) -> float:
@@ -221,19 +224,21 @@ def best_windows(
     """
     optional_count("k", k)
     checked_function("opened", opened)
-    windows: list[Window] = []
+    runs: dict[tuple[str, int], _Runs] = {}
+    count = 0
     for hit in sorted(_each(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = opened(hit)
-        touching = [old for old in windows if _touch(old, window)]
+        around = runs.setdefault(_section(window), _Runs())
+        touching = around.touching(window)
         if touching and widens is not None and not widens(hit):
             if any(old.first <= hit.index <= old.last for old in touching):
                 continue
             window, touching = _clipped(window, touching), []
-        if not touching and len(windows) == k:
+        if not touching and count == k:
             break
-        for old in touching:
-            window = _union(old, window)
-        windows = [old for old in windows if old not in touching] + [window]
+        count += 1 - len(touching)
+        around.put(window, touching)
+    windows = [run.window() for around in runs.values() for run in around.runs]
     return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
 
 
@@ -249,11 +254,12 @@ def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
     """
     _check(window, Window)
     checked_function("fits", fits)
-    while not fits(window):
-        if window.first == window.last:
-            return None
-        window = _without_an_end(window)
-    return window
+    if fits(window):
+        return window
+    runs = list(_shrinking(window))
+    # By halves: what is smaller fits if what is larger does.
+    at = bisect_left(range(len(runs)), 1, key=lambda number: int(fits(_cut(window, *runs[number]))))
+    return _cut(window, *runs[at]) if at < len(runs) else None
 
 
 def arrange(ranked: Sequence[T], order: Order, place: Callable[[T], tuple[str, int]]) -> list[T]:
@@ -293,7 +299,50 @@ def _each(values: Iterable[T], kind: type[T]) -> list[T]:
     return found
 
 
-def _clipped(window: Window, others: Iterable[Window]) -> Window:
+@dataclass(slots=True)
+class _Run:
+    """A window that grows. Its hits are put in order once it is done, so that ``n`` of them take ``n log n``."""
+
+    doc_id: str
+    first: int
+    last: int
+    hits: list[Hit]
+
+    def window(self) -> Window:
+        hits = sorted(set(self.hits), key=lambda hit: (hit.index, -hit.score))
+        return Window(self.doc_id, self.first, self.last, tuple(hits))
+
+
+class _Runs:
+    """The windows of one section: disjoint, in order, none touching another unless it was clipped."""
+
+    def __init__(self) -> None:
+        self.runs: list[_Run] = []
+
+    def touching(self, window: Window) -> list[_Run]:
+        low = bisect_left(self.runs, window.first - 1, key=lambda run: run.last)
+        high = bisect_right(self.runs, window.last + 1, key=lambda run: run.first)
+        return self.runs[low:high]
+
+    def put(self, window: Window, instead: Sequence[_Run]) -> None:
+        """Put a window in, as one with those that it touches."""
+        merged = _Run(window.doc_id, window.first, window.last, list(window.hits))
+        at = bisect_left(self.runs, window.first, key=lambda run: run.first)
+        if instead:
+            at = bisect_left(self.runs, instead[0].first, key=lambda run: run.first)
+            # The longest list takes up the others, so no hit is copied often.
+            longest = max(instead, key=lambda run: len(run.hits))
+            for run in instead:
+                if run is not longest:
+                    longest.hits += run.hits
+            longest.hits += window.hits
+            merged.hits = longest.hits
+            merged.first = min(window.first, instead[0].first)
+            merged.last = max(window.last, instead[-1].last)
+        self.runs[at : at + len(instead)] = [merged]
+
+
+def _clipped(window: Window, others: Iterable[_Run]) -> Window:
     """Cut a window of one hit to what others of its section don't hold; they don't hold the hit."""
     hit = window.hits[0].index
     first = max([window.first, *(other.last + 1 for other in others if other.last < hit)])
@@ -309,23 +358,19 @@ def _section(window: Window) -> tuple[str, int]:
     return window.doc_id, window.hits[0].section_start
 
 
-def _touch(one: Window, other: Window) -> bool:
-    return _section(one) == _section(other) and one.first <= other.last + 1 and other.first <= one.last + 1
-
-
-def _union(one: Window, other: Window) -> Window:
-    hits = tuple(sorted({*one.hits, *other.hits}, key=lambda hit: (hit.index, -hit.score)))
-    return Window(one.doc_id, min(one.first, other.first), max(one.last, other.last), hits)
-
-
-def _without_an_end(window: Window) -> Window:
-    """Drop one end sentence: a neighbour before a hit, then the farther from the best hit.
+def _shrinking(window: Window) -> Iterator[tuple[int, int]]:
+    """Yield ever smaller runs: without a neighbour at an end before a hit, then without the farther from the best hit.
 
     Of two as far, the earlier one goes, as what limits a sentence mostly follows it.
     """
-    best = window.best.index
-    found = {hit.index for hit in window.hits}
-    ends = [end for end in (window.first, window.last) if end != best]
-    end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
-    first, last = (end + 1, window.last) if end == window.first else (window.first, end - 1)
-    return Window(window.doc_id, first, last, tuple(hit for hit in window.hits if hit.index != end))
+    best, found = window.best.index, {hit.index for hit in window.hits}
+    first, last = window.first, window.last
+    while first < last:
+        ends = [end for end in (first, last) if end != best]
+        end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
+        first, last = (end + 1, last) if end == first else (first, end - 1)
+        yield first, last
+
+
+def _cut(window: Window, first: int, last: int) -> Window:
+    return Window(window.doc_id, first, last, tuple(hit for hit in window.hits if first <= hit.index <= last))

@@ -306,3 +306,89 @@ def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last
 def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(scores: list[float], clear: bool) -> None:
     found = [hit(index, score=score) for index, score in enumerate(scores)]
     assert clear_best(found) == (found[0] if clear else None)
+
+
+def _pairwise(
+    hits: list[Hit], k: int | None, opened: Callable[[Hit], Window], widens: Callable[[Hit], bool]
+) -> list[Window]:
+    """What `best_windows` does, by comparing each window with each."""
+    windows: list[Window] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+        window = opened(hit)
+        section = window.hits[0].section_start
+        touching = [
+            old
+            for old in windows
+            if (old.doc_id, old.hits[0].section_start) == (window.doc_id, section)
+            and old.first <= window.last + 1
+            and window.first <= old.last + 1
+        ]
+        if touching and not widens(hit):
+            if any(old.first <= hit.index <= old.last for old in touching):
+                continue
+            first = max([window.first, *(old.last + 1 for old in touching if old.last < hit.index)])
+            last = min([window.last, *(old.first - 1 for old in touching if old.first > hit.index)])
+            window, touching = Window(window.doc_id, first, last, window.hits), []
+        if not touching and len(windows) == k:
+            break
+        together = [*touching, window]
+        every = {each for old in together for each in old.hits}
+        windows = [old for old in windows if old not in touching]
+        windows.append(
+            Window(
+                window.doc_id,
+                min(old.first for old in together),
+                max(old.last for old in together),
+                tuple(sorted(every, key=lambda each: (each.index, -each.score))),
+            )
+        )
+    return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 3), st.integers(0, 3), st.none() | st.integers(1, 6))
+def test_the_best_windows_are_those_of_comparing_each_with_each(
+    chance: random.Random, before: int, after: int, k: int | None
+) -> None:
+    hits = [
+        Hit(doc_id, index, index // 10 * 10, index // 10 * 10 + 10, chance.randrange(20) / 10)
+        for doc_id in "ab"
+        for index in chance.sample(range(30), chance.randrange(1, 25))
+    ]
+
+    def opened(hit: Hit) -> Window:
+        return expand(hit, before, after)
+
+    def widens(hit: Hit) -> bool:
+        return hit.score > 1
+
+    assert best_windows(hits, k, opened, widens) == _pairwise(hits, k, opened, widens)
+
+
+def test_hits_that_all_touch_are_merged_in_work_that_their_number_says() -> None:
+    looked = 0
+
+    class Counted(Hit):
+        def __hash__(self) -> int:
+            nonlocal looked
+            looked += 1
+            return super().__hash__()
+
+    hits = [Counted("a", index, 0, 4_000, score=float(index % 7)) for index in range(4_000)]
+    (window,) = best_windows(hits, None, lambda hit: expand(hit, 1, 1))
+    assert (window.first, window.last, len(window.hits)) == (0, 3_999, 4_000)
+    assert looked < 5 * len(hits)
+
+
+def test_a_long_window_is_shrunk_in_few_looks() -> None:
+    window = Window("a", 0, 9_999, (Hit("a", 5_000, 0, 10_000, 1.0),))
+    looks = 0
+
+    def fits(part: Window) -> bool:
+        nonlocal looks
+        looks += 1
+        return part.last - part.first < 4
+
+    smaller = shrink(window, fits)
+    assert smaller is not None
+    assert (smaller.first, smaller.last) == (4_999, 5_002)
+    assert looks < 30
