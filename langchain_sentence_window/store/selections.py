@@ -1,8 +1,5 @@
 """Which rows a filter lets through, remembered for the latest filters."""
 
-from collections import OrderedDict
-from threading import Lock
-
 import numpy as np
 
 from langchain_sentence_window.store.conditions import Condition, for_few
@@ -18,25 +15,21 @@ class Selections:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._kept: OrderedDict[str, tuple[Version, Rows]] = OrderedDict()
-        self._lock = Lock()
+        # Replaced as a whole and never changed, so it needs no lock, which an exception could leave taken.
+        self._kept: dict[str, tuple[Version, Rows]] = {}
 
     def of(self, snapshot: Snapshot, where: Condition) -> Rows:
         """The rows for which a condition holds, in order."""
         version, key = snapshot.version, repr(where)
-        with self._lock:
-            kept = self._kept.get(key)
+        kept = self._kept.get(key)
         if kept and kept[0] == version:
             return kept[1]
         rows = _brought_up_to_date(*kept, snapshot, where) if kept else None
         if rows is None:
             rows = np.sort(snapshot.rows(where))
-        with self._lock:
-            if len(key) <= _LONGEST_KEY:
-                self._kept[key] = version, rows
-                self._kept.move_to_end(key)
-            while len(self._kept) > _FILTERS_KEPT:
-                self._kept.popitem(last=False)
+        if len(key) <= _LONGEST_KEY:
+            others = [(other, found) for other, found in self._kept.items() if other != key]
+            self._kept = dict([*others[1 - _FILTERS_KEPT :], (key, (version, rows))])
         return rows
 
 
