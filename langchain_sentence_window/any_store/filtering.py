@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.any_store.matching import matcher
 from langchain_sentence_window.calls import Call, Steps, in_thread
@@ -62,7 +63,7 @@ class Filters:
         passes = self.passes(filter)
         if passes is None:
             raise InvalidInputError(
-                f"{type_name(self.store)} can't be kept within the filter {short(filter)} when sentences are read by "
+                f"{type_name(self.store)} can't be kept within the filter {shown(filter)} when sentences are read by "
                 "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
             )
         found: list[Document] | None = yield from fetch(self.store, ids)
@@ -88,7 +89,7 @@ class Filters:
         if all(isinstance(each, Mapping) for each in given):
             return {"$and": [{key: value} for each in given for key, value in each.items()]}
         raise InvalidInputError(
-            f"the filters {', '.join(map(short, given))} can't both be kept to by {type_name(self.store)}, as it isn't "
+            f"the filters {', '.join(map(shown, given))} can't both be kept to by {type_name(self.store)}, as it isn't "
             "known how it puts them together; give mappings, or a single filter that says it all"
         )
 
@@ -210,7 +211,7 @@ def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable
     if not callable(filter) or iscoroutinefunction(filter) or iscoroutinefunction(call):
         raise InvalidInputError(
             f"{type_name(store)} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
-            f"by {short(filter)}"
+            f"by {shown(filter)}"
         )
     function: Callable[[Any], bool] = filter
     return function
@@ -219,9 +220,3 @@ def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable
 def type_name(store: VectorStore) -> str:
     """What a store is called in a message."""
     return type(store).__name__
-
-
-def short(value: object) -> str:
-    """A value as it is shown in a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004

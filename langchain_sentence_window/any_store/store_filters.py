@@ -15,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import (
     comes_from,
     fetch_from_milvus,
@@ -29,7 +30,6 @@ from langchain_sentence_window.any_store.filtering import (
     Passes,
     both,
     checked_function,
-    short,
     type_name,
 )
 from langchain_sentence_window.calls import Call, Steps, in_thread
@@ -71,7 +71,7 @@ class GetFilters(Filters):
         for each in given:
             if not isinstance(each, Mapping):
                 raise InvalidInputError(
-                    f"{type_name(self.store)} filters by a mapping such as {{'tenant': 'a'}}, not by {short(each)}"
+                    f"{type_name(self.store)} filters by a mapping such as {{'tenant': 'a'}}, not by {shown(each)}"
                 )
         return given[0] if len(given) == 1 and len(given[0]) == 1 else self._all(given)
 
@@ -100,7 +100,7 @@ class QdrantFilters(Filters):
         for each in given:
             if type(each).__name__ != "Filter" or not type(each).__module__.startswith("qdrant_client"):
                 raise InvalidInputError(
-                    f"{type_name(self.store)} filters by qdrant_client.models.Filter, not by {short(each)}"
+                    f"{type_name(self.store)} filters by qdrant_client.models.Filter, not by {shown(each)}"
                 )
         return given[0] if len(given) == 1 else type(given[0])(must=list(given))
 
@@ -163,7 +163,7 @@ def _check_expression(expression: object) -> None:
     """See that an expression closes what it opens, and nothing else, so that it stays in brackets put around it."""
     if not isinstance(expression, str) or not expression.strip():
         raise InvalidInputError(
-            f"Milvus filters by an expression such as 'tenant == \"a\"', not by {short(expression)}"
+            f"Milvus filters by an expression such as 'tenant == \"a\"', not by {shown(expression)}"
         )
     opened: list[str] = []
     for character in _QUOTED.sub(" ", expression):
@@ -174,6 +174,6 @@ def _check_expression(expression: object) -> None:
             break
     if opened:
         raise InvalidInputError(
-            f"the expression {short(expression)} doesn't close its brackets and quotes in their order; write it as "
+            f"the expression {shown(expression)} doesn't close its brackets and quotes in their order; write it as "
             "Milvus reads it, each with its counterpart"
         )

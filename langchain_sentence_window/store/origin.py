@@ -80,18 +80,18 @@ class Origin:
             EmbeddingError: It is of another length.
         """
         is_empty = not transaction.state.sentences
-        if not self._is_ours(transaction):
+        noted, noted_dimension = self.noted(transaction), transaction.fact("dimension")
+        is_ours = noted is None or noted in self._same
+        if not is_ours:
             if not is_empty or self._has_claimed:
                 raise self._mismatch(transaction)
             transaction.discard_ahead()
-        expected = transaction.fact("dimension")
-        if is_empty and not transaction.count_ahead():
-            expected = None
+        expected = None if is_empty and not transaction.count_ahead() else noted_dimension
         if dimension is not None and expected not in (None, dimension):
             raise wrong_size(dimension, expected)
-        if not self._is_ours(transaction) or self.noted(transaction) is None:
+        if noted is None or not is_ours:
             transaction.set_fact(_FACT, self._own)
-        if dimension is not None and transaction.fact("dimension") != dimension:
+        if dimension not in (None, noted_dimension):
             transaction.set_fact("dimension", dimension)
         self._has_claimed = True
 
