@@ -18,13 +18,13 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.stats import DATABASE_FILE
-from langchain_sentence_window.store.tables import checksum_of
+from langchain_sentence_window.store.tables import checksum_of, source_row
 from langchain_sentence_window.store.writing import Transaction
 from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings
 
 PAGE = 16_384
-TABLES = ("facts", "documents", "sections", "sentences", "vectors", "embedded", "writes", "removals")
+TABLES = ("facts", "documents", "sources", "sections", "sentences", "vectors", "embedded", "writes", "removals")
 
 
 @contextmanager
@@ -112,6 +112,10 @@ def test_a_mixture_whose_rows_are_all_sound_is_seen(words: WordEmbeddings, tmp_p
         ("DELETE FROM documents WHERE document = 1", "row 1 of the sentences isn't as it was written"),
         ("DELETE FROM sections WHERE section_key = 1", "row 1 of the sentences isn't as it was written"),
         ("UPDATE sentences SET section_key = 3 WHERE row = 2", "row 2 of the sentences isn't as it was written"),
+        ("UPDATE sources SET metadata_checksum = 7", "row 1 of the sources isn't as it was written"),
+        ("DELETE FROM sources WHERE source_key = 1", "row 1 of the sentences isn't as it was written"),
+        ("UPDATE sentences SET source_key = 3 WHERE row = 2", "row 2 of the sentences isn't as it was written"),
+        ("UPDATE sources SET metadata = '{}' WHERE source_key = 3", "row 3 of the sources isn't as it was written"),
         ("UPDATE sentences SET document = 2 WHERE row = 2", "row 2 of the sentences isn't as it was written"),
         ("UPDATE sections SET metadata = '{}' WHERE section_key = 3", "row 3 of the sections isn't as it was written"),
         ("UPDATE sections SET context = x'41'", "row 1 of the sections isn't as it was written"),
@@ -144,6 +148,7 @@ def test_rows_that_are_lost_or_changed_are_seen(words: WordEmbeddings, tmp_path:
     [
         ("vectors", (7, b"", zlib.crc32(b"", 7))),
         ("documents", (7, "b", checksum_of(7, "b"))),
+        ("sources", source_row(7, 1, "{}")),
         ("sections", (7, 1, "{}", b"", 0, checksum_of(7, 1, "{}", 0))),
     ],
 )

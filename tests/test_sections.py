@@ -1,4 +1,4 @@
-"""What the sentences of a section share: stored once, given back whole, filtered, and gone with the last of them."""
+"""What sentences of a document or a section share: stored once, given back whole, filtered, gone with the last."""
 
 import json
 import sqlite3
@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.store import records
 from langchain_sentence_window.store.filters import Condition, filter_keys
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.records import to_documents, to_records
@@ -65,7 +66,7 @@ async def test_a_long_heading_is_stored_once(
             of_sections = connection.execute("SELECT length(metadata), length(context) FROM sections").fetchall()
             of_sentences = connection.execute("SELECT metadata, length(context) FROM sentences").fetchall()
         assert [context for _, context in of_sections] == [5_001, 5_001]
-        assert all(5_000 < metadata < 5_100 for metadata, _ in of_sections)
+        assert all(5_000 < metadata < 5_050 for metadata, _ in of_sections)
         assert [json.loads(metadata) for metadata, _ in of_sentences] == [
             {"sentence_index": n, "start_index": 8 * n} for n in range(100)
         ]
@@ -73,6 +74,47 @@ async def test_a_long_heading_is_stored_once(
         # What was embedded is known again, whole.
         await way(store, "replace_documents", given_, ["a"], contexts=contexts)
         assert sorted(words.embedded) == sorted({f"{context}A card." for context in contexts})
+
+
+async def test_long_metadata_is_stored_once(words: WordEmbeddings, tmp_path: Path, way: Invoke) -> None:
+    """Whatever differs from sentence to sentence and from section to section."""
+    long = "m" * 50_000
+    text = "".join(f"# Heading {n}\n\nA card.{chr(10) * (2 + n % 2)}- A seat.\n\n" for n in range(100))
+    source = [Document(id=id_, page_content=text, metadata={"long": long, "tag": id_}) for id_ in ("a" * 4_000, "b")]
+    sentences = SentenceSplitter().split_documents(source)
+    with FaissStore(words, tmp_path) as store:
+        for start in range(0, len(sentences), 20):
+            await way(store, "add_documents", sentences[start : start + 20])
+        assert store.get_by_ids([str(each.id) for each in sentences]) == sentences
+        with database(tmp_path) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            assert connection.execute("SELECT count(*) FROM sections").fetchone() >= (200,)
+    assert ask(tmp_path, "SELECT sum(length(metadata)) FROM sources") < 109_000
+    assert (tmp_path / DATABASE_FILE).stat().st_size < 800_000
+
+
+def test_metadata_that_sentences_share_is_written_as_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists too, as they are the same objects; and nothing is taken for the same that differs in JSON."""
+    nested: dict[str, Any] = {"tags": [["x"] * 1_000], "number": 0.0}
+    written: list[int] = []
+    to_json = records._to_json
+
+    def counting(metadata: dict[str, Any]) -> str:
+        text = to_json(metadata)
+        written.append(len(text))
+        return text
+
+    monkeypatch.setattr(records, "_to_json", counting)
+    given_ = [
+        sentence(n, section=n // 2, **nested | ({"separator": "\n"} if n % 2 else {}), heading=str(n // 2))
+        for n in range(100)
+    ]
+    made = to_records(given_, None)
+    assert to_documents(made) == given_
+    assert sum(length > 4_000 for length in written) == 1
+    assert len({id(record.source_metadata) for record in made}) == 1
+    given_[50].metadata["number"] = -0.0
+    assert len({record.source_metadata for record in to_records(given_, None)}) == 2
 
 
 def test_sentences_come_back_as_they_went_in(words: WordEmbeddings) -> None:
@@ -110,6 +152,12 @@ def test_any_metadata_of_sentences_comes_back_as_it_was(given_: list[tuple[int, 
 
 
 whole = st.dictionaries(st.sampled_from(["x", "y", 'a.b"']), st.sampled_from([0, 1, "a", None, 10.0]), max_size=3)
+placed = st.builds(
+    lambda metadata, heading, start: {**metadata, "heading": heading, "section_start": start},
+    whole,
+    st.sampled_from(["a", "b", None]),
+    st.sampled_from([0, 1]),
+)
 starts = st.one_of(
     filters,
     st.sampled_from(
@@ -122,12 +170,18 @@ starts = st.one_of(
             {"doc_id": {"$nin": ["b"]}, "sentence_index": {"$exists": True}},
             {"x": {"$in": []}, "start_index": 0},
             {"$or": [{"x": {"$in": []}}, {"doc_id": "b"}]},
+            {"heading": "a", "x": 1},
+            {"$or": [{"section_start": {"$gt": 0}}, {"y": 0}, {"start_index": 1}]},
+            {"$not": {"heading": {"$in": ["a", None]}, "section_start": 1}},
+            {"heading": {"$exists": False}, "$or": [{"heading": "a"}, {"section_start": 0}]},
         ]
     ),
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.booleans(), whole), max_size=8), starts, starts)
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.booleans(), whole | placed), max_size=8), starts, starts
+)
 def test_a_filter_finds_what_is_shared_and_what_is_not(
     given_: list[tuple[str | None, bool, dict[str, Any]]], first: dict[str, Any], second: dict[str, Any]
 ) -> None:
@@ -153,6 +207,7 @@ def test_a_filter_finds_what_is_shared_and_what_is_not(
 
 def test_a_section_goes_with_its_last_sentence(words: WordEmbeddings, tmp_path: Path) -> None:
     def sections() -> int:
+        assert ask(tmp_path, "SELECT count(*) FROM sources") == ask(tmp_path, "SELECT count(*) FROM documents")
         return int(ask(tmp_path, "SELECT count(*) FROM sections"))
 
     with FaissStore(words, tmp_path) as store:
@@ -174,12 +229,31 @@ def test_a_section_goes_with_its_last_sentence(words: WordEmbeddings, tmp_path: 
         assert ask(tmp_path, "SELECT count(*) FROM documents") == 0
 
 
-def test_a_section_that_is_lost_under_an_open_store_is_told(words: WordEmbeddings, tmp_path: Path) -> None:
+def test_metadata_of_a_source_goes_with_the_last_sentence_that_has_it(words: WordEmbeddings, tmp_path: Path) -> None:
+    def sources() -> set[Any]:
+        with database(tmp_path) as connection:
+            return {json.loads(text).get("tag") for (text,) in connection.execute("SELECT metadata FROM sources")}
+
+    with FaissStore(words, tmp_path) as store:
+        store.add_documents([sentence(n, section=n // 2, tag=n % 3) for n in range(9)])
+        assert sources() == {0, 1, 2}
+        store.delete(["a0", "a3"])
+        assert sources() == {0, 1, 2}
+        store.delete(["a6"])
+        assert sources() == {1, 2}
+        store.add_documents([sentence(n, section=n // 2, tag=3) for n in (2, 5, 8)])
+        assert sources() == {1, 3}
+
+
+@pytest.mark.parametrize("table", ["sections", "sources"])
+def test_shared_metadata_that_is_lost_under_an_open_store_is_told(
+    words: WordEmbeddings, tmp_path: Path, table: str
+) -> None:
     with FaissStore(words, tmp_path) as store:
         store.add_documents([sentence(0), Document(page_content="page", id="alone")])
         with database(tmp_path) as connection:
-            connection.execute("DELETE FROM sections")
-        with pytest.raises(StoreError, match="lacks a section that has sentences, so it is damaged; restore it"):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608
+        with pytest.raises(StoreError, match="lacks metadata that its sentences share, so it is damaged; restore it"):
             store.get_by_ids(["a0"])
         assert [each.id for each in store.get_by_ids(["alone"])] == ["alone"]
 
@@ -235,7 +309,7 @@ def test_keys_that_no_document_has(words: WordEmbeddings, tmp_path: Path) -> Non
         assert snapshot.unknown_keys(asked) == ["lang", "lone", "Lang"]
 
 
-def test_to_learn_that_no_sentence_has_a_key_only_sections_are_read(words: WordEmbeddings, tmp_path: Path) -> None:
+def test_to_learn_that_no_sentence_has_a_key_only_sources_are_read(words: WordEmbeddings, tmp_path: Path) -> None:
     plans: list[str] = []
     with FaissStore(words, tmp_path) as store, database(tmp_path) as connection:
         store.add_documents([sentence(n) for n in range(9)])
@@ -245,18 +319,20 @@ def test_to_learn_that_no_sentence_has_a_key_only_sections_are_read(words: WordE
         connection.set_trace_callback(None)
         for sql in asked:
             plans += [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
-    assert plans == ["SCAN sections", "SEARCH sentences USING INDEX sentences_by_section (section_key=?)"]
+    assert plans == ["SCAN sources", "SEARCH sentences USING INDEX sentences_by_source (source_key=?)"]
 
 
-def test_a_section_holds_no_key_that_differs_by_sentence(words: WordEmbeddings, tmp_path: Path) -> None:
+def test_no_table_holds_a_key_that_differs_by_what_is_below_it(words: WordEmbeddings, tmp_path: Path) -> None:
     splitter = SentenceSplitter(inline_window=(1, 1))
     sentences = splitter.split_documents([document("# Refunds\n\nA seat.\n\n- A card.\n- A page.\n", source="a.md")])
     with FaissStore(words, tmp_path) as store:
         store.add_documents(sentences)
         assert store.get_by_ids([str(each.id) for each in sentences]) == sentences
     with database(tmp_path) as connection:
-        ((shared,),) = connection.execute("SELECT metadata FROM sections").fetchall()
+        ((of_source,),) = connection.execute("SELECT metadata FROM sources").fetchall()
+        ((of_section,),) = connection.execute("SELECT metadata FROM sections").fetchall()
         own = [set(json.loads(text)) for (text,) in connection.execute("SELECT metadata FROM sentences")]
-    assert set(json.loads(shared)) == {"source", "doc_id", "section_start", "section_end", "heading"}
+    assert set(json.loads(of_source)) == {"source", "doc_id"}
+    assert set(json.loads(of_section)) == {"section_start", "section_end", "heading"}
     assert set.union(*own) >= {"sentence_index", "start_index", "end_index", "kind", "window_text", "window_spans"}
-    assert not set.union(*own) & set(json.loads(shared))
+    assert not set.union(*own) & {*json.loads(of_source), *json.loads(of_section)}

@@ -79,7 +79,10 @@ PER_SENTENCE_KEYS = frozenset(
         WINDOW_SEPARATOR,
     }
 )
-"""What differs among the sentences of a section; the rest of a sentence Document's metadata rarely does."""
+"""What differs among the sentences of a section."""
+
+PER_SECTION_KEYS = frozenset({SECTION_START, SECTION_END, HEADING})
+"""What differs among the sections of a document; the rest of a sentence Document's metadata rarely does."""
 
 RENAMED = "source_"
 """What is put before a key of the contract in a source document's own metadata."""

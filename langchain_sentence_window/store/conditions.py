@@ -1,12 +1,12 @@
 """Conditions on sentences, put together of parts, in SQL.
 
-Most of a sentence's metadata is that of its section, where it stands once for all its sentences. So parts are
-put together as long as they can be asked of a section, and then asked of sections together; what differs from
-sentence to sentence is asked of these.
+Most of a sentence's metadata is that of its source document, and some is that of its section; each stands once for
+all its sentences. So parts are put together as long as they can be asked of the same table, and then asked of all its
+rows at once. What differs from sentence to sentence is asked of the sentences.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import FilterError
 
@@ -19,16 +19,20 @@ MOST_VALUES = 30_000
 _LONGEST_SQL = 900_000  # SQLite takes a million
 _MOST_BRACKETS = 60  # SQLite's parser keeps 100 things in mind, and the innermost part has some of its own
 
-# A sentence that has a section has what is shared in that row only, and another has all in its own. These ways
-# to ask give the same: of all sections at once; of each sentence's own, which is faster for few sentences; and
-# where there are no sections, of the sentences alone.
-_OF_ALL = (
-    "ifnull(section_key, -row) IN (SELECT section FROM (SELECT section_key AS section, metadata FROM sections "
-    "UNION ALL SELECT -row, metadata FROM sentences WHERE section_key IS NULL) WHERE "
-)
-_OF_EACH = (
-    "EXISTS (SELECT 1 FROM (SELECT metadata FROM sections WHERE sections.section_key = sentences.section_key "
-    "UNION ALL SELECT sentences.metadata WHERE sentences.section_key IS NULL) WHERE "
+Owner: TypeAlias = Literal["source", "section", "sentence"]
+"""Whose metadata holds a key."""
+
+# A sentence of a document has what is shared in those rows only, and another has all in its own. These ways to ask
+# give the same: of all owners at once; of each sentence's own, which is faster for few sentences; and where no
+# sentence is of a document, of the sentences alone.
+_OF_ALL, _OF_EACH = (
+    {owner: template.format(key=f"{owner}_key", table=f"{owner}s") for owner in ("source", "section")}
+    for template in (
+        "ifnull({key}, -row) IN (SELECT owner FROM (SELECT {key} AS owner, metadata FROM {table} "
+        "UNION ALL SELECT -row, metadata FROM sentences WHERE {key} IS NULL) WHERE ",
+        "EXISTS (SELECT 1 FROM (SELECT metadata FROM {table} WHERE {table}.{key} = sentences.{key} "
+        "UNION ALL SELECT sentences.metadata WHERE sentences.{key} IS NULL) WHERE ",
+    )
 )
 _OF_ITSELF = "("
 
@@ -39,28 +43,32 @@ class Part(NamedTuple):
     Attributes:
         sql: An expression over ``metadata``, or over a row of ``sentences``.
         parameters: Its parameters.
-        is_shared: Whether ``metadata`` is the only column it reads, and a section's is as good as a sentence's.
+        owner: Whose ``metadata`` it reads; a sentence's part may read other columns too.
         is_narrow: Whether it lets only sentences of documents through that it names.
         brackets: How many things SQLite has to keep in mind at once to read it, but for the innermost.
     """
 
     sql: str
     parameters: list[Any]
-    is_shared: bool = True
+    owner: Owner = "source"
     is_narrow: bool = False
     brackets: int = 0
 
 
 def for_few(condition: Condition) -> Condition:
-    """The same condition, which asks of each sentence what it would ask of all sections at once."""
+    """Ask of each sentence what the condition would ask of all sources or sections at once."""
     sql, parameters = condition
-    return sql.replace(_OF_ALL, _OF_EACH), parameters
+    for owner, of_all in _OF_ALL.items():
+        sql = sql.replace(of_all, _OF_EACH[owner])
+    return sql, parameters
 
 
-def without_sections(condition: Condition) -> Condition:
-    """The same condition where no sentence has a section."""
+def of_sentences_alone(condition: Condition) -> Condition:
+    """Ask the condition of sentences none of which is of a document."""
     sql, parameters = condition
-    return sql.replace(_OF_ALL, _OF_ITSELF).replace(_OF_EACH, _OF_ITSELF), parameters
+    for asked in (*_OF_ALL.values(), *_OF_EACH.values()):
+        sql = sql.replace(asked, _OF_ITSELF)
+    return sql, parameters
 
 
 def negated(part: Part) -> Part:
@@ -71,17 +79,20 @@ def negated(part: Part) -> Part:
 
 def join(joint: str, parts: Sequence[Part]) -> Part:
     """Put parts together with ``AND`` or ``OR``, which stand between blanks."""
-    shared, others = ([part for part in parts if part.is_shared is which] for which in (True, False))
-    if not shared or not others:
+    by_owner: dict[Owner, list[Part]] = {}
+    for part in parts:
+        by_owner.setdefault(part.owner, []).append(part)
+    if len(by_owner) <= 1:
         return _joined(joint, parts)
-    return _joined(joint, [of_sentence(_joined(joint, shared)), *others])
+    of_sentences = by_owner.pop("sentence", [])
+    return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
 
 
 def of_sentence(part: Part) -> Part:
-    """The part as one that is asked of a sentence, wherever its metadata stands."""
-    if not part.is_shared or not part.parameters:
+    """Ask the part of a sentence, wherever its metadata stands."""
+    if part.owner == "sentence" or not part.parameters:
         return part
-    return part._replace(sql=f"({_OF_ALL}{part.sql}))", is_shared=False)
+    return part._replace(sql=f"({_OF_ALL[part.owner]}{part.sql}))", owner="sentence")
 
 
 def _joined(joint: str, parts: Sequence[Part]) -> Part:
@@ -96,7 +107,7 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
     whole = Part(
         f"({left.sql}{joint}{right.sql})",
         left.parameters + right.parameters,
-        left.is_shared and right.is_shared,
+        left.owner if left.owner == right.owner else "sentence",
         left.is_narrow or right.is_narrow if joint == " AND " else left.is_narrow and right.is_narrow,
         1 + max(left.brackets, 2 + right.brackets),
     )

@@ -5,7 +5,14 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from langchain_sentence_window.store.tables import CHECKSUMS, REMOVAL_CHECKSUM, State, checksum_of, digest_of
+from langchain_sentence_window.store.tables import (
+    CHECKSUMS,
+    REMOVAL_CHECKSUM,
+    State,
+    checksum_of,
+    digest_of,
+    source_row,
+)
 
 
 class _Check(NamedTuple):
@@ -35,19 +42,25 @@ _CHECKS = {
         "SELECT document, doc_id, checksum FROM documents",
         lambda *row: (checksum_of(*row),),
     ),
+    "sources": _Check(
+        "SELECT source_key, document, metadata, metadata_checksum, checksum FROM sources",
+        lambda *row: source_row(*row)[-2:],
+        stored=2,
+    ),
     "sections": _Check(
         "SELECT section_key, document, metadata, context, checksum, context_checksum FROM sections",
         lambda *row: (checksum_of(*row[:3], zlib.crc32(row[3])), zlib.crc32(row[3])),
         stored=2,
     ),
-    # Of the document and the section as those tables have them, so that one that is lost or another's is seen.
+    # Of the document, source and section as those tables have them, so that one that is lost or another's is seen.
     "sentences": _Check(
         """
-        SELECT row, id, documents.document, doc_id, place, section, sections.section_key, sentences.metadata,
-            ifnull(context_checksum, 0), sentences.context, text, sentences.checksum, text_checksum
-        FROM sentences LEFT JOIN documents USING (document) LEFT JOIN sections USING (section_key)
+        SELECT row, id, documents.document, doc_id, place, section, sources.source_key, sections.section_key,
+            sentences.metadata, ifnull(context_checksum, 0), sentences.context, text, sentences.checksum, text_checksum
+        FROM sentences LEFT JOIN documents USING (document) LEFT JOIN sources USING (source_key)
+            LEFT JOIN sections USING (section_key)
         """,
-        lambda *row: (checksum_of(*row[:8]), zlib.crc32(row[10], zlib.crc32(row[9], row[8]))),
+        lambda *row: (checksum_of(*row[:9]), zlib.crc32(row[11], zlib.crc32(row[10], row[9]))),
         stored=2,
     ),
     "vectors": _Check(
@@ -73,6 +86,8 @@ _ORPHANS = {
     "vectors": "SELECT row FROM vectors WHERE row NOT IN (SELECT row FROM sentences)",
     "documents": "SELECT document FROM documents WHERE document NOT IN "
     "(SELECT document FROM sentences WHERE document IS NOT NULL)",
+    "sources": "SELECT source_key FROM sources WHERE source_key NOT IN "
+    "(SELECT source_key FROM sentences WHERE source_key IS NOT NULL)",
     "sections": "SELECT section_key FROM sections WHERE section_key NOT IN "
     "(SELECT section_key FROM sentences WHERE section_key IS NOT NULL)",
 }

@@ -19,10 +19,11 @@ from typing import Any, TypeAlias, TypeGuard
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.metadata.keys import DOC_ID, PER_SENTENCE_KEYS
+from langchain_sentence_window.metadata.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.store.conditions import (
     MOST_VALUES,
     Condition,
+    Owner,
     Part,
     check_size,
     for_few,
@@ -66,11 +67,11 @@ def filter_keys(filter: Filter) -> list[str]:
 def having_key(key: str) -> list[tuple[str, list[Any]]]:
     """Tables and conditions that find Documents with a key: ``FROM`` clauses with their parameters."""
     part = _exists(key, operand=True)
-    if key in PER_SENTENCE_KEYS:
+    if part.owner == "sentence":
         return [(f"sentences WHERE {part.sql}", part.parameters)]
     return [
-        (f"sections WHERE {part.sql}", part.parameters),
-        (f"sentences WHERE section_key IS NULL AND {part.sql}", part.parameters),
+        (f"{part.owner}s WHERE {part.sql}", part.parameters),
+        (f"sentences WHERE {part.owner}_key IS NULL AND {part.sql}", part.parameters),
     ]
 
 
@@ -183,14 +184,14 @@ def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
         path = f"$.{key}"
         # SQLite asks for the type only where the comparison holds, if it isn't inside a function's brackets.
         sql = f"(ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types})"
-        return Part(sql, [path, *values, path], is_shared=key not in PER_SENTENCE_KEYS)
+        return Part(sql, [path, *values, path], _owner(key))
     return _where_any(key, f"value {comparison} AND type {types}", values)
 
 
 def _where_type(key: str, types: str) -> Part:
     if _PLAIN.fullmatch(key):
         sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
-        return Part(sql, [f"$.{key}"], is_shared=key not in PER_SENTENCE_KEYS)
+        return Part(sql, [f"$.{key}"], _owner(key))
     return _where_any(key, f"type {types}", [])
 
 
@@ -199,12 +200,18 @@ def _where_any(key: str, condition: str, values: list[Any]) -> Part:
     return Part(sql, [_value(key), *values])
 
 
+def _owner(key: str) -> Owner:
+    if key in PER_SENTENCE_KEYS:
+        return "sentence"
+    return "section" if key in PER_SECTION_KEYS else "source"
+
+
 def _one_of(key: str, values: Sequence[str | float]) -> Part:
     marks = ",".join("?" * len(values))
     if key == DOC_ID and isinstance(values[0], str):
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
         sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
-        return Part(sql, [with_nul(value) for value in values], is_shared=False, is_narrow=True)
+        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
     return _where(key, f"IN ({marks})", _same_type(values[0]), list(values))
 
 

@@ -22,7 +22,7 @@ from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FIL
 from langchain_sentence_window.store.tables import SCHEMA
 from langchain_sentence_window.store.writing import Transaction
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Goes up when another version of this package couldn't read the database any more."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.

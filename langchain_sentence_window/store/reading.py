@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from langchain_sentence_window.embedding.mixing import NOWHERE, Places, Vectors
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store.conditions import Condition, for_few, without_sections
+from langchain_sentence_window.store.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.store.damage import find_damage
 from langchain_sentence_window.store.filters import having_key
 from langchain_sentence_window.store.tables import (
@@ -31,7 +31,15 @@ from langchain_sentence_window.store.tables import (
 _AT_ONCE = 10_000
 _MARKS = 500  # parameters of one statement; old releases of SQLite take no more than 999
 _IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
-_RECORD = f"id, text, sentences.metadata, section_key, sections.metadata FROM {_IN_SECTION}"
+# In one statement, which sees one state; and the metadata of a source document once, however many of its sentences.
+_RECORDS = """
+    WITH found (row, source_key) AS (SELECT row, source_key FROM sentences WHERE {})
+    SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL FROM sources
+        WHERE source_key IN (SELECT source_key FROM found)
+    UNION ALL
+    SELECT row, id, text, sentences.metadata, source_key, section_key, sections.metadata
+        FROM sentences LEFT JOIN sections USING (section_key) WHERE row IN (SELECT row FROM found)
+"""
 _EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
 _OF_SENTENCES = f"{_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row) WHERE id IS NOT NULL"
 _AHEAD = "text, vector FROM embedded WHERE 1"
@@ -110,32 +118,46 @@ class Snapshot:
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
 
     def _simplest(self, condition: Condition) -> Condition:
-        has_sections = self._execute("SELECT 1 FROM sections LIMIT 1").fetchone()
-        return condition if has_sections else without_sections(condition)
+        has_sources = self._execute("SELECT 1 FROM sources LIMIT 1").fetchone()
+        return condition if has_sources else of_sentences_alone(condition)
 
     def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
         """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
         condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
         records: dict[int, Record] = {}
-        make = _record_maker()
         for start in range(0, len(rows), _MARKS):
             part = rows[start : start + _MARKS]
             marks = ",".join("?" * len(part))  # read faster than a JSON list is
-            found = self._execute(
-                f"SELECT row, {_RECORD} WHERE row IN ({marks}) AND {condition}",
-                [*part, *version],
-            )
-            for row, id_, text, metadata, section_key, shared in found:
-                records[row] = make(id_, text, metadata, section_key, shared)
+            records |= self._records(f"row IN ({marks}) AND {condition}", [*part, *version])
         return records
 
     def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
         """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
         (sql, parameters), (holds, values) = with_ids(ids), for_few(where)
-        make = _record_maker()
-        rows = f"SELECT row FROM sentences WHERE {sql} AND ({holds})"  # noqa: S608
-        found = self._execute(f"SELECT {_RECORD} WHERE row IN ({rows})", [*parameters, *values])
-        return {fields[0]: make(*fields) for fields in found}
+        found = self._records(f"{sql} AND ({holds})", [*parameters, *values])
+        return {record.id: record for record in found.values()}
+
+    def _records(self, where: str, parameters: Sequence[Any]) -> dict[int, Record]:
+        """Fetch by row the records for which a condition holds."""
+        sources: dict[int | None, str] = {None: ""}
+        sections: dict[int | None, str | None] = {None: ""}
+        records: dict[int, Record] = {}
+        for row, id_, text, metadata, source_key, section_key, section in self._execute(
+            _RECORDS.format(where), parameters
+        ):
+            if row is None:
+                sources[id_] = metadata
+                continue
+            # Records of one section hold the same string, not copies of it.
+            of_source, of_section = sources.get(source_key), sections.setdefault(section_key, section)
+            if of_source is None or of_section is None:
+                raise StoreError(
+                    "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
+                )
+            # Record(...) takes twice as long.
+            fields = id_, loaded_text(text), metadata, of_source, of_section, None, None, 0, ""
+            records[row] = Record._make(fields)
+        return records
 
     def neighbours(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
         """Find the sentences of the same section around some.
@@ -246,22 +268,6 @@ class Snapshot:
         )
         documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
-
-
-def _record_maker() -> Callable[[str, bytes, str, int | None, str | None], Record]:
-    """Make records of what `_RECORD` reads; those of one section hold the same string, not copies of it."""
-    shared_by_key: dict[int | None, str | None] = {None: ""}
-
-    def make(id_: str, text: bytes, metadata: str, section_key: int | None, shared: str | None) -> Record:
-        shared = shared_by_key.setdefault(section_key, shared)
-        if shared is None:
-            raise StoreError(
-                "the database lacks a section that has sentences, so it is damaged; restore it from a backup"
-            )
-        # Record(...) takes twice as long.
-        return Record._make((id_, loaded_text(text), metadata, shared, None, None, 0, ""))
-
-    return make
 
 
 def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:

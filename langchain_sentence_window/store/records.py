@@ -4,6 +4,7 @@ import json
 import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import checked_ids, is_storable_id
-from langchain_sentence_window.metadata.keys import PER_SENTENCE_KEYS
+from langchain_sentence_window.metadata.keys import PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.metadata.sentence_documents import neighbourhood
 from langchain_sentence_window.store.nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.store.tables import Record
@@ -38,29 +39,29 @@ def to_records(
     if contexts is not None and len(contexts) != len(documents):
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
-    shared = _SharedMetadata()
+    parts = _MetadataParts()
     return [
-        _record(document, id_, context, shared) for id_, document, context in zip(given, documents, before, strict=True)
+        _record(document, id_, context, parts) for id_, document, context in zip(given, documents, before, strict=True)
     ]
 
 
 def to_documents(records: Sequence[Record]) -> list[Document]:
     """Make the Documents that records were made of."""
-    sections = list({record.shared for record in records if record.shared})
+    shared = list({text for record in records for text in record[3:5] if text})
     # All at once, as reading single ones takes twice as long; and what many share only once.
-    joined = f"[{','.join([*[record.metadata for record in records], *sections])}]"
+    joined = f"[{','.join([*[record.metadata for record in records], *shared])}]"
     metadatas: list[dict[str, Any]] = json.loads(joined)
     if needs_stand_in(joined):
         metadatas = with_nul(metadatas)
-    shared = dict(zip(sections, metadatas[len(records) :], strict=True))
-    nested = {text for text in sections if "[" in text or "{" in text[1:]}
+    read: dict[str, dict[str, Any]] = {"": {}} | dict(zip(shared, metadatas[len(records) :], strict=True))
+    nested = {text for text in shared if "[" in text or "{" in text[1:]}
     # What Document(...) does, without its layers of __init__, which take longer than all it does.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
     return [
         validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
         for record, own in zip(records, metadatas, strict=False)
-        for common in [shared.get(record.shared, own)]
-        for metadata in [(_copied(common) if record.shared in nested else common) | own]
+        for source, section in [(read[record.source_metadata], read[record.section_metadata])]
+        for metadata in [(_copied(source) if record.source_metadata in nested else source) | section | own]
     ]
 
 
@@ -74,7 +75,7 @@ def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
     return names
 
 
-def _record(document: Document, id_: str | None, context: str, shared: "_SharedMetadata") -> Record:
+def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
     metadata = document.metadata
     doc_id, place, section = neighbourhood(metadata)
     for given in (id_, doc_id):
@@ -84,39 +85,59 @@ def _record(document: Document, id_: str | None, context: str, shared: "_SharedM
             )
     name = str(uuid.uuid4()) if id_ is None else id_
     is_sentence = doc_id is not None and place is not None
-    own, common = shared.split(metadata) if is_sentence else (_to_json(metadata), "")
-    return Record(name, document.page_content, own, common, doc_id, place, section, context)
+    own, of_source, of_section = parts.split(metadata) if is_sentence else (_to_json(metadata), "", "")
+    return Record(name, document.page_content, own, of_source, of_section, doc_id, place, section, context)
 
 
-class _SharedMetadata:
-    """Writes metadata as JSON, what sentences share once for all those that come one after the other."""
+class _MetadataParts:
+    """Writes metadata as JSON, in parts: what differs by sentence, what by source document, what by section."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
         self._own: list[str] = []
-        self._shared: list[str] = []
+        self._of_source, self._of_section = _SharedPart(), _SharedPart()
+
+    def split(self, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Write what is a sentence's own, its source document's, and its section's."""
+        keys = list(metadata)
+        if keys != self._keys:
+            self._keys = keys
+            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
+            self._of_section.choose([key for key in keys if key in PER_SECTION_KEYS])
+            self._of_source.choose([key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS])
+        own = {key: metadata[key] for key in self._own}
+        return _to_json(own), self._of_source.write(metadata), self._of_section.write(metadata)
+
+
+class _SharedPart:
+    """Writes some of the metadata as JSON, once for all that come one after the other and have the same there."""
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
         self._values: list[Any] = []
         self._types: list[type] = []
         self._text = ""
 
-    def split(self, metadata: Mapping[str, Any]) -> tuple[str, str]:
-        """Write what is a sentence's own, and what it shares with others."""
-        keys = list(metadata)
+    def choose(self, keys: list[str]) -> None:
+        """Say which keys are written from here on."""
         if keys != self._keys:
             self._keys, self._text = keys, ""
-            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
-            self._shared = [key for key in keys if key not in PER_SENTENCE_KEYS]
-        return _to_json({key: metadata[key] for key in self._own}), self._shared_text(metadata)
 
-    def _shared_text(self, metadata: Mapping[str, Any]) -> str:
-        values = [metadata[key] for key in self._shared]
-        types = list(map(type, values))
-        if self._text and types == self._types and values == self._values:
+    def write(self, metadata: Mapping[str, Any]) -> str:
+        """Write the values of the chosen keys."""
+        values = [metadata[key] for key in self._keys]
+        if self._text and self._are_as_before(values):
             return self._text
-        text = _to_json(dict(zip(self._shared, values, strict=True)))
+        self._values, self._types = values, list(map(type, values))
+        self._text = _to_json(dict(zip(self._keys, values, strict=True)))
+        return self._text
+
+    def _are_as_before(self, values: list[Any]) -> bool:
+        if all(map(is_, values, self._values)):
+            return True
         # Of other types, values that are equal may not be the same in JSON.
-        self._types, self._values, self._text = types, values, text if _ALIKE.issuperset(types) else ""
-        return text
+        types = list(map(type, values))
+        return types == self._types and _ALIKE.issuperset(types) and values == self._values
 
 
 def _to_json(metadata: dict[str, Any]) -> str:

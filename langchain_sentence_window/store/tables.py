@@ -24,7 +24,15 @@ SCHEMA = (
         doc_id TEXT NOT NULL UNIQUE,
         checksum INTEGER NOT NULL
     )""",
-    # What sentences of one section share, once; under the row of the first of them.
+    # What the sentences of a source document share, and what those of a section do. Each stands here once, under
+    # the row of the first sentence that has it.
+    """CREATE TABLE sources (
+        source_key INTEGER PRIMARY KEY,
+        document INTEGER NOT NULL,
+        metadata TEXT NOT NULL,
+        metadata_checksum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
     """CREATE TABLE sections (
         section_key INTEGER PRIMARY KEY,
         document INTEGER NOT NULL,
@@ -39,6 +47,7 @@ SCHEMA = (
         document INTEGER,
         place INTEGER,
         section INTEGER NOT NULL,
+        source_key INTEGER,
         section_key INTEGER,
         text BLOB NOT NULL,
         context BLOB NOT NULL,
@@ -46,7 +55,9 @@ SCHEMA = (
         text_checksum INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     )""",
+    "CREATE INDEX sources_by_metadata ON sources (document, metadata_checksum)",
     "CREATE INDEX sentences_in_order ON sentences (document, place)",
+    "CREATE INDEX sentences_by_source ON sentences (source_key)",
     "CREATE INDEX sentences_by_section ON sentences (section_key)",
     "CREATE INDEX sentences_by_text ON sentences (text_checksum)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
@@ -83,6 +94,7 @@ REMOVAL_CHECKSUM = (
 
 CHECKSUMS = {
     "documents": "checksum",
+    "sources": "checksum",
     "sections": "checksum",
     "sentences": "checksum + text_checksum",
     "vectors": "checksum",
@@ -107,9 +119,10 @@ class Record(NamedTuple):
     Attributes:
         id: The Document's id.
         text: The Document's text; any string, lone surrogates too.
-        metadata: The Document's metadata as JSON, without what is in ``shared``.
-        shared: What it shares with the other sentences of its section, as JSON; empty if it isn't a sentence
-            of a document.
+        metadata: The Document's metadata as JSON, without what is in the next two.
+        source_metadata: What it shares with the other sentences of its source document, as JSON; empty if it
+            isn't a sentence of a document.
+        section_metadata: What it shares with the other sentences of its section, likewise.
         doc_id: The source document it is a sentence of, if it says so; this and what follows is in the
             metadata too, and isn't read back.
         place: Its index among the document's sentences, if it says so.
@@ -120,7 +133,8 @@ class Record(NamedTuple):
     id: str
     text: str
     metadata: str
-    shared: str = ""
+    source_metadata: str = ""
+    section_metadata: str = ""
     doc_id: str | None = None
     place: int | None = None
     section: int = 0
@@ -200,6 +214,12 @@ def from_halves(stored: bytes) -> Vectors:
 def checksum_of(*fields: object) -> int:
     """The CRC-32 of some fields of a row."""
     return zlib.crc32("\0".join(map(str, fields)).encode())
+
+
+def source_row(key: int, document: int, metadata: str) -> tuple[int, int, str, int, int]:
+    """Make a row of the table ``sources``; its checksum stands at its end."""
+    checksum = zlib.crc32(metadata.encode())
+    return key, document, metadata, checksum, checksum_of(key, document, metadata)
 
 
 def digest_of(*parts: int) -> int:

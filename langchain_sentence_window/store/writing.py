@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from operator import itemgetter
@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_sentence_window.store.conditions import Condition
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.rows import sections_of, sentence_row
+from langchain_sentence_window.store.rows import sentence_row, shared_rows
 from langchain_sentence_window.store.tables import (
     CHECKSUMS,
     IS_ONE_OF,
@@ -80,9 +80,10 @@ class Transaction(Snapshot):
         self.remove(with_ids([record.id for record in records]))
         first = self._begun().last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
-        sections = sections_of(records, first, documents)
-        self._insert("sections", [section.row for section in sections.values()])
-        rows = [sentence_row(row, record, documents, sections) for row, record in enumerate(records, first)]
+        shared = shared_rows(records, first, documents, self._known_sources(records, documents))
+        self._insert("sources", shared.sources)
+        self._insert("sections", shared.sections)
+        rows = [sentence_row(row, record, documents, shared) for row, record in enumerate(records, first)]
         self._insert("sentences", rows, checksums=2)
         self._insert(
             "vectors",
@@ -136,11 +137,11 @@ class Transaction(Snapshot):
         return self._after
 
     def _drop_removed(self, last_removal: int) -> None:
-        """Drop the sentences removed since a removal, and the documents and sections that have none left."""
+        """Drop the sentences removed since a removal, and the documents, sources and sections that have none left."""
         removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
         since = [last_removal]
         keys = self._execute(
-            f"SELECT DISTINCT section_key FROM sentences WHERE row {removed.format('row')} "  # noqa: S608
+            f"SELECT DISTINCT source_key, section_key FROM sentences WHERE row {removed.format('row')} "  # noqa: S608
             "AND section_key IS NOT NULL",
             since,
         ).fetchall()
@@ -149,11 +150,12 @@ class Transaction(Snapshot):
         self._drop(
             "documents", f"document {removed.format('document')} AND {_HAS_NONE.format('document', 'documents')}", since
         )
-        self._drop(
-            "sections",
-            f"{IS_ONE_OF.format('section_key')} AND {_HAS_NONE.format('section_key', 'sections')}",
-            [json.dumps([key for (key,) in keys])],
-        )
+        for at, (table, key) in enumerate((("sources", "source_key"), ("sections", "section_key"))):
+            self._drop(
+                table,
+                f"{IS_ONE_OF.format(key)} AND {_HAS_NONE.format(key, table)}",
+                [json.dumps([*{pair[at] for pair in keys}])],
+            )
 
     def _note(self) -> None:
         """Note the write in the log, and how far the database is."""
@@ -183,6 +185,24 @@ class Transaction(Snapshot):
         new = dict(zip(sorted(doc_ids - numbers.keys()), count(last + 1)))
         self._insert("documents", [(number, id_, checksum_of(number, id_)) for id_, number in new.items()])
         return numbers | new
+
+    def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
+        """Find the sources that are there already, by document and metadata."""
+        metadatas = {
+            (documents[record.doc_id], record.source_metadata)
+            for record in records
+            if record.doc_id is not None and record.source_metadata
+        }
+        asked = [[document, zlib.crc32(metadata.encode())] for document, metadata in metadatas]
+        found = self._execute(
+            """
+            SELECT sources.document, metadata, source_key
+            FROM json_each(?) AS asked CROSS JOIN sources ON sources.document = json_extract(asked.value, '$[0]')
+                AND metadata_checksum = json_extract(asked.value, '$[1]')
+            """,
+            [json.dumps(asked)],
+        )
+        return {(document, metadata): key for document, metadata, key in found if (document, metadata) in metadatas}
 
     # What the digest is kept with
 
