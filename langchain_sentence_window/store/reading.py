@@ -37,8 +37,8 @@ _RECORDS = """
     SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL FROM sources
         WHERE source_key IN (SELECT source_key FROM found)
     UNION ALL
-    SELECT row, id, text, sentences.metadata, source_key, section_key, sections.metadata
-        FROM sentences LEFT JOIN sections USING (section_key) WHERE row IN (SELECT row FROM found)
+    SELECT found.row, id, text, sentences.metadata, found.source_key, section_key, sections.metadata
+        FROM found CROSS JOIN sentences ON sentences.row = found.row LEFT JOIN sections USING (section_key)
 """
 _EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
 _OF_SENTENCES = f"{_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row) WHERE id IS NOT NULL"
