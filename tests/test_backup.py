@@ -1,11 +1,16 @@
 """Backups, restoring them, and databases that stand beside the log of another one."""
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
+from langchain_sentence_window.store import restoring
+from langchain_sentence_window.store.connections import Connections
+from langchain_sentence_window.store.database import Database
 from langchain_sentence_window.store.state_files import RESTORING_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.conftest import Invoke
@@ -341,3 +349,197 @@ def test_restoring_writes_through_no_link(index: Path, tmp_path: Path) -> None:
     (index / RESTORING_FILE).symlink_to(tmp_path / "victim")
     FaissStore.restore(tmp_path / "backup", index)
     assert not (tmp_path / "victim").exists()
+
+
+# Restores that meet something else
+
+
+def test_a_restore_between_a_write_and_its_head_leaves_an_index_that_opens(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+        for version in range(1, 5):
+            store.replace_documents(document(3, version), ["document 3"])
+        note = Connections.wrote
+
+        def restore_and_note(*given: Any) -> None:
+            monkeypatch.setattr(Connections, "wrote", note)
+            FaissStore.restore(tmp_path / "backup", index)
+            note(*given)
+
+        monkeypatch.setattr(Connections, "wrote", restore_and_note)
+        with suppress(StoreError):
+            store.replace_documents(document(3, 5), ["document 3"])
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+        check_against_brute_force(store, TextEmbeddings())
+
+
+def test_an_index_is_restored_from_one_that_is_written_meanwhile(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_copy = Database.write_copy
+    with FaissStore.open(index, TextEmbeddings()) as store:
+
+        def copy_and_write(database: Database, path: Path) -> None:
+            write_copy(database, path)
+            store.replace_documents(document(3, 5), ["document 3"])
+
+        monkeypatch.setattr(Database, "write_copy", copy_and_write)
+        FaissStore.restore(index, tmp_path / "new")
+    with FaissStore.open(tmp_path / "new", TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+
+
+@pytest.mark.parametrize("name", [LOG, f"{DATABASE_FILE}-shm", f"{DATABASE_FILE}-journal", SEAL_FILE, "vectors.faiss"])
+def test_a_folder_where_a_file_should_be_changes_nothing(index: Path, tmp_path: Path, name: str) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+        store.replace_documents(document(3, 5), ["document 3"])
+    (index / name).unlink(missing_ok=True)
+    (index / name).mkdir()
+    (index / name / "mine").write_text("precious")
+    before = files_of(index)
+    with pytest.raises(StoreError, match=rf"{name}.* is a folder.*move it"):
+        FaissStore.restore(tmp_path / "backup", index)
+    assert files_of(index) == before
+    shutil.rmtree(index / name)
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert contents(store) == {number: {5 if number == 3 else 0} for number in range(10)}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+STEPS = ("rename", "replace", "unlink", "mkdir", "open", "fsync", "rmdir")
+
+
+class Fault:
+    """Lets one call of the system fail, counted from 0, among those that change something."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, action: Callable[[], object]) -> None:
+        self._at, self._action, self._thread = at, action, threading.get_ident()
+        self.was_met = False
+        for name in STEPS:
+            monkeypatch.setattr(os, name, partial(self._call, getattr(os, name)))
+
+    def _call(self, call: Callable[..., Any], *given: Any, **settings: Any) -> Any:
+        self._at -= 1
+        if self._at == -1 and threading.get_ident() == self._thread:
+            self.was_met = True
+            self._action()
+        return call(*given, **settings)
+
+
+def be_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_restore_that_fails_at_any_step_changes_nothing(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    write_and_die(index)
+    before, failures = files_of(index), 0
+    for step in count():
+        folder = tmp_path / f"index {step}"
+        shutil.copytree(index, folder)
+        is_done = False
+        with pytest.MonkeyPatch.context() as patch:
+            fault = Fault(patch, step, be_full)
+            with suppress(StoreError):
+                FaissStore.restore(tmp_path / "backup", folder)
+                is_done = True
+        if not is_done:
+            failures += 1
+            left = files_of(folder)
+            assert {name: left[name] for name in before} == before, f"something else after step {step} failed"
+            assert not (folder / RESTORING_FILE).exists()
+        with FaissStore.open(folder, TextEmbeddings()) as store:
+            assert contents(store) == {number: {9 if number == 2 and not is_done else 0} for number in range(10)}
+        if not fault.was_met:
+            break
+    assert failures > 12
+
+
+KILLED_AND_FAILED = """
+import os, shutil, sys, warnings
+from itertools import count
+from pathlib import Path
+import pytest
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import StoreError
+from tests.test_backup import Fault, be_full
+from tests.torture.corpus import TextEmbeddings, contents
+
+warnings.simplefilter("ignore", DeprecationWarning)
+backup, index, scratch = map(Path, sys.argv[1:])
+was_killed = True
+for step in count():
+    folder = scratch / str(step)
+    shutil.copytree(index, folder)
+    child = os.fork()
+    if not child:
+        Fault(pytest.MonkeyPatch(), step, lambda: os._exit(9))
+        FaissStore.restore(backup, folder)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status == 0:
+        break
+    with pytest.MonkeyPatch.context() as patch:
+        Fault(patch, 3 + step % 20, be_full)
+        try:
+            FaissStore.restore(backup, folder)
+            is_done = True
+        except StoreError:
+            is_done = False
+    try:
+        store = FaissStore.open(folder, TextEmbeddings())
+    except StoreError as error:
+        assert "restore() again" in str(error), error
+    else:
+        found = contents(store)
+        store.close()
+        old, new = ({number: {last if number == 2 else 0} for number in range(10)} for last in (9, 0))
+        assert found in ([new] if is_done else [old, new]), (step, is_done, found)
+    FaissStore.restore(backup, folder)
+    with FaissStore.open(folder, TextEmbeddings()) as store:
+        assert contents(store) == {number: {0} for number in range(10)}
+assert step > 15
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+def test_a_restore_that_is_killed_at_any_step_is_told_or_made_again(index: Path, tmp_path: Path) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    write_and_die(index)
+    (tmp_path / "scratch").mkdir()
+    command = [sys.executable, "-c", KILLED_AND_FAILED, *map(str, (tmp_path / "backup", index, tmp_path / "scratch"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_restores_at_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        store.backup(tmp_path / "backup")
+    refused = list[str]()
+
+    def restore_meanwhile(*given: Any) -> None:
+        monkeypatch.setattr(restoring, "_exchange", exchange)
+        for call in (
+            lambda: FaissStore.restore(tmp_path / "backup", index),
+            lambda: FaissStore.open(index, TextEmbeddings()),
+        ):
+            with pytest.raises(StoreError, match="is being restored") as caught:
+                call()
+            refused.append(str(caught.value))
+        exchange(*given)
+
+    exchange = restoring._exchange
+    monkeypatch.setattr(restoring, "_exchange", restore_meanwhile)
+    FaissStore.restore(tmp_path / "backup", index)
+    assert len(refused) == 2
+    with FaissStore.open(index, TextEmbeddings()) as store:
+        assert len(contents(store)) == 10

@@ -19,8 +19,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.store.files import read_number
 from langchain_sentence_window.store.lexical import LexicalSearcher
+from langchain_sentence_window.store.state_files import Head, read_head
 from langchain_sentence_window.store.statements import Connection
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.torture.churn import fill
@@ -328,11 +328,11 @@ def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.Monkey
     with FaissStore(TextEmbeddings(), tmp_path) as writer:
         fill(writer, 80)
 
-        def write_and_read(path: Path) -> int | None:
+        def write_and_read(folder: Path) -> Head | None:
             writer.add_texts(["written meanwhile"])
-            return read_number(path)
+            return read_head(folder)
 
-        monkeypatch.setattr("langchain_sentence_window.store.opening.read_number", write_and_read)
+        monkeypatch.setattr("langchain_sentence_window.store.opening.read_head", write_and_read)
         with FaissStore.open(tmp_path, TextEmbeddings()) as other:
             assert len(other) == 81
 

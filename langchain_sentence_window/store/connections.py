@@ -9,17 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store.files import remove_file, size_of, write_number
+from langchain_sentence_window.store.files import remove_file, size_of
 from langchain_sentence_window.store.held_files import HELD_FILES, Identity, identity_of
 from langchain_sentence_window.store.seals import Seal
 from langchain_sentence_window.store.state_files import (
-    HEAD_FILE,
     RESTORING_FILE,
     SEAL_FILE,
+    Head,
     Stamp,
     log_of,
     looks_of,
     read_seal,
+    write_head,
     write_seal,
 )
 from langchain_sentence_window.store.statements import Connection
@@ -99,6 +100,18 @@ class Connections:
                 "again"
             )
 
+    def check_restored(self) -> None:
+        """See that no backup is about to take the place of the file.
+
+        Raises:
+            StoreError: One is.
+        """
+        if self.path is not None and (self.path.parent / RESTORING_FILE).exists():
+            raise StoreError(
+                f"{self.name} is being restored from a backup, or that was interrupted; wait, or call "
+                "FaissStore.restore() again"
+            )
+
     def stamp(self) -> Stamp | None:
         """How the file looks to a user who can't lock it and has no log to read; ``None`` for all others.
 
@@ -158,12 +171,12 @@ class Connections:
             self.discard(self._failed[-1])
             self._failed.pop()
 
-    def wrote(self, generation: int | None) -> None:
+    def wrote(self, head: Head | None) -> None:
         """Note that a transaction was committed."""
         self.is_dirty = True
         self.writer.forget_cursors()
-        if self.path and generation is not None:
-            write_number(self.path.parent / HEAD_FILE, generation)
+        if self.path and head is not None:
+            write_head(self.path.parent, head)
 
     # Sealing
 
@@ -253,13 +266,6 @@ class Connections:
     def _leads_elsewhere(self) -> bool:
         return self.path is not None and self._held is not None and identity_of(self.path) != self._held
 
-    def _check_restored(self) -> None:
-        if self.path is not None and (self.path.parent / RESTORING_FILE).exists():
-            raise StoreError(
-                f"{self.name} is being restored from a backup, or that was interrupted; wait, or call "
-                "FaissStore.restore() again"
-            )
-
     def _seal_of_file(self) -> Seal | None:
         self._hold()
         return None if self._held is None else HELD_FILES.seal(self._held)
@@ -277,7 +283,7 @@ class Connections:
         self._hold()
         self.check_identity()
         # Only now: a database that a backup took the place of comes after the file that says so.
-        self._check_restored()
+        self.check_restored()
         connection = _open(target, seconds_to_wait)
         connection.stamp = stamp
         self._all.append(connection)

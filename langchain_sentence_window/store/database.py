@@ -20,7 +20,7 @@ from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.files import make_part, put_if_new
 from langchain_sentence_window.store.leases import Lease
 from langchain_sentence_window.store.locks import AccessLock
-from langchain_sentence_window.store.opening import check_file, check_log, check_names, make_file, make_tables
+from langchain_sentence_window.store.opening import check_file, check_log, check_names, head_of, make_file, make_tables
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.seals import seal_of
 from langchain_sentence_window.store.state_files import write_seal
@@ -235,10 +235,11 @@ class Database:
         transaction = Transaction(connection, secrets.randbits(62))
         result = work(transaction)
         transaction.finish()
+        head = head_of(transaction) if transaction.generation is not None else None
         connection.execute("COMMIT")
         # Was it still the store of this path that was written?
         self._connections.check_identity()
-        self._connections.wrote(transaction.generation)
+        self._connections.wrote(head)
         return result
 
     def _guarded(self, work: Callable[[], T]) -> T:
@@ -268,6 +269,7 @@ class Database:
         if path is None:
             self._guarded(lambda: make_tables(connections.writer))
             return
+        connections.check_restored()
         make_file(path, read_only=self.read_only)
         check_names(path, read_only=self.read_only)
         check_log(connections)

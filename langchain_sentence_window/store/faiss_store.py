@@ -36,6 +36,7 @@ from langchain_sentence_window.store.index import SentenceIndex, VanishedTextErr
 from langchain_sentence_window.store.records import to_documents, to_records
 from langchain_sentence_window.store.restoring import restore_index
 from langchain_sentence_window.store.searching import SearchMethods
+from langchain_sentence_window.store.state_files import RESTORING_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
 from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
 
@@ -129,8 +130,8 @@ class FaissStore(SearchMethods):
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
-        """Whether there is a store at a path."""
-        return (as_folder(path) / DATABASE_FILE).exists()
+        """Whether there is a store at a path, or one is being restored there."""
+        return any((as_folder(path) / name).exists() for name in (DATABASE_FILE, RESTORING_FILE))
 
     @classmethod
     def from_texts(

@@ -8,9 +8,7 @@ import errno
 import os
 import secrets
 import stat
-import struct
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,9 +17,8 @@ from typing import BinaryIO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
-_NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_ABANDONED_AFTER = 3_600.0  # seconds
-_NUMBER = struct.Struct("<qI")
+NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+ABANDONED_AFTER = 3_600.0  # seconds
 _LONGEST_NAME = 255
 
 
@@ -96,7 +93,7 @@ def make_part(path: Path) -> Path:
     """Make an empty file beside another one, and remove those that were abandoned there."""
     for old in path.parent.glob(f"{path.name}.*.part*"):
         with suppress(OSError):
-            if time.time() - old.lstat().st_mtime > _ABANDONED_AFTER:
+            if time.time() - old.lstat().st_mtime > ABANDONED_AFTER:
                 old.unlink()
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     make_new(part)
@@ -109,7 +106,7 @@ def make_new(path: Path) -> None:
     Raises:
         OSError: There is something, if only a link.
     """
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH_A_LINK, 0o666))
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOT_THROUGH_A_LINK, 0o666))
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -208,11 +205,10 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def write_number(path: Path, number: int) -> None:
-    """Write a number and its checksum in place; where it can't be written, it is left out."""
-    content = _NUMBER.pack(number, zlib.crc32(struct.pack("<q", number)))
+def write_in_place(path: Path, content: bytes) -> None:
+    """Write a small file of which each version is as long; where it can't be written, it is left out."""
     with suppress(OSError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | _NOT_THROUGH_A_LINK, 0o666)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | NOT_THROUGH_A_LINK, 0o666)
         try:
             is_only_here = os.fstat(handle).st_nlink == 1
             if is_only_here:
@@ -221,16 +217,6 @@ def write_number(path: Path, number: int) -> None:
             os.close(handle)
         if not is_only_here:
             replace_file(path, content)
-
-
-def read_number(path: Path) -> int | None:
-    """Read what `write_number` wrote; ``None`` if it is missing or damaged."""
-    try:
-        with open_regular(path) as file:
-            number, checksum = _NUMBER.unpack(file.read(2 * _NUMBER.size))
-    except (OSError, struct.error):
-        return None
-    return int(number) if zlib.crc32(struct.pack("<q", number)) == checksum else None
 
 
 def _sync(path: Path) -> None:

@@ -12,13 +12,12 @@ from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.files import (
     make_part,
     put_if_new,
-    read_number,
     refuse_links,
     remove_second_names,
     size_of,
 )
 from langchain_sentence_window.store.reading import Snapshot
-from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FILE, SEAL_FILE
+from langchain_sentence_window.store.state_files import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, read_head
 from langchain_sentence_window.store.tables import SCHEMA
 from langchain_sentence_window.store.writing import Transaction
 
@@ -29,6 +28,7 @@ APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
 # Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
 _PAGE_SIZE = 16_384
+_BIRTH = "birth"
 _RESTORE = "restore it from a backup, or choose another path"
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite's own files beside a database are called after its name."""
@@ -43,8 +43,21 @@ def make_tables(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         execute(statement)
     execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-    Transaction(connection, secrets.randbits(62)).begin()
+    transaction = Transaction(connection, secrets.randbits(62))
+    transaction.begin()
+    give_birth(transaction)
     execute("COMMIT")
+
+
+def give_birth(transaction: Transaction) -> None:
+    """Let a database be another one than that it is a copy of."""
+    transaction.set_fact(_BIRTH, secrets.randbits(62))
+
+
+def head_of(snapshot: Snapshot) -> Head:
+    """What the last write is known by."""
+    birth = snapshot.fact(_BIRTH)
+    return Head(birth if isinstance(birth, int) and 0 <= birth < 2**62 else 0, snapshot.state.generation)
 
 
 def make_file(path: Path, *, read_only: bool) -> None:
@@ -120,7 +133,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
     """
     path, name = connections.path, connections.name
     # Before anything else is read: others may write at any time, and note it here after that.
-    head = read_number(path.parent / HEAD_FILE) if path is not None else None
+    head = read_head(path.parent) if path is not None else None
     connection.execute("BEGIN")
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
@@ -163,12 +176,12 @@ def check_log(connections: Connections) -> None:
         )
 
 
-def _check_head(name: str, head_file: Path, head: int | None, snapshot: Snapshot) -> None:
-    generation = snapshot.state.generation
-    if head is not None and head > generation:
+def _check_head(name: str, head_file: Path, noted: Head | None, snapshot: Snapshot) -> None:
+    head = head_of(snapshot)
+    if noted is not None and noted.birth == head.birth and noted.generation > head.generation:
         raise StoreError(
-            f"{name} holds {generation} writes, and {head} were made: its file or its write-ahead log was lost, "
-            f"damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+            f"{name} holds {head.generation} writes, and {noted.generation} were made: its file or its write-ahead log was "
+            f"lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
             f"{str(head_file)!r}"
         )
 

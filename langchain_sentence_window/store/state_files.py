@@ -1,10 +1,12 @@
 """The files beside a database that say in what state it was left."""
 
 import re
+import struct
+import zlib
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from langchain_sentence_window.store.files import open_regular, replace_file
+from langchain_sentence_window.store.files import open_regular, replace_file, write_in_place
 from langchain_sentence_window.store.seals import Seal
 
 SEAL_FILE = "sentences.seal"
@@ -12,7 +14,8 @@ SEAL_FILE = "sentences.seal"
 while the write-ahead log is empty: before anything is written, it is removed."""
 
 HEAD_FILE = "sentences.head"
-"""The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed."""
+"""The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed. It names the database
+that the write went to: a process may note it when another one has its place by now."""
 
 RESTORING_FILE = "sentences.restoring"
 """There while a backup takes the place of the database; what is beside that may be of another one."""
@@ -20,6 +23,8 @@ RESTORING_FILE = "sentences.restoring"
 Stamp: TypeAlias = tuple[int, ...]
 """What tells whether a file was written since."""
 
+_HEAD = struct.Struct("<qq")
+_CHECKSUM = struct.Struct("<I")
 _WRITTEN = re.compile(r"(\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n")
 
 
@@ -40,6 +45,34 @@ def read_seal(folder: Path) -> Seal | None:
     except OSError:
         return None
     return [int(found[1]), int(found[2], 16)] if found else None
+
+
+class Head(NamedTuple):
+    """The last write of a database.
+
+    Attributes:
+        birth: Drawn when the database was made or restored.
+        generation: The number of the write.
+    """
+
+    birth: int
+    generation: int
+
+
+def write_head(folder: Path, head: Head) -> None:
+    """Note the last write; where it can't be noted, that is left out."""
+    content = _HEAD.pack(*head)
+    write_in_place(folder / HEAD_FILE, content + _CHECKSUM.pack(zlib.crc32(content)))
+
+
+def read_head(folder: Path) -> Head | None:
+    """Read what `write_head` wrote; ``None`` if it is missing or damaged."""
+    try:
+        with open_regular(folder / HEAD_FILE) as file:
+            content, checksum = file.read(_HEAD.size), file.read(2 * _CHECKSUM.size)
+    except OSError:
+        return None
+    return Head(*_HEAD.unpack(content)) if checksum == _CHECKSUM.pack(zlib.crc32(content)) and content else None
 
 
 def log_of(path: Path) -> Path:
