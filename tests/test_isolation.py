@@ -572,6 +572,94 @@ def test_both_processes_go_on_after_a_fork(on_disk: bool, index: str, tmp_path: 
     assert done.returncode == 0, done.stderr
 
 
+FORKED_WHILE_EXPORTING = """
+import multiprocessing, sys, warnings
+from itertools import chain
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.store import reading
+from tests.torture.churn import fill
+from tests.torture.corpus import TextEmbeddings, contents, document
+
+warnings.simplefilter("ignore", DeprecationWarning)
+reading._AT_ONCE = 16
+context = multiprocessing.get_context("fork")
+
+def rest_of(export):
+    return list(chain.from_iterable(documents for documents, _ in export))
+
+def child(export, expected, has_read):
+    assert rest_of(export) == expected
+    has_read.set()
+    store.add_documents(document(20, 0))
+
+store = FaissStore(TextEmbeddings(), sys.argv[1] or None)
+fill(store, 80)
+every = rest_of(store.export())
+exports = [store.export() for _ in range(3)]
+begun = [rest_of([next(export)]) for export in exports]
+begun[1] += rest_of([next(exports[1])])
+has_read = context.Event()
+process = context.Process(target=child, args=(exports[0], every[len(begun[0]):], has_read))
+process.start()
+assert has_read.wait(60)
+store.replace_documents(document(30, 1), ["document 30"])
+process.join(60)
+assert process.exitcode == 0
+assert [given + rest_of(export) for export, given in zip(exports, begun)] == [every] * 3
+assert {30, *([20] if sys.argv[1] else [])} < set(contents(store))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_an_export_goes_on_after_a_fork(on_disk: bool, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKED_WHILE_EXPORTING, str(tmp_path) if on_disk else ""]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+FORKED_AND_WRITTEN = """
+import os, sys, warnings
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.store import reading
+from langchain_sentence_window.store.index import SentenceIndex
+from tests.torture.churn import fill
+from tests.torture.corpus import TextEmbeddings
+
+warnings.simplefilter("ignore", DeprecationWarning)
+reading._AT_ONCE = 16
+store = FaissStore(TextEmbeddings(), sys.argv[1])
+fill(store, 80)
+export = store.export()
+next(export)
+go_on = SentenceIndex.after_fork_in_parent
+
+def wait_and_go_on(index):
+    os.wait()
+    go_on(index)
+
+SentenceIndex.after_fork_in_parent = wait_and_go_on
+if not os.fork():
+    store.add_texts(["b"])
+    os._exit(0)
+try:
+    list(export)
+except StoreError as error:
+    assert "written just when the process forked" in str(error), error
+else:
+    raise AssertionError("two states were exported as one")
+assert len(list(store.export())) > 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+def test_an_export_does_not_go_on_with_another_state(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKED_AND_WRITTEN, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 FORKING_THREADS = """
 import multiprocessing, sys, warnings
 from concurrent.futures import ThreadPoolExecutor

@@ -10,15 +10,16 @@ comes, what it held is given back.
 
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.files import make_part, put_if_new
-from langchain_sentence_window.store.leases import Lease
+from langchain_sentence_window.store.leases import Lease, LongRead
 from langchain_sentence_window.store.locks import AccessLock
 from langchain_sentence_window.store.opening import check_file, check_log, check_names, head_of, make_file, make_tables
 from langchain_sentence_window.store.reading import Snapshot
@@ -53,6 +54,7 @@ class Database:
         self._connections = Connections(path, read_only=read_only)
         # One in a file keeps its readers and its writer apart itself.
         self._lock = AccessLock(writers_exclude_readers=path is None)
+        self._long_reads: weakref.WeakSet[LongRead[Any]] = weakref.WeakSet()
         try:
             with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
                 self._prepare(path)
@@ -93,32 +95,38 @@ class Database:
         self.read(lambda snapshot: snapshot.copy_to(copy._connections.writer, _PAGES_AT_ONCE))
         return copy
 
-    def begin_reading(self) -> tuple[Lease, Snapshot]:
-        """Read one state in several calls; the lease is to be ended."""
-        lease = Lease(self._connections)
-        with self._errors("can't be read", _UNDAMAGED):
-            connection = lease.take()
-            connection.execute("BEGIN")
-        return lease, Snapshot(connection)
+    def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> LongRead[T]:
+        """Read one state in several calls; what is returned is to be ended.
 
-    def read_on(self, lease: Lease, work: Callable[[], T]) -> T:
-        """Make one of several calls that read the same state.
+        Args:
+            parts: Reads a state part by part, without the first so many; always the same of the same state.
+        """
+        reading = LongRead(self._connections, parts)
+        self._long_reads.add(reading)
+        with self._errors("can't be read", _UNDAMAGED):
+            reading.begin()
+        return reading
+
+    def read_on(self, reading: LongRead[T]) -> T | None:
+        """Read the next part; ``None`` if there is none.
 
         Raises:
             StoreError: SQLite can't read, or the state is gone.
         """
         with self._errors("can't be read any further", "begin again"):
-            result = work()
-            if lease.is_outdated():
+            part = reading.next()
+            if reading.is_outdated():
                 raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
-            return result
+            return part
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """Read one state of the database in a ``with`` block; for tests and tools, as `read` can't be interrupted."""
-        lease, snapshot = self.begin_reading()
+        lease = Lease(self._connections)
         try:
-            yield snapshot
+            connection = lease.take()
+            connection.execute("BEGIN")
+            yield Snapshot(connection)
         finally:
             lease.end()
 
@@ -183,7 +191,15 @@ class Database:
     def before_fork(self) -> None:
         """Close what must not cross a fork; nobody is reading or writing."""
         if self._connections.path is not None:
+            self._cut_long_reads()
             self._connections.close_all()
+
+    def after_fork_in_parent(self) -> None:
+        """Take up what is read in several calls, before anybody writes; what fails is told by the next of them."""
+        if self._connections.path is not None:
+            for reading in list(self._long_reads):
+                with suppress(StoreError), self._errors("can't be read any further", "begin again"):
+                    reading.begin()
 
     def after_fork(self, *, was_quiet: bool) -> None:
         """Begin anew in another process."""
@@ -192,6 +208,11 @@ class Database:
             self._connections.refuse(
                 "was in use by another thread for long when the process forked; open it again in this process"
             )
+            self._cut_long_reads()
+
+    def _cut_long_reads(self) -> None:
+        for reading in list(self._long_reads):
+            reading.cut()
 
     # Machinery
 

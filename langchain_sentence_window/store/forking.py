@@ -2,7 +2,8 @@
 
 SQLite's connections must not cross a fork, and neither may a lock that another thread holds at that moment. So a
 fork waits until no call is at work in any store, and connections to files are closed before it. Both processes
-open new ones when they need them. OpenMP's threads don't exist in the new process, so FAISS has one thread there.
+open new ones when they need them. An export that was cut off so goes on if nobody has written meanwhile. OpenMP's
+threads don't exist in the new process, so FAISS has one thread there.
 """
 
 import os
@@ -25,6 +26,9 @@ class Forkable(Protocol):
 
     def before_fork(self) -> None:
         """Close what must not cross a fork; nothing is at work."""
+
+    def after_fork_in_parent(self) -> None:
+        """Go on with what was closed; nothing is at work yet."""
 
     def after_fork(self, *, was_quiet: bool) -> None:
         """Begin anew in the new process.
@@ -51,8 +55,13 @@ class _Forks:
                 store.before_fork()
 
     def after_in_parent(self) -> None:
-        self.calls.resume()
-        self.turn.release()
+        try:
+            if self.was_quiet:
+                for store in list(self.stores):
+                    store.after_fork_in_parent()
+        finally:
+            self.calls.resume()
+            self.turn.release()
 
     def after_in_child(self) -> None:
         self.has_lost_threads = "faiss" in sys.modules

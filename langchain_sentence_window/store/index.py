@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -207,17 +207,16 @@ class SentenceIndex:
         """
         copy = self._apart(self._database.private_copy)
         source = copy or self._database
-        lease, snapshot = self._apart(source.begin_reading)
+        reading = self._apart(lambda: source.begin_reading(_slices))
         try:
-            rows_in_order = snapshot.vectors_in_order(("1", []))
-            while part := self._apart(lambda: source.read_on(lease, partial(_next_slice, snapshot, rows_in_order))):
+            while part := self._apart(lambda: source.read_on(reading)):
                 yield part
         finally:
             if copy is not None:
                 copy.close()
             else:
                 with suppress(StoreError):
-                    self._apart(lease.end)
+                    self._apart(reading.end)
 
     def search(self, vector: Vectors, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records nearest to a unit vector among those for which a condition holds.
@@ -377,6 +376,10 @@ class SentenceIndex:
         """Close what must not cross a fork."""
         self._database.before_fork()
 
+    def after_fork_in_parent(self) -> None:
+        """Go on with what was closed."""
+        self._database.after_fork_in_parent()
+
     def after_fork(self, *, was_quiet: bool) -> None:
         """Begin anew in another process."""
         self._gate.reset()
@@ -435,15 +438,10 @@ def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: 
     gate.close(lambda: apart_from_forks(finish))
 
 
-def _next_slice(
-    snapshot: Snapshot, rows_in_order: Iterator[tuple[Rows, Vectors, object]]
-) -> tuple[list[Record], Vectors] | None:
-    found = next(rows_in_order, None)
-    if found is None:
-        return None
-    rows, vectors, _ = found
-    records = snapshot.by_rows(rows.tolist())
-    return [records[row] for row in rows.tolist()], vectors
+def _slices(snapshot: Snapshot, first: int) -> Iterator[tuple[list[Record], Vectors]]:
+    for rows, vectors, _ in islice(snapshot.vectors_in_order(("1", [])), first, None):
+        records = snapshot.by_rows(rows.tolist())
+        yield [records[row] for row in rows.tolist()], vectors
 
 
 def _dimension_of(vectors: Vectors | Mapping[str, bytes] | None) -> int | None:

@@ -1,8 +1,16 @@
-"""A connection that one call reads with, given back whatever happens."""
+"""Connections that are read with: one for a call, given back whatever happens; one for several calls and over forks."""
 
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.connections import Connections
+from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.state_files import Stamp
 from langchain_sentence_window.store.statements import Connection
+from langchain_sentence_window.store.tables import Version
+
+T = TypeVar("T")
 
 
 class Lease:
@@ -44,3 +52,66 @@ class Lease:
     def is_outdated(self) -> bool:
         """Whether the file changed under a connection that can't see that."""
         return self.stamp is not None and self._connections.stamp() != self.stamp
+
+
+class LongRead(Generic[T]):
+    """What several calls read of one state, part by part.
+
+    No connection may cross a fork, so a fork cuts it off. If nobody has written by the time it goes on, it reads that
+    very state, and leaves out the parts that it gave before.
+    """
+
+    def __init__(self, connections: Connections, parts: Callable[[Snapshot, int], Iterator[T]]) -> None:
+        """Take no connection yet.
+
+        Args:
+            connections: Where one is taken.
+            parts: Reads a state part by part, without the first so many; always the same of the same state.
+        """
+        self._connections = connections
+        self._read = parts
+        self._lease = Lease(connections)
+        self._parts: Iterator[T] | None = None
+        self._version: Version | None = None
+        self._given = 0
+
+    def begin(self) -> None:
+        """Begin, or go on after a fork.
+
+        Raises:
+            StoreError: The state isn't the latest any more.
+        """
+        if self._parts is not None:
+            return
+        self._lease = lease = Lease(self._connections)
+        connection = lease.take()
+        connection.execute("BEGIN")
+        snapshot = Snapshot(connection)
+        version = snapshot.version
+        if self._version not in (None, version):
+            self.end()
+            raise StoreError(
+                f"{self._connections.name} was written just when the process forked, so what was read is gone; begin "
+                "again"
+            )
+        self._version = version
+        self._parts = self._read(snapshot, self._given)
+
+    def next(self) -> T | None:
+        """Read the next part; ``None`` if there is none."""
+        self.begin()
+        part = None if self._parts is None else next(self._parts, None)
+        self._given += 1
+        return part
+
+    def is_outdated(self) -> bool:
+        """Whether the file changed under a connection that can't see that."""
+        return self._lease.is_outdated()
+
+    def end(self) -> None:
+        """Give the connection back."""
+        self._lease.end()
+
+    def cut(self) -> None:
+        """Forget the connection, which was closed or is another process's."""
+        self._lease, self._parts = Lease(self._connections), None

@@ -180,8 +180,8 @@ def _check_head(name: str, head_file: Path, noted: Head | None, snapshot: Snapsh
     head = head_of(snapshot)
     if noted is not None and noted.birth == head.birth and noted.generation > head.generation:
         raise StoreError(
-            f"{name} holds {head.generation} writes, and {noted.generation} were made: its file or its write-ahead log was "
-            f"lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+            f"{name} holds {head.generation} writes, and {noted.generation} were made: its file or its write-ahead log "
+            f"was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
             f"{str(head_file)!r}"
         )
 
