@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.store.connections import Connections
+from langchain_sentence_window.store.held_files import HeldFiles, identity_of
 from langchain_sentence_window.store.lexical import LexicalSearcher
+from langchain_sentence_window.store.locks import NestedWriteError
 from langchain_sentence_window.store.state_files import Head, read_head
 from langchain_sentence_window.store.statements import Connection
 from langchain_sentence_window.store.stats import DATABASE_FILE
@@ -309,6 +313,67 @@ def test_ctrl_c_while_another_process_writes(tmp_path: Path) -> None:
         [sys.executable, "-c", INTERRUPTED, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+LOCKED_OUT = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+time.sleep(0.5)
+"""
+
+
+@pytest.mark.parametrize("take", [lambda found: found.writer, lambda found: found.take_reader()])
+def test_opening_waits_for_a_process_that_lets_nobody_in(
+    take: Callable[[Connections], Connection], tmp_path: Path
+) -> None:
+    """As the last one does that closes an index, while it brings the log into the file."""
+    FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
+    path = tmp_path / DATABASE_FILE
+    with subprocess.Popen([sys.executable, "-c", LOCKED_OUT, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        connections = Connections(path, read_only=False)
+        assert take(connections).execute("SELECT count(*) FROM sentences").fetchone() == (1,)
+        connections.close()
+
+
+def test_a_store_that_is_collected_while_another_opens_its_file_lets_go_of_it(tmp_path: Path) -> None:
+    """The garbage collector may come anywhere, so in the midst of what it has to wait for, too."""
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    held, first, second = HeldFiles(), object(), object()
+    known = held.hold(tmp_path / "a", first)
+    assert known is not None
+
+    class Collecting(type(tmp_path)):  # type: ignore[misc]
+        def stat(self, **settings: Any) -> Any:
+            held.release(first)
+            with pytest.raises(NestedWriteError):
+                held.seal(known)
+            return super().stat(**settings)
+
+    held.hold(Collecting(tmp_path / "b"), second)
+    assert [identity_of(tmp_path / name) in held._files for name in "ab"] == [False, True]
+    held.release(second)
+    assert not held._files
+
+
+def test_what_a_process_that_was_killed_has_left_unfinished_goes_when_it_is_old(tmp_path: Path) -> None:
+    FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
+    left = [tmp_path / f"{DATABASE_FILE}.{letter * 16}.part" for letter in "abcd"]
+    for number, path in enumerate(left):
+        if number % 2:
+            path.mkdir()
+        (path / "new" if number % 2 else path).write_text("half")
+        for each in (path, *path.rglob("*")) if number < 2 else ():
+            os.utime(each, (0, 0))
+    FaissStore.open(tmp_path, TextEmbeddings(), read_only=True).close()
+    assert all(path.exists() for path in left)
+    FaissStore.open(tmp_path, TextEmbeddings()).close()
+    assert [path.exists() for path in left] == [False, False, True, True]
 
 
 def test_many_processes_make_one_store(tmp_path: Path) -> None:

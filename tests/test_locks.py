@@ -155,30 +155,71 @@ class _Stop(BaseException):
     pass
 
 
+def test_what_is_last_is_done_once_wherever_two_calls_end_at_once() -> None:
+    instruction = 1
+    while closed_as_another_ends_at(instruction):
+        instruction += 1
+    assert instruction > 20
+
+
+def closed_as_another_ends_at(instruction: int) -> bool:
+    """Close from within a call, and end another call in the midst of its end; return whether that has so many."""
+    lock, entered, may_end, log = AccessLock(), threading.Event(), threading.Event(), list[str]()
+
+    def hold() -> None:
+        entered.set()
+        may_end.wait(10)
+
+    other = in_thread(lambda: lock.read(hold))
+    entered.wait(10)
+
+    def end_the_other() -> None:
+        may_end.set()
+        other.join(10)
+
+    was_met = met_at(
+        instruction, end_the_other, lambda: lock.read(lambda: lock.close(lambda: log.append("closed"))), within="_end"
+    )
+    end_the_other()
+    assert log == ["closed"], f"the other call ended before instruction {instruction}"
+    return was_met
+
+
 def interrupted_at(instruction: int, work: Callable[[], object]) -> bool:
     """Do something, and raise at one of its instructions; return whether it has so many."""
+
+    def stop() -> None:
+        raise _Stop
+
+    try:
+        met_at(instruction, stop, work)
+    except _Stop:
+        return True
+    return False
+
+
+def met_at(instruction: int, action: Callable[[], object], work: Callable[[], object], within: str = "") -> bool:
+    """Do something, and something else before one of its instructions; return whether it has so many."""
     left = instruction
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
-        if not frame.f_code.co_filename.endswith("locks.py"):
+        if not frame.f_code.co_filename.endswith("locks.py") or within not in frame.f_code.co_name:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
             left -= 1
             if left == 0:
-                raise _Stop
+                action()
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
-    except _Stop:
-        return True
     finally:
         sys.settrace(before)
-    return False
+    return left <= 0
 
 
 @pytest.mark.parametrize("way", ["read", "write"])

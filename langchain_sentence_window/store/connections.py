@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.store.files import remove_file, size_of
 from langchain_sentence_window.store.held_files import HELD_FILES, Identity, identity_of
+from langchain_sentence_window.store.locks import NestedWriteError
 from langchain_sentence_window.store.seals import Seal
 from langchain_sentence_window.store.state_files import (
     RESTORING_FILE,
@@ -24,6 +26,8 @@ from langchain_sentence_window.store.state_files import (
     write_seal,
 )
 from langchain_sentence_window.store.statements import Connection
+
+T = TypeVar("T")
 
 _SECONDS_TO_WAIT = 60.0
 _SECONDS_AT_A_TIME = 0.1  # Python sees Ctrl-C only when SQLite comes back
@@ -49,6 +53,7 @@ class Connections:
         self._idle: list[Connection] = []
         self._writer: Connection | None = None
         self._failed: list[Connection] = []
+        self._holder = object()
         self._held: Identity | None = None
         self._refusal: str | None = None
         self.is_dirty = False
@@ -136,7 +141,7 @@ class Connections:
         if self._writer is None:
             writer = self._connect(seconds_to_wait=_SECONDS_AT_A_TIME)
             writer.executescript(_WRITING)
-            if self.path is not None and writer.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            if self.path is not None:
                 until_unlocked(lambda: writer.execute("PRAGMA journal_mode = WAL"))
             self._writer = writer
         return self._writer
@@ -201,7 +206,7 @@ class Connections:
         """Bring the log into the file and note the file's checksum, unless others are at work."""
         if self.path is None or not self.is_dirty:
             return
-        with suppress(sqlite3.Error, OSError, StoreError):
+        with suppress(sqlite3.Error, OSError, StoreError, NestedWriteError):
             writer = self.writer
             self.check_identity()
             writer.execute("PRAGMA shrink_memory")
@@ -236,9 +241,8 @@ class Connections:
         self.close_all()
         if self._memory is not None:
             self._memory.close()
-        held, self._memory, self._held = self._held, None, None
-        if held:
-            HELD_FILES.release(held)
+        HELD_FILES.release(self._holder)
+        self._memory = self._held = None
         self._refusal = f"{self.name} is closed; open it again"
 
     def close_all(self) -> None:
@@ -272,30 +276,29 @@ class Connections:
 
     def _hold(self) -> None:
         if self.path and self._held is None and self.path.exists():
-            self._held = HELD_FILES.hold(self.path)
+            self._held = HELD_FILES.hold(self.path, self._holder)
 
     def _connect(
         self, *, mode: str = "", stamp: Stamp | None = None, seconds_to_wait: float = _SECONDS_TO_WAIT
     ) -> Connection:
         target = self._target("immutable=1" if stamp is not None else mode)
         if self.path is None and self._memory is None:
-            self._memory = _open(target, seconds_to_wait)
+            self._memory = _open(target)
         self._hold()
         self.check_identity()
         # Only now: a database that a backup took the place of comes after the file that says so.
         self.check_restored()
-        connection = _open(target, seconds_to_wait)
+        connection = _open(target)
         connection.stamp = stamp
         self._all.append(connection)
         try:
-            connection.executescript(_SETTINGS)
+            until_unlocked(lambda: connection.executescript(_SETTINGS))
             # Opens the log too. If the folder was swapped by now, or on the way, it shows.
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            until_unlocked(lambda: connection.execute("SELECT count(*) FROM sqlite_schema").fetchone())
+            connection.execute(f"PRAGMA busy_timeout = {seconds_to_wait * 1_000:.0f}")
             self.check_identity()
         except BaseException:
-            connection.close()
-            with suppress(ValueError):
-                self._all.remove(connection)
+            self.discard(connection)
             raise
         return connection
 
@@ -309,18 +312,18 @@ class Connections:
         return f"{self.path.as_uri()}?{mode}"
 
 
-def _open(target: str, seconds_to_wait: float) -> Connection:
+def _open(target: str) -> Connection:
     return sqlite3.connect(
         target,
         uri=True,
         isolation_level=None,
         check_same_thread=False,
-        timeout=seconds_to_wait,
+        timeout=_SECONDS_AT_A_TIME,
         factory=Connection,
     )
 
 
-def until_unlocked(work: Callable[[], object]) -> None:
+def until_unlocked(work: Callable[[], T]) -> T:
     """Do something again and again while another process keeps the database locked, for a minute at most.
 
     Raises:
@@ -329,14 +332,12 @@ def until_unlocked(work: Callable[[], object]) -> None:
     deadline = time.monotonic() + _SECONDS_TO_WAIT
     while True:
         try:
-            work()
+            return work()
         except sqlite3.OperationalError as error:
             is_locked = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not is_locked or time.monotonic() > deadline:
                 raise
             time.sleep(0.001)
-        else:
-            return
 
 
 def _leave_open(connection: Connection) -> None:

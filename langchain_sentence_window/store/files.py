@@ -7,6 +7,7 @@ through one: new files have names that nobody can foresee, and take the place of
 import errno
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
 NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-ABANDONED_AFTER = 3_600.0  # seconds
+_ABANDONED_AFTER = 3_600.0  # seconds
 _LONGEST_NAME = 255
 
 
@@ -90,14 +91,21 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def make_part(path: Path) -> Path:
-    """Make an empty file beside another one, and remove those that were abandoned there."""
-    for old in path.parent.glob(f"{path.name}.*.part*"):
-        with suppress(OSError):
-            if time.time() - old.lstat().st_mtime > ABANDONED_AFTER:
-                old.unlink()
+    """Make an empty file beside another one, and remove what was abandoned there."""
+    remove_abandoned(path)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     make_new(part)
     return part
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove the unfinished files and folders beside a file that processes which were killed have left."""
+    for part in path.parent.glob(f"{path.name}.*.part*"):
+        with suppress(OSError):
+            is_folder = stat.S_ISDIR(part.lstat().st_mode)
+            latest = max(each.lstat().st_mtime for each in (part, *(part.iterdir() if is_folder else ())))
+            if time.time() - latest > _ABANDONED_AFTER:
+                shutil.rmtree(part, ignore_errors=True) if is_folder else part.unlink()
 
 
 def make_new(path: Path) -> None:

@@ -6,12 +6,16 @@ can get its number, so a file that took its place is told from it.
 """
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias, TypeVar
 
 from langchain_sentence_window.store.files import open_regular
-from langchain_sentence_window.store.locks import AccessLock
+from langchain_sentence_window.store.locks import AccessLock, NestedWriteError
 from langchain_sentence_window.store.seals import Seal, seal_of_open
+
+T = TypeVar("T")
 
 Identity: TypeAlias = tuple[int, int]
 """What the system knows a file by, whatever its name: the device and the number on it."""
@@ -32,37 +36,56 @@ class HeldFiles:
     def __init__(self) -> None:
         """Begin with none."""
         self._lock = AccessLock()
-        self._files: dict[Identity, tuple[list[BinaryIO], int]] = {}
+        self._files: dict[Identity, tuple[list[BinaryIO], set[object]]] = {}
+        self._leaving: dict[object, None] = {}
 
-    def hold(self, path: Path) -> Identity:
-        """Open a file, or count one user more; return what it is known by.
+    def hold(self, path: Path, holder: object) -> Identity:
+        """Open a file, if it isn't open; return what it is known by.
+
+        Args:
+            path: The file.
+            holder: Who is on it now, until it is released.
 
         Raises:
             OSError: It can't be opened.
         """
-        return self._lock.write(lambda: self._hold(path))
+        return self._alone(lambda: self._hold(path, holder))
 
     def seal(self, identity: Identity) -> Seal:
-        """Read a file and make its seal."""
-        return self._lock.write(lambda: self._seal(identity))
+        """Read a file and make its seal.
 
-    def release(self, identity: Identity) -> None:
-        """Count one user less, and close a file that has none left."""
-        self._lock.write(lambda: self._release(identity))
+        Raises:
+            NestedWriteError: This thread is at work here already, as when the garbage collector came in between.
+        """
+        return self._alone(lambda: self._seal(identity))
+
+    def release(self, holder: object) -> None:
+        """Let someone go who may be on a file, and close it if nobody is left; perhaps only when the next one comes."""
+        self._leaving[holder] = None
+        with suppress(NestedWriteError):
+            self._alone(lambda: None)
 
     def reset(self) -> None:
         """Forget who was at work: after a fork, the other threads are in the other process."""
         self._lock.reset()
 
-    def _hold(self, path: Path) -> Identity:
+    def _alone(self, work: Callable[[], T]) -> T:
+        def work_and_let_go() -> T:
+            try:
+                return work()
+            finally:
+                self._let_go()
+
+        return self._lock.write(work_and_let_go)
+
+    def _hold(self, path: Path, holder: object) -> Identity:
         known = identity_of(path)
         if known is None or known not in self._files:
             file = open_regular(path)
             status = os.fstat(file.fileno())
             known = status.st_dev, status.st_ino
-            self._files.setdefault(known, ([], 0))[0].append(file)
-        files, users = self._files[known]
-        self._files[known] = files, users + 1
+            self._files.setdefault(known, ([], set()))[0].append(file)
+        self._files[known][1].add(holder)
         return known
 
     def _seal(self, identity: Identity) -> Seal:
@@ -70,14 +93,15 @@ class HeldFiles:
         file.seek(0)
         return seal_of_open(file)
 
-    def _release(self, identity: Identity) -> None:
-        files, users = self._files.get(identity, ([], 0))
-        if users > 1:
-            self._files[identity] = files, users - 1
-            return
-        self._files.pop(identity, None)
-        for file in files:
-            file.close()
+    def _let_go(self) -> None:
+        for holder in list(self._leaving):
+            for identity, (files, holders) in list(self._files.items()):
+                holders.discard(holder)
+                if not holders:
+                    del self._files[identity]
+                    for file in files:
+                        file.close()
+            self._leaving.pop(holder, None)
 
 
 HELD_FILES = HeldFiles()

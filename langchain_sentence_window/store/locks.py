@@ -47,6 +47,7 @@ class AccessLock:
         self._paused_by: int | None = None
         self._is_closed = False
         self._at_the_end: Callable[[], None] | None = None
+        self._finishers: dict[str, object] = {}
 
     @property
     def is_closed(self) -> bool:
@@ -123,6 +124,7 @@ class AccessLock:
         self._readers.clear()
         self._writers.clear()
         self._queue.clear()
+        self._finishers.clear()
         self._paused_by = None
 
     # Machinery
@@ -178,9 +180,10 @@ class AccessLock:
         writer = self._writers.get(_ONLY)
         if writer is not None and writer[0] is token:
             self._writers.pop(_ONLY, None)
-        if self._at_the_end is not None and not self._readers:
-            finish, self._at_the_end = self._at_the_end, None
+        finish = self._at_the_end
+        if finish is not None and not self._readers and self._finishers.setdefault(_ONLY, token) is token:
             finish()
+            self._at_the_end = None
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

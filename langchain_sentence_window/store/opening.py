@@ -13,6 +13,7 @@ from langchain_sentence_window.store.files import (
     make_part,
     put_if_new,
     refuse_links,
+    remove_abandoned,
     remove_second_names,
     size_of,
 )
@@ -104,6 +105,7 @@ def check_names(path: Path, *, read_only: bool) -> None:
         beside = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
         refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
         remove_second_names(path)
+        remove_abandoned(path)
         for each in beside:
             if each.exists() and each.stat().st_nlink > 1:
                 raise StoreError(

@@ -12,7 +12,6 @@ import secrets
 import shutil
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import IO
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from langchain_sentence_window.store.database import Database
-from langchain_sentence_window.store.files import ABANDONED_AFTER, NOT_THROUGH_A_LINK, make_folder, sync_folder
+from langchain_sentence_window.store.files import NOT_THROUGH_A_LINK, make_folder, remove_abandoned, sync_folder
 from langchain_sentence_window.store.forking import apart_from_forks
 from langchain_sentence_window.store.opening import BESIDE, give_birth, head_of
 from langchain_sentence_window.store.seals import seal_of
@@ -37,7 +36,7 @@ from langchain_sentence_window.store.writing import Transaction
 
 _FILES = (SEAL_FILE, HEAD_FILE, VECTORS_FILE, *(f"{DATABASE_FILE}{ending}" for ending in BESIDE), DATABASE_FILE)
 _NEW = "new"
-_WORKSHOP = re.compile(rf"{re.escape(DATABASE_FILE)}\.[0-9a-f]{{16}}\.restore")
+_WORKSHOP = re.compile(rf"{re.escape(DATABASE_FILE)}\.[0-9a-f]{{16}}\.part")
 
 
 def restore_index(backup: Path, folder: Path) -> None:
@@ -124,23 +123,14 @@ def _move_back(folder: Path, workshop: Path) -> None:
 @contextmanager
 def _workshop(folder: Path) -> Iterator[Path]:
     """Make a folder to work in, and remove it at the end, and those that were abandoned."""
-    workshop = folder / f"{DATABASE_FILE}.{secrets.token_hex(8)}.restore"
+    workshop = folder / f"{DATABASE_FILE}.{secrets.token_hex(8)}.part"
     try:
         workshop.mkdir()
         yield workshop
     finally:
         if not _is_needed(folder, workshop):
             shutil.rmtree(workshop, ignore_errors=True)
-    for path in folder.iterdir():
-        if _WORKSHOP.fullmatch(path.name) and _is_abandoned(path):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_abandoned(workshop: Path) -> bool:
-    with suppress(OSError):
-        latest = max(path.lstat().st_mtime for path in (workshop, *workshop.iterdir()))
-        return time.time() - latest > ABANDONED_AFTER
-    return False
+    remove_abandoned(folder / DATABASE_FILE)
 
 
 def _is_needed(folder: Path, workshop: Path) -> bool:
