@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -519,6 +520,15 @@ def test_a_restore_that_is_killed_at_any_step_is_told_or_made_again(index: Path,
     command = [sys.executable, "-c", KILLED_AND_FAILED, *map(str, (tmp_path / "backup", index, tmp_path / "scratch"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_restored_may_be_read_and_written_by_those_who_may_what_is_made(index: Path, tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        FaissStore.restore(index, tmp_path / "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new" / DATABASE_FILE).stat().st_mode) == 0o664
 
 
 def test_two_restores_at_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

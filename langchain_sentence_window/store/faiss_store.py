@@ -381,9 +381,10 @@ class FaissStore(SearchMethods):
     def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
         """Put a backup in the place of an index, whatever state that is in.
 
-        What `backup` copied is checked row by row before anything is changed. If the call is interrupted, make it
-        again: until then there is the old index, the new one, or an error when it is opened. Stores that are open
-        at the path raise `StoreError` from then on; open them again.
+        What `backup` copied is checked row by row before anything is changed. If the call fails, or Ctrl-C ends it,
+        the old index is there as it was. If the process is killed, make the call again: until then there is the old
+        index, the new one, or an error when it is opened. Stores that are open at the path raise `StoreError` from
+        then on; open them again.
 
         Args:
             backup: A folder that `backup` or ``save(path)`` made, or that of any index that is closed.

@@ -19,7 +19,13 @@ from typing import IO
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from langchain_sentence_window.store.database import Database
-from langchain_sentence_window.store.files import NOT_THROUGH_A_LINK, make_folder, remove_abandoned, sync_folder
+from langchain_sentence_window.store.files import (
+    NOT_THROUGH_A_LINK,
+    make_folder,
+    make_new,
+    remove_abandoned,
+    sync_folder,
+)
 from langchain_sentence_window.store.forking import apart_from_forks
 from langchain_sentence_window.store.opening import BESIDE, give_birth, head_of
 from langchain_sentence_window.store.seals import seal_of
@@ -63,6 +69,7 @@ def _restore(backup: Path, folder: Path) -> None:
     database = Database(backup / DATABASE_FILE, read_only=True)
     try:
         with _workshop(folder) as workshop:
+            make_new(workshop / _NEW)
             database.write_copy(workshop / _NEW)
             head = _made_another(workshop / _NEW)
             with _alone(folder, workshop):
@@ -111,7 +118,8 @@ def _move_back(folder: Path, workshop: Path) -> None:
     if not os.path.lexists(workshop / _NEW):
         for name in (SEAL_FILE, HEAD_FILE):
             (folder / name).unlink(missing_ok=True)
-        (folder / DATABASE_FILE).rename(workshop / _NEW)
+        with suppress(FileNotFoundError):
+            (folder / DATABASE_FILE).rename(workshop / _NEW)
     for name in (LEXICAL_FOLDER, *_FILES):
         if os.path.lexists(workshop / name):
             if name == LEXICAL_FOLDER:

@@ -3,7 +3,8 @@
     python -m tests.torture.interrupts [--rounds 2000]
 
 A call is interrupted by a signal, once or twice; by an exception that is set in its thread; or exactly
-before one of its instructions, a random one or one of those where CPython looks for signals. While the
+before one of its instructions, a random one or one of those where CPython looks for signals, and by a
+signal once more while it gives back what it held. While the
 exception is held on to, as an interactive session does, another process, another store on the folder and
 the store itself must read and write: no lock is left. What is there is what was there before the call
 or after it, and searches agree with brute force. Ctrl-C ends a wait for another process's lock, too.
@@ -40,6 +41,7 @@ from tests.torture.rounds import Struck, main, play_rounds, python, within
 
 MODULE = "tests.torture.interrupts"
 SECONDS = 60.0
+_CLEARING_UP = (-5.5, -3)  # powers of 10: seconds in which what a call held is given back
 PATIENCE = 10.0
 """Seconds that another may take where nothing should hold it up."""
 
@@ -337,12 +339,38 @@ def at_an_instruction(
     return None
 
 
+def at_an_instruction_and_by_a_signal(call: Callable[[], object], moment: Moment) -> BaseException | None:
+    """Raise exactly before an instruction, and from a signal's handler while that is cleared up."""
+    at = opcodes.choose(moment.run, moment.chance, where_signals_are_seen=True)
+    left = [1]
+
+    def handle(_: int, frame: FrameType | None) -> None:
+        if left[0] and _is_within(_called, frame):
+            left[0] -= 1
+            raise moment.error
+
+    def action() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 10 ** moment.chance.uniform(*_CLEARING_UP))
+        raise moment.error
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        opcodes.strike(partial(_called, call), -1 if at is None else at, action)
+    except BaseException as error:  # noqa: BLE001 - what was to come
+        return error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return None
+
+
 WAYS: dict[str, Callable[[Callable[[], object], Moment], BaseException | None]] = {
     "signal": by_a_signal,
     "signals": partial(by_a_signal, most=2),
     "exception in its thread": in_its_thread,
     "instruction": partial(at_an_instruction, where_signals_are_seen=False),
     "instruction where signals are seen": partial(at_an_instruction, where_signals_are_seen=True),
+    "instruction and a signal": at_an_instruction_and_by_a_signal,
 }
 
 
