@@ -237,3 +237,21 @@ def test_no_instruction_at_which_an_exception_leaves_the_lock_taken(way: str, ex
         if not was_interrupted:
             break
     assert instruction > 50
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+def test_two_exceptions_in_the_midst_of_the_end_leave_no_lock_taken(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, end, ends = AccessLock(), AccessLock._end, list[object]()
+
+    def stop_twice(lock: AccessLock, token: object) -> None:
+        ends.append(token)
+        if len(ends) < 3:
+            raise _Stop
+        end(lock, token)
+
+    monkeypatch.setattr(AccessLock, "_end", stop_twice)
+    with pytest.raises(_Stop):
+        getattr(lock, way)(lambda: None)
+    done = list[int]()
+    in_thread(lambda: lock.write(lambda: done.append(1))).join(10)
+    assert done == [1]

@@ -268,9 +268,12 @@ class Database:
         has_failed = True
         try:
             try:
-                result = work()
-                has_failed = False
-                return result
+                try:
+                    result = work()
+                    has_failed = False
+                    return result
+                finally:
+                    self._connections.end_writing(has_failed=has_failed)
             finally:
                 self._connections.end_writing(has_failed=has_failed)
         finally:

@@ -50,19 +50,22 @@ class LexicalIndex:
         tantivy = _tantivy()
         writer = None
         try:
-            writer = self._index.writer(_HEAP, 1)
-            for row in removed.tolist():
-                writer.delete_documents_by_term(_ROW, row)
-            for row, text in added:
-                document = tantivy.Document()
-                document.add_integer(_ROW, row)
-                document.add_text(_TEXT, encodable(text))
-                writer.add_document(document)
-            writer.commit()
-            writer.wait_merging_threads()
+            try:
+                writer = self._index.writer(_HEAP, 1)
+                for row in removed.tolist():
+                    writer.delete_documents_by_term(_ROW, row)
+                for row, text in added:
+                    document = tantivy.Document()
+                    document.add_integer(_ROW, row)
+                    document.add_text(_TEXT, encodable(text))
+                    writer.add_document(document)
+                writer.commit()
+                writer.wait_merging_threads()
+            finally:
+                # It holds tantivy's lock as long as it is there, and an exception would keep it with this frame.
+                writer = None
         finally:
-            # It holds tantivy's lock as long as it is there, and an exception would keep it with this frame.
-            writer = None
+            writer = None  # in case another exception came in the midst of that
         self._index.reload()
 
     def searcher(self) -> "LexicalSearcher":
