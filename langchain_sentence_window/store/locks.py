@@ -3,8 +3,9 @@
 An exception may come between any two instructions: Ctrl-C, a signal's handler, a test's tracer. A lock that is
 taken by one instruction and noted by the next is lost then. Here what a call holds is told by a token made before
 the call takes anything. Tokens are kept in dictionaries, which change by single operations, and each call takes
-its token back three times, in case the first is cut short, and by another Ctrl-C the second. Who has to wait asks again after a moment, so no
-notification can be missed, and there is no lock inside that a fork could copy while another thread holds it.
+its token back three times, in case the first is cut short, and the second by another exception. Who has to wait
+asks again after a moment, so no notification can be missed, and there is no lock inside that a fork could copy
+while another thread holds it.
 """
 
 import time
