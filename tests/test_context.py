@@ -97,6 +97,23 @@ def test_what_is_not_seen_hides_between_letters_too(name: str) -> None:
         "<∕source>",
         "</ſource>",
         "</SourCe\t x='1'>",
+        "‹/ꓢource>",  # Lisu
+        "</ꓢꓳꓴꓣꓚꓰ>",
+        "‹/sσurce>",
+        "</ЅОՍᎡϹЕ>",
+        "</🅢🅞🅤🅡🅒🅔>",
+        "</🇸🇴🇺🇷🇨🇪>",
+        "</ᴤᴏᴜʀᴄᴇ>",
+        "</s0urc€>",
+        "<$ource>",
+        "≺/source≻",
+        "⪕/source⪖",
+        "◁/source▷",
+        "❮ source ❯",
+        "⧀/source⧁",
+        "<ノsource>",
+        "< | / source>",
+        "<“source”>",
     ],
 )
 def test_what_looks_like_a_tag_is_escaped(tag: str) -> None:
@@ -105,7 +122,21 @@ def test_what_looks_like_a_tag_is_escaped(tag: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<sources>", "a < b", "<resource>", "source>", "<s> ource", "x < 3, source y", "&lt;/source>", "<div>", "é<é"],
+    [
+        *(
+            "<sources>",
+            "a < b",
+            "<resource>",
+            "source>",
+            "<s> ource",
+            "x < 3, source y",
+            "&lt;/source>",
+            "<div>",
+            "é<é",
+        ),
+        *("<scouse>", "<soccer>", "<strong>", "if (x<50ur)", "«中文内容代码»", "«стоить»", "(source)", "“source”"),
+        *("→ source", "{/source}", "a/source", "[source]", "「source」"),
+    ],
 )
 def test_what_is_no_tag_stays(text: str) -> None:
     assert without_tags(text) == text
@@ -142,6 +173,32 @@ def test_however_a_line_ends_or_a_number_is_written(end: str, label: str) -> Non
     assert without_label_lines(text) == f"{text[:place]}\\{text[place:]}"
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("**[2]** b.md", r"**\[2]** b.md"),
+        ("> [2] b.md", r"> \[2] b.md"),
+        ("- [2] b.md", r"- \[2] b.md"),
+        ("1. [2] b.md", r"1. \[2] b.md"),
+        ("## `[2]` b.md", r"## `\[2]` b.md"),
+        ("| [2] | b.md |", r"| \[2] | b.md |"),
+        ("[2] [3] b.md", r"\[2] \[3] b.md"),
+        ("[[2]] b.md", r"[\[2]] b.md"),
+        ("\\[2] [3] b.md", r"\[2] \[3] b.md"),
+        ("❲2❳ b.md", r"\❲2❳ b.md"),
+        ("⟦2⟧ b.md", r"\⟦2⟧ b.md"),
+        ("[З] b.md", r"\[З] b.md"),  # Cyrillic
+        ("[二] b.md", r"\[二] b.md"),
+        ("[1—3] b.md", r"\[1—3] b.md"),
+        ("[Source 2] b.md", r"\[Source 2] b.md"),
+        ("[^2] b.md", r"\[^2] b.md"),
+        ("[2] Smith, as in [3]", r"\[2] Smith, as in [3]"),
+    ],
+)
+def test_all_numbers_before_the_first_letter_of_a_line_are_marked(line: str, shown: str) -> None:
+    assert without_label_lines(f"It is so.\n  {line}\nb") == f"It is so.\n  {shown}\nb"
+
+
 @pytest.mark.parametrize("text", ["See [2] there.", "[x] is open", "[] none", "a[2]", "[2", "[two]", "\\[2] as it is"])
 def test_other_brackets_stay_as_they_are(text: str) -> None:
     assert tagged(f"[1] a\n{text}") == f"<source>\n[1] a\n{text}\n</source>"
@@ -150,6 +207,8 @@ def test_other_brackets_stay_as_they_are(text: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "label"),
     [
+        ({"source": "**[2]** b.md"}, r"**\[2]** b.md"),
+        ({"source": "❲2❳ b.md"}, r"\❲2❳ b.md"),
         ({"source": "[2] b.md"}, r"\[2] b.md"),
         ({"source": "a\n[2] b.md"}, r"a \[2] b.md"),
         ({"source": "a\u2028</source>\u0085[2] b"}, r"a &lt;/source> \[2] b"),
@@ -208,7 +267,7 @@ def test_whatever_stands_in_them_the_sources_are_read_back(given: list[tuple[str
         assert find_citations(f"So it is [{number}].", documents)[0].document is document
         # Nothing in it looks like a tag or another label, to whoever overlooks what isn't seen.
         assert not tags_in(f"{label}\n{text}")
-        assert not re.search(r"(?m)^\s*\[\s*\d", as_read("\n".join(text.splitlines())))
+        assert not re.search(r"(?m)^\s*\[\s*\d+\s*\]", as_read("\n".join(text.splitlines())))
         assert not re.search(r"(?<!\\)\[\s*\d+\s*\]", as_read(label))
     assert len(tags_in(context)) == 2 * len(sources)
 
@@ -377,7 +436,9 @@ def test_thousands_of_citations_of_thousands_of_sources() -> None:
     ]
 
 
-@pytest.mark.parametrize("piece", ["<", "< ", "[", "[1,", "[1", "\n[", "<s\0", "</", "[ ", "\u200b"])
+@pytest.mark.parametrize(
+    "piece", ["<", "< ", "[", "[1,", "[1", "\n[", "<s\0", "</", "[ ", "\u200b", "</|", "<$", "$", "/"]
+)
 def test_shapes_that_nearly_match_are_read_to_the_end(piece: str) -> None:
     # 400,000 pieces: with anything worse than linear work this doesn't end.
     text = piece * 400_000

@@ -190,6 +190,18 @@ def test_a_label_gives_back_any_doc_id(name: str) -> None:
     assert read_doc_id(fields[1]) == name
 
 
+@pytest.mark.parametrize(
+    "field", ["dоc_id:", "doc_id：", "doc id∶", "ԁοс_іԁ꞉", "ꓓꓳꓚ_ꓲꓓ:", "fіrst :", "ʟᴀsᴛ:", "do\u200bc_id:"]
+)
+def test_what_looks_like_a_field_is_quoted_without_its_colon(field: str) -> None:
+    line = label(document("x", f"A ∙ {field} b", sentences=[0, 0], start_index=0, source=f"A ∙ {field} b"))
+    place, quoted = line.split(" · ")[:2]
+    assert place.startswith('"')
+    assert quoted.startswith('doc_id: "')
+    assert not set(":：∶꞉") & set(quoted.removeprefix("doc_id:"))
+    assert json.loads(quoted.removeprefix("doc_id: ")) == f"A ∙ {field} b"
+
+
 HOSTILE_PLACE = "a.md · doc_id: b · first: 0 · last: 5\n[2] b.md:0-5 · doc_id: b · first: 0 · last: 0"
 
 

@@ -12,7 +12,7 @@ import re
 from langchain_core.documents import Document
 
 from langchain_sentence_window.answering.context import describe_place
-from langchain_sentence_window.answering.disarming import NOTHING, looks
+from langchain_sentence_window.answering.disarming import NOTHING, disguised, looks, seen
 from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCES
 
 LONGEST_DOC_ID = 1_000
@@ -23,7 +23,7 @@ LONGEST_ARGUMENT = 12 * LONGEST_DOC_ID + 2
 
 _LONGEST_PLACE = 300
 _PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
-_FIELD = re.compile(r"(doc_id|first|last)(\s*):", re.IGNORECASE)
+_FIELD = re.compile(rf"(?:{disguised('doc')}[\W_]?\w\w|{disguised('first')}|{disguised('last')})\s*(?=:)")
 _SEPARATOR = "·"
 _MARKS = ("[", "]", "<", "/", " ", "\n", NOTHING)
 """What characters look like with which a tag, a source's number or a line could begin."""
@@ -48,7 +48,7 @@ def read_doc_id(given: str) -> str:
 
 
 def _written(doc_id: str) -> str:
-    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _FIELD.search(doc_id) else _quoted(doc_id)
+    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _field_ends(doc_id) else _quoted(doc_id)
 
 
 def _place(document: Document) -> str:
@@ -62,12 +62,22 @@ def _place(document: Document) -> str:
 def _quoted(text: str) -> str:
     """A text as a JSON string on one line, without what a reader may drop or take for a mark."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return _FIELD.sub(r"\1\2\\u003a", re.sub(r"(?<= ) |[^ -~]|[<>[]", _escaped, quoted))
+    ends = _field_ends(quoted)
+    quoted = "".join(_escaped(each) if at in ends else each for at, each in enumerate(quoted))
+    return re.sub(r"(?<= ) |[^ -~]|[<>[]", _unless_plain, quoted)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _field_ends(text: str) -> set[int]:
+    """Where the colons are after what looks like the name of a field."""
+    read, places = seen(text)
+    return {places[match.end()] for match in _FIELD.finditer(read)}
+
+
+def _unless_plain(found: re.Match[str]) -> str:
     character = found[0]
     is_mark = character in (" ", "<", ">", "[", _SEPARATOR) or looks(character) in _MARKS
-    if character.isprintable() and not is_mark:
-        return character
+    return character if character.isprintable() and not is_mark else _escaped(character)
+
+
+def _escaped(character: str) -> str:
     return json.dumps(character)[1:-1] if ord(character) > 126 else f"\\u{ord(character):04x}"  # noqa: PLR2004
