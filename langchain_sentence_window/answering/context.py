@@ -20,9 +20,26 @@ GAP = "\n[...]\n"
 LONGEST_NAME = 300
 """Characters of a file's name, and of a heading, that a label shows."""
 
-# A backslash before it says that it is none. Whoever writes a number of more digits means none of the sources.
-_CITATION = re.compile(r"(?<!\\)\[\s*(\d{1,9}(?:\s*[,;\u2013-]\s*\d{1,9})*)\s*\]")
-_RANGE = re.compile(r"(\d+)(?:\s*[\u2013-]\s*(\d+))?")
+_TO = r"\s*(?:[\u2010-\u2015\u2212\ufe63\uff0d~\uff5e-]|\bto\b)\s*"
+_ITEM = rf"(?:(?:sources?|refs?\.?|no\.|[#^])\s*)?\d{{1,9}}(?:{_TO}\d{{1,9}})?"
+_AND = r"\s*(?:[,;&\uff0c\uff1b\u3001]\s*(?:and\b)?|\band\b)\s*"
+_PLACE = r"(?:[,;]\s*(?:(?:pp?|pages?|lines?|sec|sections?|chapters?|fig|figures?|tables?)\b|§)|†)"
+# A backslash before it says that it is none, and an address after it that it is a link. Whoever writes a number of
+# more digits means none of the sources.
+_CITED = rf"""
+    (?<!\\)[\[\uff3b\u3010\u3014] \s*+
+    (?P<cited> {_ITEM} (?P<more> (?:{_AND}{_ITEM})++ )?+ )
+    \s*+ (?: {_PLACE} [^\[\]\u3011\n]{{0,80}} | (?(more)[,;]\s*+) )?+
+    [\]\uff3d\u3011\u3015] (?!\()
+"""
+# What isn't closed is code to the end of the answer if lines of it are, and isn't any in a line.
+_CODE_LINES = r"""
+    ^[ \t>]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?(?P<fence>`{3,}|~{3,})[^`\n]*$
+    (?s:.*?) (?:^[ \t>]*+(?P=fence)[`~]*[ \t]*$|\Z)
+"""
+_CODE = r"(?<!`)(?P<ticks>`{1,20})(?!`) (?s:(?!\n[ \t]*\n).){1,2000}? (?<!`)(?P=ticks)(?!`)"
+_CITATION = re.compile(rf"{_CODE_LINES} | {_CODE} | {_CITED}", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+_RANGE = re.compile(rf"(\d+)(?:{_TO}(\d+))?", re.IGNORECASE)
 _NUMBER = re.compile(r"\[[0-9]+\] ")
 
 
@@ -87,7 +104,12 @@ def describe_place(document: Document) -> str:
 
 
 def find_citations(answer: str, documents: Iterable[Document]) -> list[Citation]:
-    """Find the sources an answer cites as ``[2]``, ``[1, 3]`` or ``[1-3]``; what names no source is ignored.
+    """Find the sources that an answer cites.
+
+    A citation is one or several numbers or ranges of sources in square brackets, as models write them: ``[2]``,
+    ``[1, 3]``, ``[1-3]``, ``[1 and 2]``, ``[Source 1]``, ``[^1]``, ``[1, p. 3]``, also in full-width or lenticular
+    brackets, and with any dash. What stands in code, what is a link (``[3](address)``), what has a backslash before it,
+    and what names no source is ignored.
 
     Args:
         answer: What a model wrote.
@@ -106,7 +128,7 @@ def find_citations(answer: str, documents: Iterable[Document]) -> list[Citation]
     return [
         Citation(number, describe_place(sources[number - 1]), sources[number - 1])
         for match in _CITATION.finditer(answer)
-        for first, last in _numbers(match[1])
+        for first, last in _numbers(match["cited"] or "")
         if 1 <= first <= last <= len(sources)
         for start, end in cited.add((first, last + 1))
         for number in range(start, end)
