@@ -67,6 +67,20 @@ def test_a_heading_is_short_and_no_sentences(text: str, headings: list[str]) -> 
     assert headings_of(text) == headings
 
 
+def test_a_heading_of_emojis_begins_a_section() -> None:
+    text = "It is paid.\n\n# 😀🚀\n\nA refund is quick."
+    found = SentenceSplitter().split_text(text)
+    assert [(s.kind, s.heading) for s in found] == [("prose", ""), ("heading", "😀🚀"), ("prose", "😀🚀")]
+
+
+@pytest.mark.parametrize("rule", ["---", "***", "- - -"])
+def test_a_rule_that_a_text_begins_with_belongs_to_nothing(rule: str) -> None:
+    for rest in ("A refund.", "# Fees", "2019 was long."):
+        found = SentenceSplitter(structure="markdown").split_text(f"{rule}\n\n{rest}")
+        assert [f"{rule}\n\n{rest}"[s.start : s.end] for s in found] == [rule, rest]
+        assert found[1].heading == rest.removeprefix("# ") * rest.startswith("#")
+
+
 @pytest.mark.parametrize("rule", ["---", "===", "-----"])
 def test_what_is_under_a_paragraph_is_a_rule_and_belongs_to_it(rule: str) -> None:
     text = f"{CLAUSE * 2}\n{rule}\nThe next one."

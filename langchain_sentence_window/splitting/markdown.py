@@ -7,6 +7,7 @@ alone, quotes with a mark on each line, and no link definitions.
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -57,9 +58,9 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
             paragraphs, as plain text indents for looks.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space between them and a word character
-        in each (a rule or a table's delimiter row belongs to the block before it). A text without
-        any word character is one block; a blank one has none.
+        Blocks in order, disjoint, with nothing but white space between them and a word or a symbol
+        such as an emoji in each: a rule or a table's delimiter row belongs to the block before it. Only the
+        first block may have none, where a blank line or a heading comes after it. A blank text has no block.
     """
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]
@@ -142,21 +143,29 @@ def _checked(block: Block) -> Block:
 
 
 def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
-    """Join blocks without a word character to the one before, the first ones to the one after."""
+    """Join blocks that say nothing to the one before, the first ones to what goes on in the next line."""
     waiting: Block | None = None
     for block in blocks:
-        has_word = any(map(str.isalnum, text[block.start : block.end]))
         if waiting is None:
             waiting = block
-        elif not has_word:
+        elif not _says_something(text, block):
             waiting = Block(waiting.start, block.end, waiting.kind, waiting.level)
-        elif not any(map(str.isalnum, text[waiting.start : waiting.end])):
+        elif not _says_something(text, waiting) and block.kind != HEADING and _is_next_line(text, waiting, block):
             waiting = Block(waiting.start, block.end, block.kind, block.level)
         else:
             yield waiting
             waiting = block
     if waiting is not None:
         yield waiting
+
+
+def _says_something(text: str, block: Block) -> bool:
+    """Whether there is a word in a block, or a symbol such as an emoji, which may be a heading too."""
+    return any(each.isalnum() or unicodedata.category(each) == "So" for each in text[block.start : block.end])
+
+
+def _is_next_line(text: str, one: Block, other: Block) -> bool:
+    return len(text[one.end : other.start].rstrip(" \t").splitlines()) <= 1
 
 
 @functools.cache

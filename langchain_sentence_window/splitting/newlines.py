@@ -117,7 +117,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     first = _first_character(text, start)
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
-    if text[end - 1] in "([{\u00ad" or (first in ")]},;:.!?" and text[start] not in "([{.…"):
+    closers = ")]},;.!?" if gap.is_blank else ")]},;:.!?"
+    if text[end - 1] in "([{\u00ad" or (first and first in closers and text[start] not in "([{.…"):
         return True
     if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
         return True
@@ -145,7 +146,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         following = text[start : start + _word_length(text, start)]
         return not gap.is_blank or before.lower() in language.leads or following in _AND_OR
     if last in "-–—":
-        return first.isdigit()
+        return first.isdigit() and text[line:end].strip("-–— \t") != ""  # else it is a rule
     if first.isdigit() and before.islower() and text[start + _word_length(text, start) - 1] == ",":
         return True  # "claim\n\n4, characterised …"
     if gap.is_blank or before.lower() in language.leads:
