@@ -137,6 +137,20 @@ HOSTILE = {
     "characters that are tokens": f"# {'字典' * 140}",
     "letters and stops": f"# {'a.' * 140}",
     "numbers": f"# {'3b201043 dcf0a42c ' * 16}",
+    "ligatures": f"# {'þßðøæ œłđħŋ ĸſƀƈ ' * 9}",
+    "accents": f"# {'À ação é não ção ões ' * 7}",
+    "stacked accents": f"# {'á̶̧ö̤̂ ' * 25}",
+    "emoji": f"# {'😀🚀🎉🔥💰📦👨‍👩‍👧‍👦🇫🇷' * 10}",
+    "Vietnamese": "# Quyền được hoàn tiền của khách hàng đã thanh toán trước cho các dịch vụ không được cung cấp trong "
+    "thời hạn đã thỏa thuận giữa hai bên theo hợp đồng này",
+    "Chinese": f"# {'关于客户在双方约定的期限内未获得所提供服务的情况下要求退还预付款项的权利以及公司' * 4}",
+    "Japanese": f"# {'お客様が前払いしたサービスが両当事者間で合意された期間内に提供されなかった場合の返金' * 4}",
+    "Hindi": "# ग्राहक को अग्रिम भुगतान की वापसी का अधिकार जब सेवाएं दोनों पक्षों के बीच सहमत समय सीमा के भीतर प्रदान नहीं की "
+    "जाती हैं और कंपनी की जिम्मेदारी के बारे में विस्तृत नियम",
+    "Thai": "# สิทธิในการขอคืนเงินของลูกค้าที่ชำระเงินล่วงหน้าสำหรับบริการที่ไม่ได้รับภายในระยะเวลาที่ตกลงกัน",
+    "Arabic": "# حق العميل في استرداد المبلغ المدفوع مقدما مقابل الخدمات التي لم يتم تقديمها خلال الفترة "
+    "المتفق عليها بين الطرفين وفقا لهذا العقد",
+    "Russian": f"# {'щъыьэюяж ' * 17}",
 }
 
 
@@ -155,7 +169,10 @@ def assert_all_found(model: Embeddings, embedded: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["a" * 10_000, "a." * 5_000, "字" * 10_000, "3b201043 dcf0a42c " * 500, f"{WORDS * 99}", "x y " * 5_000],
+    [
+        *("a" * 10_000, "a." * 5_000, "字" * 10_000, "3b201043 dcf0a42c " * 500, f"{WORDS * 99}", "x y " * 5_000),
+        *("é " * 5_000, "ậ" * 9_000, "क्षि" * 3_000, "😀 " * 9_000),
+    ],
     ids=lambda line: str(line[:8]),
 )
 def test_a_line_that_situates_leaves_room_for_its_sentence(line: str) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metadata.source_documents import document_ids
+from langchain_sentence_window.metadata.source_documents import MOST_KEYS, document_ids
 from langchain_sentence_window.spans import Span
 from langchain_sentence_window.splitting import engines
 from langchain_sentence_window.splitting.engines import LONGEST_PIECE, in_pieces, make_engine
 from langchain_sentence_window.splitting.markdown import parse_markdown
+from tests.toys import WordEmbeddings, document
 
 LINEAR = 6
 """Four times the text may make so many times the work; quadratic work would be sixteen times."""
@@ -321,3 +322,14 @@ def test_a_doc_id_is_bounded_as_each_sentence_carries_it() -> None:
     with pytest.raises(InvalidInputError, match=r"a doc_id of 5000 characters \('xxx.*4096 at most"):
         document_ids([Document(page_content="a", id="x" * 5_000)])
     assert document_ids([Document(page_content="a", id="x" * 4_096)]) == ["x" * 4_096]
+
+
+def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbeddings) -> None:
+    some = {f"key{number}": number for number in range(MOST_KEYS)}
+    made = SentenceSplitter().split_documents([Document("A seat. A card.", id="a", metadata=some)])
+    assert [some.items() <= each.metadata.items() for each in made] == [True, True]
+    store = FaissStore(words)
+    many = Document("A seat. A card.", id="b", metadata={**some, "one more": 1})
+    with pytest.raises(InvalidInputError, match="document 'b' has 1001 keys, .* keep 1000 at most"):
+        SentenceWindowRetriever(vectorstore=store).add_documents([document("A card.", "a"), many])
+    assert len(store) == 0

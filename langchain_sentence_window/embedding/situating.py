@@ -23,8 +23,8 @@ WIDEST_CONTEXT = 320
 """How wide all may be that is put before a sentence. Of a window of 256 tokens it leaves 40 even where it was made to
 have as many as it can, and about 180 where it is prose.
 
-Characters, of which those that aren't letters of the Latin alphabet, digits or spaces count twice, as they may be
-tokens of their own."""
+Characters, of which marks of ASCII count twice, as they may be tokens of their own, and all beyond ASCII three times:
+tokenizers know few words of other scripts, and take them letter by letter or even byte by byte."""
 
 WIDEST_HEADINGS = 160
 """How wide a heading path may be to stand as it is, counted likewise."""
@@ -33,7 +33,8 @@ WIDEST_CUT_HEADINGS = 100
 """How wide is what is left of a wider one. The outer headings give way first. So wide a path is no title of a section
 any more, and would outweigh a short sentence."""
 
-_WIDE = re.compile(r"[^a-zA-Z0-9\sÀ-ɏ]")
+_ASCII_MARK = re.compile(r"[!-/:-@\[-`{-~\x00-\x08\x0e-\x1b\x7f]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def contexts_of(
@@ -69,9 +70,9 @@ def contexts_of(
 def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:
     text = shortened(text, widest)
     while (over := _width(text) - widest) > 0:
-        text = shortened(text, len(text) - (over + 1) // 2)
+        text = shortened(text, len(text) - (over + 2) // 3)
     return text
 
 
 def _width(text: str) -> int:
-    return len(text) + len(_WIDE.findall(text))
+    return len(text) + len(_ASCII_MARK.findall(text)) + 2 * len(_BEYOND_ASCII.findall(text))

@@ -14,6 +14,9 @@ from langchain_sentence_window.metadata.values import is_scalar
 
 _LONGEST_ID = 4096
 
+MOST_KEYS = 1_000
+"""Keys of a source document's metadata, as each of its sentences carries them."""
+
 
 def document_ids(documents: Sequence[Document]) -> list[str]:
     """Name each document: by its id, else its metadata's ``doc_id``, else a hash of source and text.
@@ -50,7 +53,15 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
     Args:
         document: The source.
         doc_id: Its name.
+
+    Raises:
+        InvalidInputError: There are more than `MOST_KEYS`.
     """
+    if len(document.metadata) > MOST_KEYS:
+        raise InvalidInputError(
+            f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
+            f"carries them; keep {MOST_KEYS} at most, those to filter by or to show. Nothing was stored"
+        )
     given = {key: value for key, value in document.metadata.items() if is_scalar(value)}
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
     known = {DOC_ID: doc_id, **_whole(document)}
