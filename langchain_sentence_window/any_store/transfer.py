@@ -71,15 +71,15 @@ def _check_embedders(source: FaissStore, target: VectorStore) -> Steps[None]:
     embedding = embedder_of(target)
     if isinstance(embedding, EmbeddingsInContext):
         embedding = embedding.embedding
-    if embedding is None or describe_embedder(embedding) == describe_embedder(source.embeddings):
+    if embedding is None or (yield in_thread(source.is_made_with, embedding)):
         return
     sample = yield in_thread(source.sample_embedded)
     is_same: bool = yield from check_same_embedder(embedding, sample)
     if not is_same:
         raise IndexMismatchError(
             f"the source's vectors are from {describe_embedder(source.embeddings)}, and the target embeds with "
-            f"{describe_embedder(embedding)}; build the target with the first, or index the documents again. Nothing "
-            "was copied."
+            f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "
+            "the first, or index the documents again. Nothing was copied."
         )
 
 

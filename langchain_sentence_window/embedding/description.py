@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _LONGEST_SHOWN = 100
 _CUT = "..."
-_DEEPEST = 20
+DEEPEST = 20
+"""How many objects and containers one setting may stand in to be described."""
+
 _LARGE = 2**63
 _NAMING = ("name", "key", "header", "field")
 _NAME = re.compile(r"[\w.-]{1,60}:?")
@@ -93,7 +95,7 @@ def _canonical(value: Plain) -> str:
 def _settings(of: object, within: tuple[int, ...]) -> dict[str, Plain]:
     """What an object is set to, by name: what of its attributes is plain, and embedders."""
     inside = (*within, id(of))
-    attributes, fields = _attributes(of)
+    attributes, fields = attributes_of(of)
     found: dict[str, Plain] = {}
     for name, value in attributes.items():
         if not name.startswith("_") or is_embedder(value):
@@ -101,7 +103,7 @@ def _settings(of: object, within: tuple[int, ...]) -> dict[str, Plain]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _attributes(of: object) -> tuple[dict[str, object], Collection[str]]:
+def attributes_of(of: object) -> tuple[dict[str, object], Collection[str]]:
     """The attributes of an object and its class, and which of them are declared as fields."""
     own = dict(getattr(of, "__dict__", {}))
     if isinstance(of, pydantic.BaseModel):
@@ -113,13 +115,13 @@ def _attributes(of: object) -> tuple[dict[str, object], Collection[str]]:
         for name, value in vars(kind).items():
             is_slot = isinstance(value, MemberDescriptorType)
             attributes[name] = getattr(of, name, None) if is_slot else value
-    fields = {field.name for field in dataclasses.fields(of)} if _is_dataclass(of) else set()
+    fields = {field.name for field in dataclasses.fields(of)} if is_dataclass(of) else set()
     return attributes | own, fields
 
 
 def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool) -> Plain:
     """What JSON can hold of a setting; ``None`` if it doesn't count."""
-    is_open = id(value) in within or len(within) > _DEEPEST
+    is_open = id(value) in within or len(within) > DEEPEST
     if is_embedder(value) and not is_open:
         return _Embedder(_described(value, within))
     if is_open or is_secret(name, value) or is_operational(name):
@@ -129,12 +131,13 @@ def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool)
         return _plain_entries(value, inside, is_field=is_field)
     if isinstance(value, list | tuple | set | frozenset):
         return _plain_items(name, value, inside, is_field=is_field)
-    if isinstance(value, pydantic.BaseModel) or _is_dataclass(value):
+    if isinstance(value, pydantic.BaseModel) or is_dataclass(value):
         return _settings(value, within)
-    return _scalar(value) if is_field or not _is_whole(value) or is_telling(name) else None
+    return scalar_of(value) if is_field or not is_whole(value) or is_telling(name) else None
 
 
-def _scalar(value: object) -> str | int | float | None:
+def scalar_of(value: object) -> str | int | float | None:
+    """What JSON can hold of a single value; ``None`` of anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Enum):
@@ -153,7 +156,7 @@ def _scalar(value: object) -> str | int | float | None:
 def _plain_entries(entries: Mapping[Any, object], within: tuple[int, ...], *, is_field: bool) -> Plain:
     found: dict[str, Plain] = {}
     for key, value in list(entries.items()):
-        name = _scalar(key)
+        name = scalar_of(key)
         if str(name).casefold() in _NAMING and isinstance(value, str) and is_secret(value):
             return None  # {"name": "Authorization", "value": ...}
         if name is not None:
@@ -176,9 +179,11 @@ def _plain_items(name: str, items: Collection[object], within: tuple[int, ...], 
     return kept if kept or counts else None
 
 
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, of Python or of NumPy."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_dataclass(value: object) -> TypeGuard["DataclassInstance"]:
+def is_dataclass(value: object) -> TypeGuard["DataclassInstance"]:
+    """Whether it is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, NoReturn, Self, SupportsIndex
+from typing import Any, NoReturn, Self, SupportsIndex, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -21,6 +21,7 @@ from langchain_sentence_window.embedding.embedder import (
     unit_vectors,
 )
 from langchain_sentence_window.embedding.mixing import Vectors
+from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import (
     IndexMismatchError,
     IndexNotFoundError,
@@ -33,6 +34,7 @@ from langchain_sentence_window.store.describing import describe_store
 from langchain_sentence_window.store.files import as_folder
 from langchain_sentence_window.store.filters import Condition, Filter, compile_filter
 from langchain_sentence_window.store.index import SentenceIndex, VanishedTextError
+from langchain_sentence_window.store.origin import Noted, UnprovenError
 from langchain_sentence_window.store.records import to_documents, to_records
 from langchain_sentence_window.store.restoring import restore_index
 from langchain_sentence_window.store.searching import SearchMethods
@@ -40,8 +42,11 @@ from langchain_sentence_window.store.state_files import RESTORING_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE, StoreStats
 from langchain_sentence_window.store.tables import Record, of_documents, to_halves, with_ids
 
+T = TypeVar("T")
+
 _TEXTS_SAMPLED = 50
-_TEXTS_COMPARED = 5
+_COMPARED_TO_WRITE = 5
+_COMPARED_TO_READ = 1
 
 
 class FaissStore(SearchMethods):
@@ -98,6 +103,7 @@ class FaissStore(SearchMethods):
             neighbor_weights = checked_neighbor_weights(neighbor_weights)
         self._embedding = checked_embedding(embedding)
         self._queries = QueryEmbedder(embedding)
+        self._watch = watch_of(embedding)
         self._index = SentenceIndex(
             None if path is None else as_folder(path), index, neighbor_weights, read_only=read_only
         )
@@ -222,7 +228,8 @@ class FaissStore(SearchMethods):
             latest = sorted({record.id: i for i, record in enumerate(records)}.values())
             if len(latest) < len(records):
                 unit = unit[latest]
-            self._index.write([records[i] for i in latest], unit)
+            self._look()
+            self._proven(lambda: self._index.write([records[i] for i in latest], unit), _COMPARED_TO_WRITE)
         return [record.id for record in records]
 
     async def aadd_embeddings(
@@ -309,8 +316,13 @@ class FaissStore(SearchMethods):
         Returns:
             A few long ones: a model that reads less of a text than another gives other vectors for these alone.
         """
-        sample = sorted(self._index.sample_embedded(_TEXTS_SAMPLED), key=lambda pair: -len(pair[0]))
-        return sample[:_TEXTS_COMPARED]
+        return self._sample(_COMPARED_TO_WRITE)[1]
+
+    def is_made_with(self, embedding: Embeddings) -> bool:
+        """Whether an embedder is known to have made the vectors, without embedding anything."""
+        noted, watch = self._index.embedder(), watch_of(embedding)
+        proofs = watch.look()
+        return noted.line in proofs.to_read or (watch.says_all and noted.is_of(describe_embedder(embedding)))
 
     def export(self) -> Iterator[tuple[list[Document], Vectors]]:
         """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
@@ -458,19 +470,23 @@ class FaissStore(SearchMethods):
         show_progress: bool,
     ) -> Steps[list[str]]:
         """Embed what is new, then write everything at once."""
+        self._look()
         records = to_records(documents, ids, contexts)
         latest = list({record.id: record for record in records}.values())
         texts = [record.embedded for record in latest]
         while latest or remove:
-            new_texts: list[str] = yield in_thread(self._index.unknown_texts, texts)
             vectors: dict[str, bytes] = {}
-            keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
-            yield from embed_in_slices(self._embedding, new_texts, keep, show_progress=show_progress)
             try:
+                new_texts: list[str] = yield in_thread(self._index.unknown_texts, texts)
+                keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
+                yield from self._embed(new_texts, keep, show_progress=show_progress)
                 yield in_thread(self._write, latest, vectors, remove, forbidden)
+            except UnprovenError:
+                yield from self._prove(_COMPARED_TO_WRITE)
             except VanishedTextError:
                 continue
-            break
+            else:
+                break
         return [record.id for record in records]
 
     def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
@@ -485,21 +501,56 @@ class FaissStore(SearchMethods):
     ) -> None:
         self._index.write(records, vectors, remove=remove, forbidden=forbidden)
 
+    # Whose vectors they are
+
     def _check_embedder(self) -> None:
         """See that the embedder is the one that made the index; embeds nothing if its description is."""
+        self._look()
         description, made_with = describe_embedder(self._embedding), self._index.embedder()
-        self._index.origin.set(description)
-        if made_with in (None, description):
+        if made_with.description in (None, description):
             return
-        sample = self.sample_embedded()
-        is_same: bool = run(check_same_embedder(self._embedding, sample))
-        if sample and is_same:
-            self._index.origin.set(description, same_as=made_with)
-        elif len(self._index):
+        run(self._prove(_COMPARED_TO_WRITE))
+        if made_with.line in self._watch.proofs.foreign and len(self._index):
             raise IndexMismatchError(
-                f"the index was made with {made_with} and can't be searched with {description}, which embeds "
-                "the same text otherwise; open it with the first, or index the documents again at another path"
+                f"the index was made with {made_with.description} and can't be searched with {description}, which "
+                "embeds the same text otherwise; open it with the first, or index the documents again at another path"
             )
+
+    def _look(self) -> None:
+        """See whether the embedder was changed, by anything but its own calls."""
+        proofs, origin = self._watch.look(), self._index.origin
+        if origin.proofs is not proofs:
+            origin.set(describe_embedder(self._embedding), proofs, says_all=self._watch.says_all)
+
+    def _embed(
+        self, texts: Sequence[str], keep: Callable[[Sequence[str], Vectors], Steps[None]], *, show_progress: bool
+    ) -> Steps[None]:
+        """Embed texts; what this changes of the embedder, such as a model that is loaded, doesn't make it another."""
+        try:
+            yield from embed_in_slices(self._embedding, texts, keep, show_progress=show_progress)
+        finally:
+            self._watch.look_after_call()
+
+    def _prove(self, most: int) -> Steps[None]:
+        """Embed stored texts again, and note whether the vectors are the same."""
+        self._look()
+        noted, sample = yield in_thread(self._sample, most)
+        if sample:
+            is_same: bool = yield from check_same_embedder(self._embedding, sample)
+            self._watch.look_after_call()
+            self._index.origin.prove(noted.line, is_same=is_same, to_write=most >= _COMPARED_TO_WRITE)
+
+    def _proven(self, work: Callable[[], T], most: int = _COMPARED_TO_READ) -> T:
+        """Do something, after the embedder's vectors were compared if need be."""
+        while True:
+            try:
+                return work()
+            except UnprovenError:
+                run(self._prove(most))
+
+    def _sample(self, most: int) -> tuple[Noted, list[tuple[str, Vectors]]]:
+        noted, sample = self._index.sample_embedded(_TEXTS_SAMPLED)
+        return noted, sorted(sample, key=lambda pair: -len(pair[0]))[:most]
 
     # Copies share what is open; there is nothing to take along into another process.
 

@@ -21,7 +21,7 @@ from langchain_sentence_window.store.lexical import LexicalSearcher
 from langchain_sentence_window.store.lexical_cache import LexicalCache
 from langchain_sentence_window.store.locks import AccessLock, ClosedError, NestedWriteError
 from langchain_sentence_window.store.opening import is_left_of_index
-from langchain_sentence_window.store.origin import Origin
+from langchain_sentence_window.store.origin import Noted, Origin
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.selections import Selections
 from langchain_sentence_window.store.stats import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE, StoreStats, bytes_by_part
@@ -94,13 +94,13 @@ class SentenceIndex:
         """The number of records."""
         return self._read(lambda snapshot: snapshot.state.sentences)
 
-    def embedder(self) -> str | None:
-        """What describes the embedder the vectors came from; ``None`` before the first write."""
+    def embedder(self) -> Noted:
+        """What is noted of the embedder the vectors came from."""
         return self._read(Origin.noted)
 
-    def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
-        """Some texts as they were embedded, with their vectors."""
-        return self._read(lambda snapshot: snapshot.sample_embedded(most))
+    def sample_embedded(self, most: int) -> tuple[Noted, list[tuple[str, Vectors]]]:
+        """Some texts as they were embedded, with their vectors, and what is noted of the embedder."""
+        return self._read(lambda snapshot: (Origin.noted(snapshot), snapshot.sample_embedded(most)))
 
     # Writing
 
@@ -109,6 +109,7 @@ class SentenceIndex:
 
         Raises:
             IndexMismatchError: The index has become another embedder's.
+            UnprovenError: It may have.
         """
         distinct = list(dict.fromkeys(texts))
 
@@ -116,9 +117,11 @@ class SentenceIndex:
             if not self.origin.may_reuse(snapshot):
                 return distinct
             parts = (distinct[start : start + _RECORDS_AT_ONCE] for start in range(0, len(distinct), _RECORDS_AT_ONCE))
-            return [
+            unknown = [
                 text for part in parts for known in [snapshot.known_vectors(part)] for text in part if text not in known
             ]
+            self.origin.check_to_add(snapshot, embeds=bool(unknown))
+            return unknown
 
         return self._read(work)
 
@@ -127,6 +130,7 @@ class SentenceIndex:
 
         Raises:
             IndexMismatchError: The index has become another embedder's.
+            UnprovenError: It may have.
         """
 
         def work(transaction: Transaction) -> None:
@@ -160,6 +164,7 @@ class SentenceIndex:
             InvalidInputError: There is what is forbidden; nothing was changed.
             EmbeddingError: The vectors are of another size than those of the index.
             IndexMismatchError: The index has become another embedder's.
+            UnprovenError: It may have; nothing was changed.
             StoreError: SQLite can't write; nothing was changed.
             VanishedTextError: The vector of a text isn't in the index any more; nothing was changed.
         """

@@ -1,5 +1,9 @@
 """Whose vectors an index holds: never two embedders' at a time."""
 
+import secrets
+from typing import NamedTuple
+
+from langchain_sentence_window.embedding.watching import Proofs
 from langchain_sentence_window.errors import IndexMismatchError, wrong_size
 from langchain_sentence_window.store.reading import Snapshot
 from langchain_sentence_window.store.tables import Version
@@ -8,11 +12,35 @@ from langchain_sentence_window.store.writing import Transaction
 _FACT = "embedder"
 
 
+class UnprovenError(LookupError):
+    """Only vectors can tell whether those of the index are from the embedder; see `Origin.prove`."""
+
+
+class Noted(NamedTuple):
+    """What the database says of the embedder that its vectors are from.
+
+    Attributes:
+        description: Describes it; ``None`` before the first write.
+        says_all: Whether no other embedder of that description makes other vectors.
+        line: A number drawn when the first of the vectors came into an index that had none.
+    """
+
+    description: str | None = None
+    says_all: bool = False
+    line: int | None = None
+
+    def is_of(self, description: str) -> bool:
+        """Whether the vectors are from any embedder whose description says all, and is this."""
+        return self.says_all and self.description == description
+
+
 class Origin:
     """The embedder of an open index, and what the database says of the one that its vectors are from.
 
     The database is asked in the same transaction in which vectors are read or written, as other processes may
-    write at any time. An index without sentences is anybody's.
+    write at any time. Vectors of one line are all from one embedder: whoever adds to them made some of them, has a
+    description that says all and is noted, or has embedded some of their texts again. An index without vectors is
+    anybody's, and begins another line.
     """
 
     def __init__(self, name: str) -> None:
@@ -22,26 +50,38 @@ class Origin:
             name: What the index is called in messages.
         """
         self._name = name
-        self._own = ""
-        self._same: set[str] = set()
         self._has_claimed = False
-        self._checked_at: Version | None = None
+        self.set("", Proofs(), says_all=True)
 
-    def set(self, description: str, same_as: str | None = None) -> None:
+    def set(self, description: str, proofs: Proofs, *, says_all: bool) -> None:
         """Say what the vectors that come in are from.
 
         Args:
             description: Describes the embedder.
-            same_as: Another description that was found to describe the same model.
+            proofs: What is proven of it, which is kept up.
+            says_all: Whether no other embedder of that description makes other vectors.
         """
-        self._own = description
-        self._same = {description, *([same_as] if same_as else [])}
+        self._own, self.proofs, self._says_all = description, proofs, says_all
+        self._checked_at: Version | None = None
 
     @staticmethod
-    def noted(snapshot: Snapshot) -> str | None:
+    def noted(snapshot: Snapshot) -> Noted:
         """What describes the embedder of the vectors that are in the database."""
-        found: str | None = snapshot.fact(_FACT)
-        return found
+        found = snapshot.fact(_FACT)
+        return Noted(*found) if isinstance(found, list) else Noted(found)
+
+    def prove(self, line: int | None, *, is_same: bool, to_write: bool) -> None:
+        """Take note of what came out when some texts of a line were embedded again.
+
+        Args:
+            line: Whose vectors they are.
+            is_same: Whether the vectors were those of the line.
+            to_write: Whether the texts were enough to add to the line; it takes fewer to search it.
+        """
+        (self.proofs.to_read if is_same else self.proofs.foreign).add(line)
+        if is_same and to_write:
+            self.proofs.to_write.add(line)
+        self._checked_at = None
 
     def was_checked_at(self, version: Version) -> bool:
         """Whether `check` found nothing at this very write."""
@@ -52,11 +92,13 @@ class Origin:
 
         Raises:
             IndexMismatchError: It doesn't, since another process has written.
+            UnprovenError: It may not.
         """
         version = snapshot.version
         if self._checked_at != version:
-            if not self._is_ours(snapshot) and snapshot.state.sentences:
-                raise self._mismatch(snapshot)
+            noted = self.noted(snapshot)
+            if not self._is_described(noted) and noted.line not in self.proofs.to_read and snapshot.state.sentences:
+                raise self._refusal(noted)
             self._checked_at = version
 
     def may_reuse(self, snapshot: Snapshot) -> bool:
@@ -65,8 +107,27 @@ class Origin:
         Raises:
             IndexMismatchError: The sentences there are another embedder's.
         """
-        self.check(snapshot)
-        return self._is_ours(snapshot)
+        noted = self.noted(snapshot)
+        if noted.line not in self.proofs.foreign:
+            return True
+        if snapshot.state.sentences:
+            raise self._mismatch(noted)
+        return False
+
+    def check_to_add(self, snapshot: Snapshot, *, embeds: bool) -> None:
+        """See that texts may be added whose vectors are all in the database, or some of them.
+
+        Args:
+            snapshot: Where the others are.
+            embeds: Whether some aren't.
+
+        Raises:
+            IndexMismatchError: The vectors there are another embedder's.
+            UnprovenError: They may be.
+        """
+        noted, is_empty = self.noted(snapshot), not snapshot.state.sentences
+        if not self._may_add(noted, embeds=embeds or is_empty) and not (is_empty and not snapshot.count_ahead()):
+            raise self._refusal(noted)
 
     def claim(self, transaction: Transaction, dimension: int | None) -> None:
         """See that vectors may be written, before anything is changed.
@@ -77,30 +138,44 @@ class Origin:
 
         Raises:
             IndexMismatchError: What is there is another embedder's.
+            UnprovenError: It may be.
             EmbeddingError: It is of another length.
         """
-        is_empty = not transaction.state.sentences
         noted, noted_dimension = self.noted(transaction), transaction.fact("dimension")
-        is_ours = noted is None or noted in self._same
-        if not is_ours:
-            if not is_empty or self._has_claimed:
-                raise self._mismatch(transaction)
-            transaction.discard_ahead()
-        expected = None if is_empty and not transaction.count_ahead() else noted_dimension
+        is_empty = not transaction.state.sentences
+        ahead = transaction.count_ahead() if is_empty else 0
+        if not self._may_add(noted, embeds=dimension is not None or noted.line is None):
+            if not is_empty or (ahead and (noted.line not in self.proofs.foreign or self._has_claimed)):
+                raise self._refusal(noted)
+            self._begin_line(transaction)
+            ahead = 0
+        expected = None if is_empty and not ahead else noted_dimension
         if dimension is not None and expected not in (None, dimension):
             raise wrong_size(dimension, expected)
-        if noted is None or not is_ours:
-            transaction.set_fact(_FACT, self._own)
         if dimension not in (None, noted_dimension):
             transaction.set_fact("dimension", dimension)
         self._has_claimed = True
 
-    def _is_ours(self, snapshot: Snapshot) -> bool:
-        noted = self.noted(snapshot)
-        return noted is None or noted in self._same
+    def _begin_line(self, transaction: Transaction) -> None:
+        line = secrets.randbits(62)
+        transaction.discard_ahead()
+        transaction.set_fact(_FACT, Noted(self._own, self._says_all, line))
+        self.prove(line, is_same=True, to_write=True)
 
-    def _mismatch(self, snapshot: Snapshot) -> IndexMismatchError:
+    def _may_add(self, noted: Noted, *, embeds: bool) -> bool:
+        """Whether texts may be added; vectors that are there already may be used by whoever can't be told apart."""
+        is_another = noted.line in self.proofs.foreign or noted.description != self._own
+        return noted.line in self.proofs.to_write or self._is_described(noted) or not (embeds or is_another)
+
+    def _is_described(self, noted: Noted) -> bool:
+        return self._says_all and noted.is_of(self._own)
+
+    def _refusal(self, noted: Noted) -> Exception:
+        return self._mismatch(noted) if noted.line in self.proofs.foreign else UnprovenError()
+
+    def _mismatch(self, noted: Noted) -> IndexMismatchError:
+        other = "another embedder of that description" if noted.description == self._own else self._own
         return IndexMismatchError(
-            f"{self._name} holds vectors of {self.noted(snapshot)} by now, and this store was opened with {self._own}; "
-            "open it again with the first, or index the documents at another path"
+            f"{self._name} holds vectors of {noted.description} by now, and this store was opened with {other}, which "
+            "embeds the same text otherwise; open it again with the first, or index the documents at another path"
         )

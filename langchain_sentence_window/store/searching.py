@@ -1,8 +1,9 @@
 """The searches of `FaissStore`: by text, by vector, by words, for relevance or for variety."""
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
@@ -26,6 +27,8 @@ from langchain_sentence_window.store.filters import Condition, Filter, compile_f
 from langchain_sentence_window.store.index import SentenceIndex
 from langchain_sentence_window.store.records import to_documents
 from langchain_sentence_window.store.tables import Record
+
+T = TypeVar("T")
 
 
 class SearchMethods(VectorStore):
@@ -82,7 +85,8 @@ class SearchMethods(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents nearest to a vector, with their cosines, best first."""
         checked_count("k", k)
-        found = self._index.search(unit_vector(embedding), k, _condition(filter))
+        vector, condition = unit_vector(embedding), _condition(filter)
+        found = self._proven(lambda: self._index.search(vector, k, condition))
         self._check_found(found, filter)
         return _scored(found)
 
@@ -159,7 +163,8 @@ class SearchMethods(VectorStore):
         if not lexical_weight:
             return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
         checked_count("k", k)
-        found = self._index.hybrid_search(vector, query, k, lexical_weight, _condition(filter))
+        condition = _condition(filter)
+        found = self._proven(lambda: self._index.hybrid_search(vector, query, k, lexical_weight, condition))
         self._check_found(found, filter)
         return _scored(found)
 
@@ -218,8 +223,9 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         if not 0 <= as_number(lambda_mult) <= 1:
             raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
-        vector = unit_vector(embedding)
-        found = self._index.search_with_vectors(vector, max(k, checked_count("fetch_k", fetch_k)), _condition(filter))
+        vector, condition = unit_vector(embedding), _condition(filter)
+        most = max(k, checked_count("fetch_k", fetch_k))
+        found = self._proven(lambda: self._index.search_with_vectors(vector, most, condition))
         self._check_found(found, filter)
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
@@ -238,6 +244,10 @@ class SearchMethods(VectorStore):
         """Do what `max_marginal_relevance_search_by_vector` does without blocking the event loop."""
         search = self.max_marginal_relevance_search_by_vector
         return await run_in_executor(None, search, embedding, k, fetch_k, lambda_mult, filter=filter)
+
+    @abstractmethod
+    def _proven(self, work: Callable[[], T]) -> T:
+        """Do something, after the embedder's vectors were compared if need be."""
 
     def _check_found(self, found: Sequence[object], filter: Filter | None) -> None:
         """Warn of a filter that finds nothing, as no document has its keys."""

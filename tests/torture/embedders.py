@@ -3,8 +3,10 @@
     python -m tests.torture.embedders [--rounds 100]
 
 Two parties, each with a model of its own, open one folder, in one process or two, one after the other
-or at once. They add, replace, search, delete everything, are interrupted while they embed, and discard
-what was kept of that. Each call is right for its own model or raises an `IndexMismatchError`; at the end
+or at once. What tells their models apart may be described, or be a private attribute, an object, a list,
+a lambda or what a class took from a function, of which descriptions say nothing. They add, replace, search,
+delete everything, are interrupted while they embed, discard what was kept of that, and change their model
+while the store is open. Each call is right for its own model or raises an `IndexMismatchError`; at the end
 each vector is of the one model that the store can be opened with, also of texts that the other left behind.
 """
 
@@ -15,6 +17,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from langchain_core.documents import Document
@@ -38,10 +41,33 @@ REFUSALS = (IndexMismatchError, EmbeddingError)
 class ModelEmbeddings(TextEmbeddings):
     """A model, whose vectors are unlike those of any other; it can be interrupted after some calls."""
 
-    def __init__(self, model: str, size: int = DIMENSION) -> None:
+    def __init__(self, model: str, size: int = DIMENSION, kind: str = "described") -> None:
         super().__init__(size)
-        self.model = model
+        self.become(model, kind)
         self._calls_left = sys.maxsize
+
+    def become(self, model: str, kind: str) -> None:
+        """Be a model, which is kept in one place or another."""
+        if kind == "described":
+            self.model = model
+        elif kind == "private":
+            self._model = model
+        elif kind == "object":
+            self.inner = SimpleNamespace(deeper=SimpleNamespace(model=model))
+        elif kind == "list":
+            self.layers = [model]
+        elif kind == "lambda":
+            self.prefix = lambda: model
+
+    @property
+    def name(self) -> str:
+        """Which model it is."""
+        held = vars(self)
+        if "inner" in held:
+            return str(held["inner"].deeper.model)
+        if "prefix" in held:
+            return str(held["prefix"]())
+        return str(held["layers"][0] if "layers" in held else held.get("_model") or held["model"])
 
     def interrupt_after(self, calls: int) -> None:
         self._calls_left = calls
@@ -53,14 +79,35 @@ class ModelEmbeddings(TextEmbeddings):
         return super().embed_documents(texts)
 
     def vector(self, text: str) -> Vectors:
-        return super().vector(f"{self.model} says {text}")
+        return super().vector(f"{self.name} says {text}")
+
+
+KINDS = ("described", "private", "object", "list", "lambda", "class")
+"""Where what tells two models apart is kept."""
+
+
+def model_of(model: str, size: int, kind: str) -> ModelEmbeddings:
+    """Make a model."""
+    if kind != "class":
+        return ModelEmbeddings(model, size, kind)
+    chosen = [model]
+
+    class Chosen(ModelEmbeddings):
+        def become(self, model: str, kind: str) -> None:
+            chosen[0] = model
+
+        @property
+        def name(self) -> str:
+            return chosen[0]
+
+    return Chosen(model, size)
 
 
 class Party:
     """Somebody with a model who uses a folder."""
 
-    def __init__(self, folder: Path, model: str, size: int) -> None:
-        self._folder, self._model = folder, ModelEmbeddings(model, size)
+    def __init__(self, folder: Path, model: str, size: int, kind: str) -> None:
+        self._folder, self._model, self._kind = folder, model_of(model, size, kind), kind
         self._store: FaissStore | None = None
 
     def do(self, event: str, seed: int) -> str:
@@ -103,6 +150,16 @@ class Party:
         finally:
             self._model.interrupt_after(sys.maxsize)
 
+    def _change(self, store: FaissStore, chance: random.Random) -> None:
+        """Become another model for one call, which may only write to a store that holds nothing."""
+        before = self._model.name
+        self._model.become("C", self._kind)
+        try:
+            store.add_documents(document(chance.randrange(6), chance.randrange(10, 10**6)))
+            store.delete(filter={})
+        finally:
+            self._model.become(before, self._kind)
+
     def _empty(self, store: FaissStore, chance: random.Random) -> None:
         store.delete(filter={})
 
@@ -117,20 +174,20 @@ class Party:
         for documents, vectors in store.export():
             for each, vector in zip(documents, vectors, strict=True):
                 assert abs(float(vector @ self._model.vector(each.page_content)) - 1) < 1e-3, (
-                    f"{self._model.model} reads a vector that isn't its own, of {each.page_content!r}"
+                    f"{self._model.name} reads a vector that isn't its own, of {each.page_content!r}"
                 )
 
 
-DONE = ["open", "add", "add_vectors", "replace", "ingest", "interrupted", "interrupted", "empty", "discard", "search"]
+DONE = ["open", "add", "add_vectors", "replace", "ingest", "interrupted", "interrupted", "empty", "discard", "search", "change"]
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
     """Let two parties use one folder in some order."""
-    path, sizes = folder / "store", (DIMENSION, chance.choice([DIMENSION, DIMENSION, 48]))
-    models = [ModelEmbeddings(model, size) for model, size in zip("AB", sizes, strict=True)]
-    parties = [Party(path, "A", sizes[0]), (chance.choice([Party, Elsewhere]))(path, "B", sizes[1])]
+    path, sizes, kind = folder / "store", (DIMENSION, chance.choice([DIMENSION, DIMENSION, 48])), chance.choice(KINDS)
+    models = [model_of(model, size, kind) for model, size in zip("AB", sizes, strict=True)]
+    parties = [Party(path, "A", sizes[0], kind), (chance.choice([Party, Elsewhere]))(path, "B", sizes[1], kind)]
     orders = [[(chance.choice(DONE), chance.randrange(10**9)) for _ in range(EVENTS)] for _ in parties]
-    counts = Counter[str]()
+    counts = Counter[str]({kind: 1})
     if chance.random() < 0.4:
         counts["at once"] += 1
         counts += at_once(parties, orders)
@@ -183,12 +240,13 @@ def check_of_one_model(path: Path, models: list[ModelEmbeddings]) -> Counter[str
         assert all(held[number] == {0} for number in MANY)
         check_against_brute_force(store, opening[0])
     assert not any(opens(path, model) for model in models if model is not opening[0]), "another model opens it, too"
-    return Counter({f"at last of {opening[0].model}": 1})
+    return Counter({f"at last of {opening[0].name}": 1})
 
 
 def opens(path: Path, model: ModelEmbeddings) -> bool:
     try:
-        FaissStore.open(path, model).close()
+        with FaissStore.open(path, model) as store:
+            store.similarity_search("anything")
     except IndexMismatchError:
         return False
     return True
@@ -199,7 +257,7 @@ def check_vectors(store: FaissStore, model: ModelEmbeddings) -> None:
         for each, vector in zip(documents, vectors, strict=True):
             of_model = model.vector(each.page_content)
             assert vector.shape == of_model.shape
-            assert float(vector @ of_model) > 0.999, f"the vector of {each.page_content!r} isn't of {model.model}"
+            assert float(vector @ of_model) > 0.999, f"the vector of {each.page_content!r} isn't of {model.name}"
 
 
 def many() -> list[Document]:
@@ -209,9 +267,11 @@ def many() -> list[Document]:
 class Elsewhere(Party):
     """A party in another process."""
 
-    def __init__(self, folder: Path, model: str, size: int) -> None:
-        super().__init__(folder, model, size)
-        self._process = python(f"from {MODULE} import serve; serve()", folder, model, size, stderr=subprocess.PIPE)
+    def __init__(self, folder: Path, model: str, size: int, kind: str) -> None:
+        super().__init__(folder, model, size, kind)
+        self._process = python(
+            f"from {MODULE} import serve; serve()", folder, model, size, kind, stderr=subprocess.PIPE
+        )
 
     def do(self, event: str, seed: int) -> str:
         assert self._process.stdin is not None
@@ -231,7 +291,7 @@ class Elsewhere(Party):
 
 def serve() -> None:
     """Be a party in another process."""
-    party = Party(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    party = Party(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4])
     for line in sys.stdin:
         print(party.do(*json.loads(line)), flush=True)
     party.end()
