@@ -5,7 +5,7 @@ under any name.
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 import pydantic
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.embedding.checked import is_embedder
 from langchain_sentence_window.embedding.description import (
@@ -35,15 +36,15 @@ Place: TypeAlias = tuple[object, ...]
 """Names of attributes, from the embedder on; what may come and go, as items do, stands in a tuple of its own."""
 
 Part: TypeAlias = tuple[Place, object, bool]
-"""Where something is, what it is, and whether nothing is lost if only the description is known."""
+"""Where something is, what it is, and whether the description tells of it."""
 
 
 class Look(NamedTuple):
     """What an embedder looks like at one moment.
 
     Attributes:
-        parts: What was seen, by its place: plain values and references to objects, and whether each is said by the
-            description, or says nothing itself.
+        parts: What was seen, by its place: plain values and references to objects, and whether the description tells of
+            each.
         says_all: Whether the description leaves nothing out that could change a vector.
     """
 
@@ -129,8 +130,8 @@ def look_at(embedding: Embeddings) -> Look:
     script may be another script's of the same name.
     """
     seen = list(islice(_parts_of(embedding, (), (), is_told=True), _MOST_PARTS))
-    says_all = len(seen) < _MOST_PARTS and all(is_said for _, _, is_said in seen)
-    return Look({place: (part, is_said) for place, part, is_said in seen}, says_all)
+    says_all = len(seen) < _MOST_PARTS and all(is_told or not part for _, part, is_told in seen)
+    return Look({place: (part, is_told) for place, part, is_told in seen}, says_all)
 
 
 # What it is made of
@@ -179,8 +180,7 @@ def _part(
     inside = (*within, id(value))
     scalar = scalar_of(value)
     if value is None or scalar is not None:
-        is_described = is_told and (is_field or is_telling(name) or not is_whole(value))
-        yield place, scalar, is_described or not scalar
+        yield place, scalar, is_told and (is_field or is_telling(name) or not is_whole(value))
     elif isinstance(value, dict | MappingProxyType):
         for key, each in list(islice(value.items(), _MOST_ITEMS)):
             known = key if scalar_of(key) is not None else type(key)
@@ -198,7 +198,8 @@ def _part(
 
 
 def _is_without_meaning(value: object) -> bool:
-    return isinstance(value, pydantic.SecretStr | pydantic.SecretBytes) or type(value).__module__ in _MACHINERY
+    is_known = isinstance(value, pydantic.SecretStr | pydantic.SecretBytes | VectorStore)
+    return is_known or type(value).__module__ in _MACHINERY
 
 
 def _parts_of_object(value: object, place: Place, within: tuple[int, ...]) -> Iterator[Part]:
@@ -226,13 +227,12 @@ def _parts_of_function(function: FunctionType, place: Place, within: tuple[int, 
 
 
 def _differ(place: Place, now: tuple[object, bool] | None, before: tuple[object, bool] | None) -> bool:
+    part, is_told = now or (None, False)
+    part_before, was_told = before or (None, False)
     if now is None or before is None:
-        _, is_said = now or before or (None, True)
-        return is_said or not any(isinstance(step, tuple) for step in place)
-    if now[0] == 0 or before[0] == 0:
-        is_said = now[1] and before[1]
-        return now[0] != before[0] and (is_said or not (is_whole(now[0]) and is_whole(before[0])))
-    return not _is_same(now[0], before[0])
+        return is_told or was_told or not any(isinstance(step, tuple) for step in place)
+    begins = is_whole(part) and is_whole(part_before) and 0 in (part, part_before)
+    return not _is_same(part, part_before) and (is_told or was_told or not begins)
 
 
 def _reference(value: object) -> Callable[[], object]:
