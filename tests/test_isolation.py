@@ -19,6 +19,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
+from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.store.connections import Connections
 from langchain_sentence_window.store.held_files import HeldFiles, identity_of
@@ -29,6 +30,7 @@ from langchain_sentence_window.store.statements import Connection
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
+from tests.torture.embedders import KINDS, ModelEmbeddings, model_of
 
 # Embedders
 
@@ -144,6 +146,130 @@ def test_vectors_are_not_copied_to_a_store_of_another_embedder() -> None:
     with pytest.raises(IndexMismatchError, match="the target embeds with .*Nothing was copied"):
         copy_index(source, target)
     assert len(target) == 0
+
+
+# Embedders whose descriptions are equal
+
+HIDDEN = [kind for kind in KINDS if kind != "described"]
+
+
+def pair(kind: str) -> tuple[ModelEmbeddings, ModelEmbeddings]:
+    first, second = (model_of(model, 32, kind) for model in "AB")
+    assert describe_embedder(first) == describe_embedder(second)
+    return first, second
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_an_embedder_of_equal_description_is_refused(kind: str, tmp_path: Path) -> None:
+    first, second = pair(kind)
+    with FaissStore(first, tmp_path) as store:
+        store.add_documents(PAGES)
+    calls: list[Any] = [
+        lambda: store.add_texts(["new"]),
+        lambda: store.add_embeddings([Document(page_content="new")], [second.vector("new").tolist()]),
+        lambda: store.similarity_search("page 1"),
+        lambda: store.hybrid_search("page 1"),
+        lambda: store.max_marginal_relevance_search("page 1"),
+        lambda: asyncio.run(store.aadd_texts(["new"])),
+        lambda: asyncio.run(store.asimilarity_search("page 1")),
+        lambda: copy_index(store, FaissStore(second)),
+    ]
+    for call in calls:
+        for _ in range(2):
+            with FaissStore.open(tmp_path, second) as store, pytest.raises(IndexMismatchError, match="otherwise"):
+                call()
+    with FaissStore.open(tmp_path, pair(kind)[0]) as store:
+        assert store.similarity_search("page 7", k=1)[0].id == "7"
+        store.add_texts(["new"])
+        check_vectors(store, first, 61)
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_what_an_embedder_of_equal_description_left_is_not_used(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("langchain_sentence_window.embedding.embedder.TEXTS_AT_ONCE", 10)
+    first, second = pair(kind)
+    first.interrupt_after(3)
+    with FaissStore(first, tmp_path) as store, pytest.raises(KeyboardInterrupt):
+        store.add_documents(PAGES)
+    with FaissStore(second, tmp_path) as store:
+        assert store.stats().embedded_ahead == 30
+        store.add_documents(PAGES[:30])
+        check_vectors(store, second, 30)
+        assert store.stats().embedded_ahead == 0
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_two_of_equal_description_on_an_empty_folder_do_not_both_write(kind: str, tmp_path: Path) -> None:
+    first, second = pair(kind)
+    with FaissStore(first, tmp_path) as a, FaissStore(second, tmp_path) as b:
+        assert b.similarity_search("hello") == []
+        a.add_texts(["hello"], ids=["a"])
+        for call in (lambda: b.add_texts(["world"]), lambda: b.similarity_search("hello")):
+            with pytest.raises(IndexMismatchError, match="opened with another embedder of that description"):
+                call()
+        a.delete(["a"])
+        b.add_texts(["world"])
+        with pytest.raises(IndexMismatchError):
+            a.add_texts(["hello"])
+        check_vectors(b, second, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_embedder_that_becomes_another_is_refused_at_the_next_write(kind: str, tmp_path: Path) -> None:
+    embedding, same = model_of("A", 32, kind), model_of("A", 32, kind)
+    with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
+        store.add_documents(PAGES)
+        embedding.become("B", kind)
+        for each in (store, other, store):
+            with pytest.raises(IndexMismatchError):
+                each.add_texts(["new"])
+            with pytest.raises(IndexMismatchError):
+                each.add_embeddings([Document(page_content="new")], [embedding.vector("new").tolist()])
+        embedding.become("A", kind)
+        for each in (store, other):
+            each.add_texts(["new"], ids=["new"])
+        check_vectors(store, same, 61)
+
+
+def test_texts_are_embedded_again_only_for_embedders_that_are_not_described_in_full(tmp_path: Path) -> None:
+    class Logging(Salted):
+        def __init__(self, model: str, **hidden: str) -> None:
+            super().__init__(model)
+            del self._calls_left
+            vars(self).update(hidden)
+            self.embedded: list[str] = []
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.embedded += texts
+            return [self.vector(text).tolist() for text in texts]
+
+    def texts_of_calls(embedding: Logging, *calls: Any) -> list[int]:
+        counts = []
+        with FaissStore(embedding, tmp_path / str(vars(embedding).get("_hidden"))) as store:
+            for call in calls:
+                before = len(embedding.embedded)
+                call(store)
+                counts.append(len(embedding.embedded) - before)
+        return counts
+
+    def ingest(store: FaissStore) -> None:
+        store.add_documents(PAGES)
+
+    def search(store: FaissStore) -> None:
+        store.similarity_search("page 1")
+
+    def add(store: FaissStore) -> None:
+        store.add_texts([f"new {time.perf_counter()}"])
+
+    described, hidden = Logging("A"), Logging("A", _hidden="a")
+    for embedding in (described, hidden):
+        assert texts_of_calls(embedding, search, ingest, search, add, ingest) == [0, 60, 0, 1, 0]
+        assert texts_of_calls(embedding, search, add) == [0, 1]  # the very object that wrote
+    assert texts_of_calls(Logging("A"), search, ingest, add, search) == [0, 0, 1, 0]
+    assert texts_of_calls(Logging("A", _hidden="a"), search, search, ingest, add, add) == [1, 0, 0, 6, 1]
+    assert texts_of_calls(Logging("A", _hidden="a"), ingest, add, search) == [0, 6, 0]
 
 
 # Closing

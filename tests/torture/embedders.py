@@ -182,18 +182,6 @@ DONE = [
     *("open", "add", "add_vectors", "replace", "ingest", "interrupted", "interrupted"),
     *("empty", "discard", "search", "change"),
 ]
-    "open",
-    "add",
-    "add_vectors",
-    "replace",
-    "ingest",
-    "interrupted",
-    "interrupted",
-    "empty",
-    "discard",
-    "search",
-    "change",
-]
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
