@@ -75,6 +75,17 @@ class Proofs:
     to_read: set[int | None] = field(default_factory=set)
     foreign: set[int | None] = field(default_factory=set)
 
+    def note(self, line: int | None, *, is_same: bool, to_write: bool) -> None:
+        """Take note of what came out for a line; one text that differs outweighs others that don't."""
+        if not is_same:
+            self.foreign.add(line)
+            self.to_read.discard(line)
+            self.to_write.discard(line)
+            return
+        self.to_read.add(line)
+        if to_write:
+            self.to_write.add(line)
+
 
 class Watch:
     """Looks at an embedder now and then, and keeps what was proven of it until it changes.

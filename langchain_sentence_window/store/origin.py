@@ -67,8 +67,7 @@ class Origin:
     @staticmethod
     def noted(snapshot: Snapshot) -> Noted:
         """What describes the embedder of the vectors that are in the database."""
-        found = snapshot.fact(_FACT)
-        return Noted(*found) if isinstance(found, list) else Noted(found)
+        return Noted(*(snapshot.fact(_FACT) or ()))
 
     def prove(self, line: int | None, *, is_same: bool, to_write: bool) -> None:
         """Take note of what came out when some texts of a line were embedded again.
@@ -78,9 +77,7 @@ class Origin:
             is_same: Whether the vectors were those of the line.
             to_write: Whether the texts were enough to add to the line; it takes fewer to search it.
         """
-        (self.proofs.to_read if is_same else self.proofs.foreign).add(line)
-        if is_same and to_write:
-            self.proofs.to_write.add(line)
+        self.proofs.note(line, is_same=is_same, to_write=to_write)
         self._checked_at = None
 
     def was_checked_at(self, version: Version) -> bool:
