@@ -233,6 +233,19 @@ def test_an_embedder_that_becomes_another_is_refused_at_the_next_write(kind: str
         check_vectors(store, same, 61)
 
 
+def test_queries_that_were_embedded_before_a_change_are_embedded_again() -> None:
+    embedding = model_of("A", 32, "private")
+    store = FaissStore(embedding)
+    store.add_texts(["one", "two", "three"])
+    store.similarity_search("two")
+    store.delete(filter={})
+    embedding.become("B", "private")
+    store.add_texts(["one", "two", "three"])
+    ((found, score),) = store.similarity_search_with_score("two", k=1)
+    assert found.page_content == "two"
+    assert score == pytest.approx(1, abs=1e-3)
+
+
 def test_texts_are_embedded_again_only_for_embedders_that_are_not_described_in_full(tmp_path: Path) -> None:
     class Logging(Salted):
         def __init__(self, model: str, **hidden: str) -> None:

@@ -43,8 +43,8 @@ def describe_embedder(embedding: Embeddings) -> str:
     Of pydantic models and dataclasses all fields are settings. Of other classes whole numbers are settings only under
     a name such as ``dim``, and lists never, as they often count calls. Other objects and private attributes are none.
 
-    Two embedders of the same description are taken for the same. Two of other descriptions may be too, if they make
-    the same vectors: a prompt for queries alone is described, and changes no vector that is stored.
+    Two embedders of the same description are taken for the same if it says all of both, see `look_at`. Others are if
+    they make the same vectors: a prompt for queries alone is described, and changes no vector that is stored.
     """
     return _described(embedding, ())
 

@@ -102,7 +102,6 @@ class FaissStore(SearchMethods):
         if neighbor_weights is not None:
             neighbor_weights = checked_neighbor_weights(neighbor_weights)
         self._embedding = checked_embedding(embedding)
-        self._queries = QueryEmbedder(embedding)
         self._watch = watch_of(embedding)
         self._index = SentenceIndex(
             None if path is None else as_folder(path), index, neighbor_weights, read_only=read_only
@@ -199,6 +198,7 @@ class FaissStore(SearchMethods):
         Raises:
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Vectors of another size than the store's, or unusable ones.
+            IndexMismatchError: The store's vectors are another embedder's; nothing was changed.
         """
         return run(self._add(checked_documents(documents), ids, show_progress=show_progress))
 
@@ -221,6 +221,7 @@ class FaissStore(SearchMethods):
         Raises:
             InvalidInputError: Metadata that JSON can't hold, or an id that can't be stored.
             EmbeddingError: Not one vector for each document, or of another size than the store's.
+            IndexMismatchError: The store's vectors are another embedder's; nothing was changed.
         """
         records = to_records(checked_documents(documents), None)
         if records:
@@ -520,6 +521,7 @@ class FaissStore(SearchMethods):
         """See whether the embedder was changed, by anything but its own calls."""
         proofs, origin = self._watch.look(), self._index.origin
         if origin.proofs is not proofs:
+            self._queries = QueryEmbedder(self._embedding)
             origin.set(describe_embedder(self._embedding), proofs, says_all=self._watch.says_all)
 
     def _embed(

@@ -64,6 +64,7 @@ class SearchMethods(VectorStore):
             InvalidInputError: ``k`` isn't a number above 0.
             FilterError: The filter can't be read.
             EmbeddingError: The query's vector is of another size than the store's.
+            IndexMismatchError: The store's vectors are another embedder's.
         """
         return self.similarity_search_with_score_by_vector(self._queries.embed(query), k, filter=filter)
 
@@ -143,6 +144,7 @@ class SearchMethods(VectorStore):
             InvalidInputError: ``k`` isn't a number above 0, or ``lexical_weight`` is below 0.
             FilterError: The filter can't be read.
             EmbeddingError: The query's vector is of another size than the store's.
+            IndexMismatchError: The store's vectors are another embedder's.
             StoreError: The lexical index is behind and can't be written.
         """
         checked_weight("lexical_weight", lexical_weight)
