@@ -9,6 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window.embedding.settings import without_secrets
 from langchain_sentence_window.errors import InvalidInputError
 
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes, dict, list, tuple, set, frozenset})
 _METHODS = ("embed_documents", "embed_query")
 _EXAMPLE = "openai:text-embedding-3-small"
 _LONGEST_SHOWN = 80
@@ -28,8 +29,9 @@ def checked_embedding(embedding: object) -> Embeddings:
 
 def is_embedder(value: object) -> TypeGuard[Embeddings]:
     """Whether something is an embedder, found out without running any code of its own."""
-    return isinstance(value, Embeddings) or (
-        not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in _METHODS)
+    return type(value) not in _PLAIN and (
+        isinstance(value, Embeddings)
+        or (not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in _METHODS))
     )
 
 

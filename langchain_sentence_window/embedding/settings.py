@@ -6,6 +6,7 @@ they hold a secret are many, so a part is enough; names of settings that are sho
 
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import unquote
 
 SHOWN = frozenset(
@@ -50,6 +51,7 @@ _COUNTING_PARTS = frozenset(
     {"add", "count", "dim", "heads", "length", "limit", "max", "min", "num", "per", "size", "special"}
 )
 
+_NAMES_KEPT = 500
 _REMOVED = "..."
 _USER_OF_URL = re.compile(r"(?<=://)(?:[^/?#\s]*@|[^/\s:@]+:(?!\d+(?:[/?#\s]|$))\S*@)")
 _PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^-\n]*-----|\Z)")
@@ -66,9 +68,13 @@ _KNOWN_FORMS = re.compile(
 
 def is_secret(name: str, value: object = None) -> bool:
     """Whether a setting of this name may hold a secret, such as ``api_key``; a number of ``max_tokens`` doesn't."""
-    parts = _parts(name)
-    counts = isinstance(value, int | float) and bool(_COUNTING_PARTS & set(parts))
-    return not counts and any(part in _SECRET_PARTS or _SECRET.search(_NO_SECRET.sub("", part)) for part in parts)
+    counts = isinstance(value, int | float) and not _COUNTING_PARTS.isdisjoint(_parts(name))
+    return not counts and _sounds_secret(name)
+
+
+@lru_cache(_NAMES_KEPT)
+def _sounds_secret(name: str) -> bool:
+    return any(part in _SECRET_PARTS or _SECRET.search(_NO_SECRET.sub("", part)) for part in _parts(name))
 
 
 def is_operational(name: str) -> bool:
@@ -94,6 +100,7 @@ def _marked(name: re.Match[str]) -> str:
     return name[0] + ("\0" if is_secret(unquote(name[1])) else "")
 
 
-def _parts(name: str) -> list[str]:
+@lru_cache(_NAMES_KEPT)
+def _parts(name: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", name).casefold()
-    return [part for part in re.split(r"[\W_]+", plain) if part]
+    return tuple(part for part in re.split(r"[\W_]+", plain) if part)

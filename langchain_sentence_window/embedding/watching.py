@@ -189,7 +189,7 @@ def _part(
     if is_secret(name, value) or is_operational(name) or _is_without_meaning(value):
         return
     inside = (*within, id(value))
-    scalar = scalar_of(value)
+    scalar = value if isinstance(value, str) else scalar_of(value)
     if value is None or scalar is not None:
         yield place, scalar, is_told and (is_field or is_telling(name) or not is_whole(value))
     elif isinstance(value, dict | MappingProxyType):
