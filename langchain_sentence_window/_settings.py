@@ -30,9 +30,7 @@ RELATED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("keyword_weight", "hybrid_alpha", "hybrid_weight"), "lexical_weight"),
     **dict.fromkeys(("store", "vector_store", "vectordb", "db", "index", "base_retriever", "retriever"), "vectorstore"),
     **dict.fromkeys(("text_splitter", "sentence_splitter", "node_parser", "transformer", "chunker"), "splitter"),
-    **dict.fromkeys(
-        ("search_params", "kwargs", "search_settings", "search_type", "vector_store_kwargs"), "search_kwargs"
-    ),
+    **dict.fromkeys(("search_params", "kwargs", "search_settings", "vector_store_kwargs"), "search_kwargs"),
     **dict.fromkeys(("sort", "sort_by", "ordering", "reorder", "order_by"), "order"),
     **dict.fromkeys(("filters", "metadata_filter", "where", "pre_filter"), "filter"),
 }
@@ -49,12 +47,18 @@ class CheckedSettings(pydantic.BaseModel):
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """What is no setting, and where it goes instead."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *given: Any, **settings: Any) -> None:
         """Take the fields as keywords and check them.
 
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
+        if given:
+            first = next(name for name, field in type(self).model_fields.items() if field.is_required())
+            raise InvalidInputError(
+                f"{type(self).__name__} takes its settings by their names, and was given {shown(given[0])}; write "
+                f"{type(self).__name__}({first}=...)"
+            )
         with _in_our_words(type(self)):
             super().__init__(**settings | _checked(self.checks, settings))
 
@@ -132,6 +136,10 @@ def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
 def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:
     if problem["type"] == "missing":
         return str(problem["msg"])
+    if problem["type"] == "is_instance_of":
+        kind, given = problem["ctx"]["class"], problem["input"]
+        cure = f"; write {kind}({shown(given)})" if isinstance(given, str) else f"; make one of it: {kind}(...)"
+        return f"{problem['msg']}, not {shown(given)}{cure if isinstance(given, str | type) else ''}"
     if problem["type"] != "extra_forbidden":
         return f"{problem['msg']}, not {shown(problem['input'])}"
     if setting in made.elsewhere:

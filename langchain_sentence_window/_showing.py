@@ -28,9 +28,12 @@ def shown(value: object) -> str:
     Returns:
         Numbers and short strings as Python writes them, longer ones cut. Lists by their first elements, dicts
         by their keys. Anything else by its type alone, as what it says of itself may be long or secret. A
-        string that looks like an API key isn't shown either.
+        string that looks like an API key isn't shown either, nor a value whose own methods fail.
     """
-    return _shown(value, DEEPEST)
+    try:
+        return _shown(value, DEEPEST)
+    except Exception:  # noqa: BLE001 - what a class overrides may raise anything, and a message is not to
+        return _kind(value)
 
 
 def described(value: object) -> str:
@@ -77,11 +80,7 @@ def _shown(value: object, depth: int) -> str:
         return _elements(value, depth)
     if isinstance(value, dict):
         return _mapping(value)
-    return (
-        f"the class {value.__name__}"
-        if isinstance(value, type)
-        else f"{_article(type(value).__name__)} {type(value).__name__}"
-    )
+    return f"the class {value.__name__}" if isinstance(value, type) else _kind(value)
 
 
 def _number(value: float | None) -> str:
@@ -119,5 +118,6 @@ def _mapping(value: dict[object, object]) -> str:
     return "{" + ", ".join([*(f"{_shown(key, 0)}: …" for key in keys), *more]) + "}"
 
 
-def _article(name: str) -> str:
-    return "an" if name[:1].lower() in "aeiou" else "a"
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -13,7 +13,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, as_number, checked_function
+from langchain_sentence_window.embedding.checked import is_embedder
+from langchain_sentence_window.errors import InvalidInputError, as_number, checked_function, checked_list, gathered
 
 
 def checked_documents(documents: object) -> list[Document]:
@@ -37,7 +38,7 @@ def checked_documents(documents: object) -> list[Document]:
     if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
         unrolled = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
         raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{unrolled}")
-    found = list(documents)
+    found: list[Document] = gathered(documents)
     for place, document in enumerate(found):
         _check_document(place, document)
     return found
@@ -51,12 +52,32 @@ def checked_texts(texts: object) -> list[str]:
     """
     if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
         raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
-    found = list(texts)
+    found: list[str] = gathered(texts)
     for place, text in enumerate(found):
         if not isinstance(text, str):
             cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
             raise InvalidInputError(f"texts[{place}] is {shown(text)}; {cure}. Nothing was done.")
     return found
+
+
+def as_documents(texts: object, metadatas: object) -> list[Document]:
+    """Make Documents of texts and their metadata.
+
+    Raises:
+        InvalidInputError: They aren't lists of strings and dicts, one for each; the message says which isn't.
+    """
+    found = checked_texts(texts)
+    if metadatas is None:
+        return [Document(page_content=text) for text in found]
+    dicts = checked_list("metadatas", metadatas)
+    if len(dicts) != len(found):
+        raise InvalidInputError(f"got {len(dicts)} metadatas for {len(found)} texts; give one for each")
+    documents: list[Document] = []
+    for place, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
+        if not isinstance(metadata, dict):
+            raise InvalidInputError(f"metadatas[{place}] is {shown(metadata)}; give a dict. Nothing was done.")
+        documents.append(Document(page_content=text, metadata=metadata))
+    return documents
 
 
 def _is_async(value: object) -> bool:
@@ -153,13 +174,30 @@ def not_a_question(question: object) -> str:
         return "ask with its text: message.text"
     if isinstance(question, Document):
         return "ask with its text: document.page_content"
-    if isinstance(question, list | tuple) and question and isinstance(question[-1], BaseMessage):
+    if isinstance(question, list | tuple) and any(isinstance(each, BaseMessage) for each in question):
         return "ask with the text of the last one: messages[-1].text"
     if isinstance(question, list | tuple):
         return "ask one question at a time, or several with batch(questions)"
     if isinstance(question, Mapping):
         return "ask with the string in it, such as itemgetter('question') | retriever"
     return "ask with a string"
+
+
+def check_order(embedding: object, path: object, call: str) -> None:
+    """See that a path and an embedder aren't in each other's place.
+
+    Args:
+        embedding: What is given as the embedder.
+        path: What is given as the path.
+        call: How it is to be written.
+
+    Raises:
+        InvalidInputError: They are.
+    """
+    if is_embedder(path) and not isinstance(path, str | PathLike):
+        raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
+    if isinstance(embedding, PathLike):
+        raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
 
 
 def checked_counter(name: str, count: object) -> Callable[[str], int]:

@@ -16,11 +16,12 @@ Every message names the value and the cure. An exception that comes out of a use
 model or store is passed on as it is, after the state was put back.
 """
 
+import inspect
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, SupportsIndex
+from typing import Any, Self, SupportsIndex, TypeVar
 
 from langchain_sentence_window._showing import shown
 
@@ -36,6 +37,8 @@ __all__ = [
     "SentenceWindowWarning",
     "StoreError",
 ]
+
+T = TypeVar("T")
 
 LISTED = 3
 """Names that a message lists before it only counts them."""
@@ -93,6 +96,10 @@ class MissingExtraError(SentenceWindowError, ImportError):
             f'{package} is not installed; install it with: pip install "langchain-sentence-window[{extra}]"'
         )
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        """Be copied, and handed to another process, by what it was made of."""
+        return type(self), (self.package, self.extra)
+
 
 def wrong_size(given: int, expected: int) -> EmbeddingError:
     """Say that vectors don't fit an index."""
@@ -130,6 +137,26 @@ def checked_function(name: str, function: object) -> Callable[..., Any]:
     return function
 
 
+def checked_callback(name: str, function: object, *arguments: str) -> Callable[..., Any]:
+    """Return a function that a setting is, which will be called with some arguments.
+
+    Raises:
+        InvalidInputError: It can't be called, takes other arguments, or is to be awaited.
+    """
+    takes = " and ".join(arguments)
+    if not callable(function) or isinstance(function, type):
+        raise InvalidInputError(f"{name} is {shown(function)}; give a function of {takes}")
+    if inspect.iscoroutinefunction(function):
+        raise InvalidInputError(f"{name} is an async function, and isn't awaited; give a plain function of {takes}")
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise InvalidInputError(f"{name} is called with {takes}, and can't be ({error}); take these") from None
+    except ValueError:  # a function of C that doesn't say what it takes
+        pass
+    return function
+
+
 def checked_list(name: str, value: object) -> list[object]:
     """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
 
@@ -138,7 +165,12 @@ def checked_list(name: str, value: object) -> list[object]:
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInputError(f"{name} is {shown(value)}; give a list")
-    return list(value)
+    return gathered(value)
+
+
+def gathered(values: Iterable[T]) -> list[T]:
+    """Each element, one by one; ``list`` asks for the length first, which a class may not tell."""
+    return [each for each in values]  # noqa: C416
 
 
 def listed(names: Collection[str]) -> str:
@@ -179,7 +211,7 @@ def as_integer(value: object) -> int | None:
         return None
     try:
         return operator.index(value)
-    except TypeError:  # an array of several
+    except Exception:  # noqa: BLE001 - an array of several, or whatever a type does
         return None
 
 

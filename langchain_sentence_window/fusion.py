@@ -96,7 +96,7 @@ def standardized(values: Sequence[float]) -> npt.NDArray[np.float64]:
 def _numbers(values: Sequence[float]) -> npt.NDArray[np.float64]:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (OverflowError, RecursionError, TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
         array = np.full(1, np.nan)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InvalidInputError(f"scores are {shown(values)}; they must be finite numbers")

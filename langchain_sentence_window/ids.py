@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha1
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, gathered
 
 ID_LENGTH = 36
 """Characters of an id of a sentence or a window."""
@@ -28,7 +28,7 @@ def checked_ids(ids: object) -> list[str]:
     """
     if isinstance(ids, str | bytes | bytearray | memoryview | Mapping) or not isinstance(ids, Iterable):
         raise InvalidInputError(f"documents are named by a list of ids, not {shown(ids)}; write ['id', ...]")
-    listed = list(ids)
+    listed: list[str] = gathered(ids)
     for place, id_ in enumerate(listed):
         if not isinstance(id_, str):
             raise InvalidInputError(

@@ -12,12 +12,12 @@ from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, field_validator
 
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import (
+    check_order,
     checked_counter,
     checked_documents,
     checked_reranker,
@@ -25,13 +25,14 @@ from langchain_sentence_window._validation import (
 )
 from langchain_sentence_window.any_store.corpus import delete_documents, read_documents, replace_documents
 from langchain_sentence_window.any_store.filtering import own_copy
-from langchain_sentence_window.any_store.scope import FILTER_NAMES, Scope, filter_names, scope_of
+from langchain_sentence_window.any_store.scope import FILTER_NAMES, Scope, check_binds, filter_names, scope_of
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import (
     InvalidInputError,
+    checked_callback,
     checked_count,
     checked_function,
     checked_least,
@@ -47,7 +48,7 @@ from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.explaining import explain
 from langchain_sentence_window.retrieval.opening import WindowSetting, read_opening
 from langchain_sentence_window.retrieval.query import Request, checked_query, retrieve
-from langchain_sentence_window.retrieval.search import HybridStore
+from langchain_sentence_window.retrieval.search import HybridStore, check_search_settings
 from langchain_sentence_window.retrieval.trace import Trace
 from langchain_sentence_window.splitter import SentenceSplitter
 from langchain_sentence_window.store.faiss_store import FaissStore
@@ -62,6 +63,14 @@ PER_CALL = frozenset(
 def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
     read_opening(window)
     return window
+
+
+def _checked_counter(name: str, count: object) -> Any:
+    return checked_callback(name, checked_function(name, count), "a text")
+
+
+def _checked_situate(name: str, situate: object) -> Any:
+    return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
 
 
 class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
@@ -146,8 +155,9 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         "window": _checked_window,
         "lexical_weight": checked_weight,
         "max_tokens": optional_count,
-        "count_tokens": checked_function,
+        "count_tokens": _checked_counter,
         "min_score": checked_least,
+        "situate": _checked_situate,
         "reranker": checked_reranker,
     }
     elsewhere: ClassVar[Mapping[str, str]] = {
@@ -166,31 +176,41 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         "neighbor_weights": "the store has it: FaissStore(embedding, neighbor_weights=...)",
         "language": "write splitter=SentenceSplitter(language)",
         "llm": "a retriever needs none; write create_rag_chain(retriever, llm)",
+        "search_type": "it searches by similarity, and no two windows hold the same sentence; for a lowest score set "
+        "min_score, for mmr take store.as_retriever(search_type='mmr')",
     }
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *given: Any, **settings: Any) -> None:
         """Take the fields as keywords and check them.
 
         Raises:
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
-        super().__init__(**settings)
-        for name in ("k", "query"):
-            if name in self.search_kwargs:
-                raise InvalidInputError(
-                    f"search_kwargs sets {name} to {shown(self.search_kwargs[name])}; set fetch_k, or k, instead"
-                )
+        super().__init__(*given, **settings)
+        check_search_settings(self.vectorstore, self.search_kwargs, type(self).model_fields)
         if self.words is not None and isinstance(self.vectorstore, HybridStore):
             raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out words")
         self.scope()
+        check_binds(self.filter, *(self.search_kwargs.get(name) for name in FILTER_NAMES))
 
-    @field_validator("filter", "search_kwargs")
+    # Who changes a mapping that was handed in, or that a copy has, must not change what may be read.
+
+    @field_validator("filter")
     @classmethod
-    def _own_filter(cls, given: Any, info: ValidationInfo) -> Any:
-        """A copy, as who changes a mapping that was handed in must not change what may be read."""
-        if info.field_name == "filter":
-            return own_copy(given)
+    def _own_filter(cls, given: Any) -> Any:
+        return own_copy(given)
+
+    @field_validator("search_kwargs")
+    @classmethod
+    def _own_search_kwargs(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         return {name: own_copy(value) if name in FILTER_NAMES else value for name, value in given.items()}
+
+    def __copy__(self) -> Self:
+        """Copy it, with a filter of its own; the store is shared."""
+        copied = super().__copy__()
+        copied.__dict__["filter"] = self._own_filter(self.filter)
+        copied.__dict__["search_kwargs"] = self._own_search_kwargs(self.search_kwargs)
+        return copied
 
     @classmethod
     def from_documents(
@@ -266,6 +286,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
             IndexNotFoundError: There is no index at the path.
             IndexMismatchError: The index was made with another embedder or a newer version.
         """
+        check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
         cls._check_settings(embedding, settings)
         return cls(vectorstore=FaissStore.open(path, embedding, neighbor_weights=neighbor_weights), **settings)
 
@@ -465,8 +486,8 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
                 "vectorstore can't be set here, as a FaissStore is made; write "
                 "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
             )
-        # Any store does, as long as nothing is written.
-        cls(vectorstore=InMemoryVectorStore(checked_embedding(embedding)), **settings)
+        with FaissStore(checked_embedding(embedding)) as store:
+            cls(vectorstore=store, **settings)
 
     def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
         doc_ids = document_ids(documents)

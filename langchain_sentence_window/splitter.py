@@ -1,7 +1,7 @@
 """`SentenceSplitter`: documents in, sentence Documents out."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
@@ -78,8 +78,10 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
             MissingExtraError: The engine's library isn't installed.
         """
-        if structure not in get_args(Structure):
-            raise InvalidInputError(f"structure is {structure!r}; it must be one of {', '.join(get_args(Structure))}")
+        if not isinstance(structure, str) or structure not in get_args(Structure):
+            raise InvalidInputError(
+                f"structure is {shown(structure)}; it must be one of {', '.join(get_args(Structure))}"
+            )
         least, most = as_integer(shortest), as_integer(longest)
         if least is None or least < 0 or (longest is not None and (most is None or most < max(1, least))):
             raise InvalidInputError(
@@ -91,7 +93,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._shortest, self._longest = least, most
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
             "structure": structure,
@@ -99,11 +101,23 @@ class SentenceSplitter(BaseDocumentTransformer):
             "longest": longest,
             "inline_window": self._inline_window,
         }
+        self._load(language, engine)
+
+    def _load(self, language: str, engine: str | Engine | None) -> None:
         if engine is None and language not in known_languages():
             engine = "sentencex"
         self._engine = None if engine is None else make_engine(engine, language)
         # Engines of others know more languages; the newline layer then goes by typography alone.
         self._words = load_language(language) if language in known_languages() else Language()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what a copy in another process is made of: the engine by its name, as engines can't be taken along."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_words")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Make a copy of it."""
+        self.__dict__.update(state)
+        self._load(self._settings["language"], self._settings["engine"])
 
     def __repr__(self) -> str:
         """Write the call that makes such a splitter, with the settings that aren't the default."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, checked_function, checked_list, optional_count
+from langchain_sentence_window.errors import InvalidInputError, checked_function, checked_list, gathered, optional_count
 
 WindowSize: TypeAlias = int | tuple[int, int]
 """Sentences on each side of a hit, or ``(before, after)``."""
@@ -51,6 +51,7 @@ MOST_FORWARD_OF_BEST = 4
 """Sentences, see `CLEAR_LEAD`."""
 
 _LONGEST_LABEL = 90
+_MOST_MEANT = 100
 
 T = TypeVar("T")
 
@@ -109,15 +110,23 @@ def window_size(value: object) -> tuple[int, int]:
     Raises:
         InvalidInputError: It is neither a number of sentences nor a pair of them, or is negative.
     """
-    pair = isinstance(value, tuple | list) and len(value) == 2  # noqa: PLR2004
-    before, after = cast("tuple[int, int]", value if pair else (value, value))
+    given = gathered(value) if isinstance(value, tuple | list) else []
+    before, after = cast("tuple[int, int]", given if len(given) == 2 else (value, value))  # noqa: PLR2004
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
                 f"window is {shown(value)}; it must be a number of sentences, 0 or more, a pair (before, after), or "
-                "'auto'"
+                f"'auto'{_meant(value)}"
             )
     return before, after
+
+
+def _meant(value: object) -> str:
+    """What to write for a number that is given as a string or a float."""
+    if type(value) not in (str, float):
+        return ""
+    likely = [f". Write window={number}" for number in range(_MOST_MEANT) if value in (float(number), str(number))]
+    return "".join(likely)
 
 
 def expand(hit: Hit, before: int, after: int) -> Window:

@@ -7,21 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField, Runnable
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
     CrossEncoderReranker,
     FaissStore,
     SentenceSplitter,
     SentenceWindowRetriever,
+    WordIndex,
     create_rag_chain,
+    create_tools,
 )
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, StoreError
 from tests.conftest import Invoke
 from tests.test_callback_runs import Failing
 from tests.test_rerank import Lengths
 from tests.toys import PLAIN, WordEmbeddings, document
+
+AROUND = {"doc_id": "a", "first": 0, "last": 0}
+
+
+def parted(text: str) -> list[tuple[int, int]]:
+    """An engine of one's own."""
+    return [(0, len(text) // 2), (len(text) // 2, len(text))]
+
 
 DOCUMENTS = [document("A refund. It is so.", "a"), document("A refund, a card.", "b")]
 
@@ -82,6 +94,82 @@ def test_a_copied_store_is_the_same_open_store(retriever: SentenceWindowRetrieve
     assert type(other) is FaissStore
     other.add_texts(["A seat."])
     assert len(store) == len(other) == 4
+
+
+@pytest.mark.parametrize("path", [None, "words"])
+def test_an_index_of_words_is_shared_by_copies_and_says_how_to_open_it_again(path: str | None, tmp_path: Path) -> None:
+    words = WordIndex(None if path is None else tmp_path / path)
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()), words=words)
+    cure = (
+        r"make one at a path, WordIndex\(path\), and add the documents again"
+        if path is None
+        else r"WordIndex\('.*words'\)"
+    )
+    for how, take in COPIES:
+        for each in (words, retriever):
+            with pytest.raises(StoreError, match=f"a WordIndex can't be {how}, as it holds open files; .*{cure}"):
+                take(each)
+    retriever.add_documents(DOCUMENTS)
+    other = copy.copy(retriever)
+    assert other.words is words
+    assert len(copy.copy(words).scores("card", [])) == 0
+    assert other.invoke("card", k=1)[0].metadata["doc_id"] == "b"
+
+
+TEXT = "Dr. Hale asks. She knows. 「はい。」 そうです。"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"engine": "punkt"},
+        {"engine": "nupunkt"},
+        {"language": "ja"},
+        {"language": "de"},
+        {"engine": parted, "longest": 9},
+    ],
+)
+def test_a_splitter_goes_into_another_process_with_its_engine(settings: dict[str, Any]) -> None:
+    splitter = SentenceSplitter(**settings)
+    for other in (copy.copy(splitter), copy.deepcopy(splitter), pickle.loads(pickle.dumps(splitter))):  # noqa: S301
+        assert repr(other) == repr(splitter)
+        assert other.spans(TEXT) == splitter.spans(TEXT)
+
+
+async def test_tools_and_scopes_go_where_their_store_goes(way: Invoke) -> None:
+    store = InMemoryVectorStore(WordEmbeddings())
+    SentenceWindowRetriever(vectorstore=store).add_documents(DOCUMENTS)
+    bound = SentenceWindowRetriever(vectorstore=store, filter={"doc_id": "a"})
+    takes: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]  # noqa: S301
+    for take in takes:
+        search, read = (take(tool) for tool in create_tools(bound))
+        assert "A refund. It is so." in await way(search, "invoke", {"query": "refund"})
+        assert "card" not in await way(search, "invoke", {"query": "card"})
+        assert "It is so." in await way(read, "invoke", {"doc_id": "a", "first": 0, "last": 0})
+        for scope in (bound.scope(), bound.scope({"doc_id": "b"})):
+            other = take(scope)
+            for held in store.store.values():
+                found = Document(held["text"], metadata=held["metadata"])
+                assert other.passes
+                assert scope.passes
+                assert other.passes(found) == scope.passes(found)
+
+
+@pytest.mark.parametrize(("how", "take"), COPIES)
+def test_tools_of_a_store_that_holds_files_say_so(
+    how: str, take: Callable[[Any], object], retriever: SentenceWindowRetriever
+) -> None:
+    tool: Any
+    for tool in create_tools(retriever):
+        with pytest.raises(StoreError, match=f"a FaissStore can't be {how}"):
+            take(tool.func) if how.startswith("deep") else take(tool)
+        assert "refund" in tool.invoke({"query": "refund"} if tool.name == "search" else AROUND)
+
+
+def test_an_error_is_copied_and_pickled() -> None:
+    error = MissingExtraError("faiss-cpu", "faiss")
+    for other in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):  # noqa: S301
+        assert (str(other), other.package, other.extra) == (str(error), "faiss-cpu", "faiss")
 
 
 @pytest.mark.parametrize("make", [SentenceSplitter, lambda: CrossEncoderReranker(model=Lengths(), top_n=2)])

@@ -1,6 +1,7 @@
 """What `explain` says of a query, and that it says it of what `invoke` returns."""
 
 import json
+import sys
 from html.parser import HTMLParser
 from typing import Any
 
@@ -188,3 +189,29 @@ async def test_asking_does_none_of_the_work_of_explaining(way: Invoke) -> None:
     assert Counting.calls == ["read"]
     await way(retriever, "explain", "refund")
     assert Counting.calls[1:] == ["read", "dense", "lexical", "read"]
+
+
+@pytest.mark.parametrize("settings", [{"window": 1, **PLAIN}, {"window": "auto", "k": 2_000, "max_tokens": None}])
+def test_a_trace_takes_work_that_grows_as_its_hits_do(settings: dict[str, Any], words: WordEmbeddings) -> None:
+    """Of equal sentences all are strong, and one window takes them in, or each opens one."""
+
+    def work(sentences: int) -> int:
+        retriever = SentenceWindowRetriever.from_documents(
+            [document("A refund is quick. " * sentences)], words, fetch_k=sentences, **settings
+        )
+        retriever.explain("refund")
+        counted = 0
+
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            trace = retriever.explain("refund")
+        finally:
+            sys.setprofile(None)
+        assert len(trace.hits) == sentences
+        return counted
+
+    assert work(800) < 2.6 * work(400)

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
@@ -20,10 +20,15 @@ from langchain_sentence_window import (
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
+    WordIndex,
     create_rag_chain,
+    evaluation,
 )
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.any_store import transfer
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
+from langchain_sentence_window.evaluation import Question
+from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.test_rerank import Lengths
 from tests.toys import PLAIN, WordEmbeddings, document
@@ -35,6 +40,10 @@ KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
 @pytest.fixture
 def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
     return SentenceWindowRetriever.from_documents([DOCUMENT], words, k=2, window=1, **PLAIN)
+
+
+def is_empty(folder: Path) -> bool:
+    return not list(folder.iterdir())
 
 
 class Secretive:
@@ -158,6 +167,7 @@ LIKELY: list[tuple[str, Any, str]] = [
     ("language", "de", r"write splitter=SentenceSplitter\(language\)"),
     ("documents", [], r"index them with from_documents"),
     ("llm", None, r"a retriever needs none; write create_rag_chain\(retriever, llm\)"),
+    ("search_type", "mmr", r"it searches by similarity, .*for mmr take store.as_retriever\(search_type='mmr'\)"),
     ("qqqqq", 3, "there are .*vectorstore, k, fetch_k, window"),
 ]
 
@@ -204,6 +214,10 @@ async def test_a_keyword_of_a_call_that_there_is_not_is_told(
             await way(retriever, method, "refund", **{name: 3})
 
 
+async def written_later(*given: object) -> str:
+    return "A line."
+
+
 WRONG = [
     ("k", "3", "k is '3'; it must be a whole number, 1 or more"),
     ("k", True, "k is True"),
@@ -218,7 +232,8 @@ WRONG = [
     ("window", -1, "window is -1"),
     ("window", (1, 2, 3), r"window is \(1, 2, 3\)"),
     ("window", 2.5, "window is 2.5"),
-    ("window", 2.0, "window is 2.0"),
+    ("window", 2.0, "window is 2.0; .* or 'auto'. Write window=2"),
+    ("window", "2", "window is '2'; .* or 'auto'. Write window=2"),
     ("window", True, "window is True"),
     ("window", None, "window is None"),
     ("window", {"legal": "big"}, "window is 'big'"),
@@ -249,9 +264,29 @@ WRONG = [
     ("reranker", CrossEncoderReranker, r"make one of it: CrossEncoderReranker\(...\)"),
     ("reranker", WordEmbeddings(), r"LateInteractionReranker\(model=...\)"),
     ("reranker", Secretive(), "reranker is a Secretive; give a BaseDocumentCompressor"),
-    ("splitter", "en", "splitter: .*, not 'en'"),
+    ("splitter", "en", r"splitter: .*, not 'en'; write SentenceSplitter\('en'\)"),
+    ("splitter", SentenceSplitter, r"splitter: .*; make one of it: SentenceSplitter\(...\)"),
+    ("words", "words/", r"words: .*, not 'words/'; write WordIndex\('words/'\)"),
+    ("situate", "line", "situate is 'line'; give a function of a document and one of its sentences"),
+    (
+        "situate",
+        lambda sentence: "",
+        "situate is called with a document and one of its sentences, and can't be .*too many",
+    ),
+    ("situate", written_later, "situate is an async function, and isn't awaited; give a plain function"),
+    ("count_tokens", lambda: 5, "count_tokens is called with a text, and can't be .*too many"),
+    ("count_tokens", written_later, "count_tokens is an async function"),
     ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set fetch_k, or k, instead"),
     ("search_kwargs", {"query": "x"}, "search_kwargs sets query to 'x'"),
+    ("search_kwargs", {"score_threshold": 0.5}, "FaissStore takes 'filter' alone; set min_score on the retriever"),
+    ("search_kwargs", {"fetch_k": 9}, "FaissStore takes 'filter' alone; set fetch_k on the retriever"),
+    ("search_kwargs", {"lambda_mult": 0.5}, "sets lambda_mult to 0.5, and a search of FaissStore .*; leave it out"),
+    ("search_kwargs", {"window_key": "kind"}, "window_key to 'kind', which isn't the store's; set window_key on the"),
+    ("search_kwargs", {"lexical_weight": 1}, "lexical_weight to 1, which isn't the store's; set lexical_weight on the"),
+    ("filter", {"tenant": ["a", "b"]}, r"the condition on 'tenant' is a list of values; write {'\$in': \[...\]}"),
+    ("filter", {"tenant": {"a", "b"}}, r"the condition on 'tenant' is a list of values; write {'\$in'"),
+    ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not .* of type str$"),
+    ("filter", '{"tenant": "a"}', "of type str; read it with json.loads first"),
     ("search_kwargs", KEY, "search_kwargs: .* not a string that looks like a key"),
 ]
 
@@ -288,6 +323,90 @@ def test_a_right_value_is_taken_as_the_constructor_takes_it(retriever: SentenceW
         assert getattr(retriever, name) == taken
         assert type(getattr(retriever, name)) is type(taken)
     assert len(retriever.invoke("refund", window=0)) == 2
+
+
+def test_settings_are_given_by_their_names(retriever: SentenceWindowRetriever) -> None:
+    made: Any
+    for made, given, message in (
+        (SentenceWindowRetriever, retriever.vectorstore, r"SentenceWindowRetriever\(vectorstore=...\)"),
+        (SentenceWindowRetriever, [DOCUMENT], r"was given \[a Document\]; write SentenceWindowRetriever\(vectorstore="),
+        (CrossEncoderReranker, Lengths(), r"CrossEncoderReranker\(model=...\)"),
+        (LateInteractionReranker, "minilm", r"LateInteractionReranker\(model=...\)"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"takes its settings by their names, and .*{message}"):
+            made(given)
+
+
+def test_a_setting_of_a_retriever_is_not_given_to_any_search() -> None:
+    store = InMemoryVectorStore(WordEmbeddings())
+    for setting in ("window_key", "window", "max_tokens", "lexical_weight"):
+        with pytest.raises(InvalidInputError, match=f"isn't the store's; set {setting} on the retriever"):
+            SentenceWindowRetriever(vectorstore=store, search_kwargs={setting: "kind"})
+
+
+async def test_a_path_and_an_embedder_in_each_others_place_are_told(way: Invoke, tmp_path: Path) -> None:
+    embedding: Any = WordEmbeddings()
+    for made, given, message in (
+        (SentenceWindowRetriever.open, (embedding, tmp_path), r"SentenceWindowRetriever.open\(path, embedding\)"),
+        (SentenceWindowRetriever.open, (embedding, str(tmp_path)), r"SentenceWindowRetriever.open\(path, embedding\)"),
+        (FaissStore.open, (embedding, str(tmp_path)), r"FaissStore.open\(path, embedding\)"),
+        (FaissStore, (tmp_path, embedding), r"FaissStore\(embedding, path\)"),
+        (FaissStore, (str(tmp_path), embedding), r"FaissStore\(embedding, path\)"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"; write {message}"):
+            made(*given)
+    with pytest.raises(InvalidInputError, match=r"the path is a WordEmbeddings, which embeds; write FaissStore\("):
+        await way(SentenceWindowRetriever, "from_documents", [DOCUMENT], embedding, path=embedding)
+    assert is_empty(tmp_path)
+
+
+async def test_nothing_is_made_at_a_path_if_a_setting_is_wrong_for_the_store(way: Invoke, tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"filter": lambda found: True},
+        {"search_kwargs": {"score_threshold": 0.5}},
+        {"words": WordIndex()},
+        {"filter": {}},
+    ]
+    for settings in wrong:
+        with pytest.raises(InvalidInputError):
+            await way(
+                SentenceWindowRetriever, "from_documents", [DOCUMENT], WordEmbeddings(), path=tmp_path / "i", **settings
+            )
+    with pytest.raises(InvalidInputError, match="got 1 metadatas for 2 texts"):
+        await way(FaissStore, "from_texts", ["a", "b"], WordEmbeddings(), [{}], path=tmp_path / "i")
+    with pytest.raises(InvalidInputError, match="is a single Document"):
+        await way(FaissStore, "from_documents", DOCUMENT, WordEmbeddings(), path=tmp_path / "i")
+    assert is_empty(tmp_path)
+
+
+def test_a_file_is_no_index(tmp_path: Path) -> None:
+    SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), path=tmp_path / "index")
+    file = tmp_path / "a.md"
+    file.write_text("A refund.")
+    for path, cure in (
+        (file, "the path that from_documents was given"),
+        (tmp_path / "index" / DATABASE_FILE, f"'{tmp_path / 'index'}'"),
+    ):
+        with pytest.raises(StoreError, match=f"is a file, and an index is a folder; give {cure}"):
+            SentenceWindowRetriever.open(path, WordEmbeddings())
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ("hnsw", "index is 'hnsw', which FAISS can't make; try 'Flat', .* Did you mean 'HNSW32'"),
+        ("flat", "Did you mean 'Flat'"),
+        ("sqfp16", "Did you mean 'SQfp16'"),
+        ("x", "FAISS can't make; try 'Flat', .*'IVF1024,SQ8'.$"),
+        ("Flat" + ",Flat" * 10**6, r"index is 'Flat,Flat.*5,000,004 characters\); it must be the name of a kind; try"),
+        (["Flat"], r"index is \['Flat'\]; it must be the name of a kind"),
+    ],
+)
+def test_a_kind_of_index_that_there_is_not_is_told(index: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        FaissStore(WordEmbeddings(), tmp_path / "index", index=index)
+    assert len(str(raised.value)) < 400
+    assert not list(tmp_path.iterdir())
 
 
 def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
@@ -500,7 +619,9 @@ async def test_what_is_configured_wrongly_is_told_by_the_retriever(
     [
         (HumanMessage("refund"), "not a HumanMessage; ask with its text: message.text"),
         ({"question": HumanMessage("refund")}, "ask with its text: message.text"),
-        ({"query": KEY}, "not {'query': …}"),
+        ({"query": KEY}, r"not {'query': …}; write {'question': given\['query'\]}"),
+        ({"input": "refund", "k": 3}, r"write {'question': given\['input'\]}"),
+        ({}, "not {}; write {'question': ...}"),
         (["x" * 10**6], r"not \['xxx"),
     ],
 )
@@ -510,6 +631,87 @@ async def test_what_a_chain_cannot_answer_is_told(
     with pytest.raises(InvalidInputError, match=message) as raised:
         await way(create_rag_chain(retriever, ANSWERS), "invoke", asked)
     assert len(str(raised.value)) < 400
+
+
+async def test_a_setting_that_a_chain_would_drop_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    chain = create_rag_chain(retriever, ANSWERS)
+    for name, meant in (("top_k", "k"), ("where", "filter"), ("window_size", "window")):
+        with pytest.warns(SentenceWindowWarning, match=f"no '{name}' in its configuration.*write '{meant}'"):
+            await way(chain, "invoke", "refund", {"configurable": {name: 1}})
+    for settings in ({"k": 1, "thread_id": "1"}, {"temperature": 1}):
+        await way(chain, "invoke", "refund", {"configurable": settings})
+    # One that a part of the chain knows is that one's.
+    of_model = ANSWERS.configurable_fields(responses=ConfigurableField(id="top_k"))
+    await way(create_rag_chain(retriever, of_model), "invoke", "refund", {"configurable": {"top_k": ["So."]}})
+
+
+# Evaluation
+
+QUESTIONS = [Question("refund", "a", ((0, 18),))]
+
+
+async def test_questions_and_retriever_in_each_others_place_are_told(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    for method, given, more in (
+        ("evaluate", (QUESTIONS, retriever), {}),
+        ("compare", ({"one": QUESTIONS}, [retriever]), {}),
+        ("compare", (QUESTIONS, {"one": retriever}), {}),
+        ("evaluate", (retriever, retriever), {}),
+    ):
+        with pytest.raises(InvalidInputError, match=r"the retriever comes first: evaluate\(retriever, questions\)"):
+            await way(evaluation, method, *given, **more)
+    with pytest.raises(InvalidInputError, match=r"the retriever is \[a Question\]; .*and the questions after it"):
+        await way(evaluation, "sweep", QUESTIONS, retriever, k=[1])
+
+
+async def test_gold_behind_the_end_of_its_document_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    questions = [Question("refund", "a", ((0, end),)) for end in (33, 34, 9_999)]
+    with pytest.warns(SentenceWindowWarning, match=r"question 'refund' \('a' ends at 33, a span at 34\) and 1 more"):
+        await way(evaluation, "evaluate", retriever, questions)
+    await way(evaluation, "evaluate", retriever, questions[:1])
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.jsonl", tmp_path):
+        with pytest.raises(InvalidInputError, match="can't be read .*; give a file that write_questions wrote"):
+            evaluation.read_questions(path)
+    for path in (tmp_path / "none" / "some.jsonl", tmp_path):
+        with pytest.raises(InvalidInputError, match="can't be written .*; choose another"):
+            evaluation.write_questions(path, QUESTIONS)
+    assert not list(tmp_path.iterdir())
+
+
+# Engines
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (lambda text: None, r"the sentence engine gave None; it must give the \(start, end\) of each sentence"),
+        (lambda text: "A b.", "gave 'A b.'"),
+        (lambda text: {0: 4}, "gave {0: …}"),
+        (lambda text: ["A b.", "C d."], "gave 'A b.'"),
+        (lambda text: [5], "gave 5"),
+        (lambda text: [None], "gave None"),
+        (lambda text: [(0, 4, 9)], r"gave \(0, 4, 9\)"),
+        (lambda text: [(0.0, 4.0)], r"gave \(0.0, 4.0\); .* in whole numbers"),
+        (lambda text: [(4, 0)], r"gave the span \(4, 0\) for a text of 9 characters"),
+        (lambda text: [(0, 99)], r"gave the span \(0, 99\) for a text of 9 characters"),
+        (lambda *, text: [], "engine is called with a text, and can't be"),
+        (dict, "engine is the class dict; give a function of a text"),
+        (written_later, "engine is an async function"),
+    ],
+)
+def test_an_engine_that_gives_no_spans_is_told(engine: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceSplitter(engine=engine).spans("A b. C d.")
+
+
+def test_spans_of_numpy_will_do() -> None:
+    (first, *more) = SentenceSplitter(engine=lambda text: np.array([[0, 4], [5, 9]])).spans("A b. C d.")
+    assert [first, *more] == [(0, 4), (5, 9)]
+    assert {type(end) for span in (first, *more) for end in span} == {int}
 
 
 # What messages show
@@ -550,6 +752,96 @@ def test_a_list_that_holds_itself_is_shown() -> None:
     endless: list[Any] = []
     endless.append(endless)
     assert shown(endless) == "[[a list of 1]]"
+
+
+class Raising(list[int]):
+    def __len__(self) -> int:
+        raise RuntimeError(KEY)
+
+
+class Wordless(str):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise RuntimeError(KEY)
+
+
+class Numberless(int):
+    def __repr__(self) -> str:
+        raise RuntimeError(KEY)
+
+
+@pytest.mark.parametrize("make", [lambda: Raising([1]), lambda: Wordless("x"), lambda: Numberless(5)])
+def test_a_value_whose_own_methods_fail_is_shown_by_its_type(make: Callable[[], object]) -> None:
+    value = make()
+    assert shown(value) == f"a {type(value).__name__}"
+    assert shown([value]) in (f"[a {type(value).__name__}]", "a list")
+
+
+@pytest.mark.parametrize(
+    ("metadatas", "ids", "message"),
+    [
+        ([{}], None, "got 1 metadatas for 2 texts; give one for each"),
+        ([{}, {}, {}], None, "got 3 metadatas for 2 texts"),
+        ([{}, None], None, r"metadatas\[1\] is None; give a dict"),
+        ("ab", None, "metadatas is 'ab'; give a list"),
+        ({"a": {}}, None, "metadatas is {'a': …}"),
+        (5, None, "metadatas is 5"),
+        (None, ["a"], "got 1 ids for 2 documents; give one for each"),
+        (None, "ab", "documents are named by a list of ids, not 'ab'"),
+        (None, 5, "documents are named by a list of ids, not 5"),
+    ],
+)
+async def test_metadata_and_ids_that_are_not_one_for_each_text_are_told(
+    way: Invoke, metadatas: Any, ids: Any, message: str
+) -> None:
+    store = FaissStore(WordEmbeddings())
+    with pytest.raises(InvalidInputError, match=message):
+        await way(store, "add_texts", ["A refund.", "A card."], metadatas, ids=ids)
+    assert len(store) == 0
+    given: Any = (each for each in ({"page": 1}, {"page": 2}))
+    assert await way(store, "add_texts", ["A refund.", "A card."], given, ids=iter(["a", "b"])) == ["a", "b"]
+    assert [each.metadata for each in store.get_by_ids(["a", "b"])] == [{"page": 1}, {"page": 2}]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((None, ["a"]), "documents is None; give a list of Documents"),
+        (([], None), "documents are named by a list of ids, not None"),
+        (([], "abc"), "documents are named by a list of ids, not 'abc'"),
+        ((["A refund."], ["a"]), r"documents\[0\] is 'A refund.'"),
+    ],
+)
+async def test_sentences_that_are_none_replace_nothing(way: Invoke, given: Any, message: str) -> None:
+    store = FaissStore(WordEmbeddings())
+    store.add_documents(SentenceSplitter().split_documents([DOCUMENT]))
+    with pytest.raises(InvalidInputError, match=message):
+        await way(store, "replace_documents", *given)
+    for contexts in ("ab", [None, None], 5):
+        with pytest.raises(InvalidInputError, match="texts"):
+            await way(store, "replace_documents", [DOCUMENT, DOCUMENT], ["a"], contexts=contexts)
+    assert len(store) == 2
+
+
+async def test_what_an_index_is_not_copied_to_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    for target, message in (
+        (None, "target is None; give a VectorStore of LangChain"),
+        ("index/", "target is 'index/'; open the index at a path"),
+        (retriever, "target is a SentenceWindowRetriever; give the store itself"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(transfer, "copy_index", retriever.vectorstore, target)
+        with pytest.raises(InvalidInputError, match=message):
+            await way(transfer, "import_sentences", [], target)
+    for slices, message in (
+        (None, r"slices is None; give what FaissStore.export\(\) yields"),
+        ([5], r"a slice is 5; give pairs \(documents, vectors\)"),
+        (["ab"], "a slice is 'ab'"),
+        ([(5, [[1.0]])], "documents is 5"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(transfer, "import_sentences", slices, FaissStore(WordEmbeddings()))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,13 @@ All texts of one tenant begin with "Mine", all of the other's with "Theirs". Two
 ``both`` each sentence says whose it is, so that windows come up against the other's sentences.
 """
 
+import copy
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -32,7 +36,12 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.any_store.matching import matcher
 from langchain_sentence_window.any_store.store_filters import MilvusFilters
-from langchain_sentence_window.errors import FilterError, IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.errors import (
+    FilterError,
+    IncompleteWindowError,
+    InvalidInputError,
+    SentenceWindowWarning,
+)
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.retrieval.trace import Trace
 from tests.conftest import Invoke
@@ -269,8 +278,8 @@ async def test_the_tools_read_what_the_filter_lets_through(case: Case, words: Wo
         answer = await around(doc_id, first, last, before=50, after=50)
         assert (answer.status, answer.artifact) == ("error", None)
         assert answer.content == (
-            f"Document '{doc_id}' has no sentence {first}. Search first, and use the doc_id and the sentence numbers "
-            "of a passage that was found."
+            f"There is no document '{doc_id}' with a sentence {first}. Search first, and use the doc_id and the "
+            "sentence numbers of a passage that was found."
         )
 
 
@@ -542,6 +551,7 @@ class Coroutine:
         (InMemoryVectorStore, {"tenant": {"$like": "m"}}, "isn't an operator"),
         (InMemoryVectorStore, coroutine, "filters by a function of a Document"),
         (InMemoryVectorStore, Coroutine(), "filters by a function of a Document"),
+        (InMemoryVectorStore, Coroutine, "filters by a function of a Document.*not by the class Coroutine"),
     ],
 )
 async def test_a_filter_that_cannot_be_read_is_refused_at_once(
@@ -641,13 +651,145 @@ def test_a_function_that_is_to_be_awaited_lets_nothing_through(words: WordEmbedd
     async def allow(_: object) -> bool:
         return False
 
-    mine = SentenceWindowRetriever(vectorstore=store, filter=lambda document: allow([document]))
-    with pytest.raises(InvalidInputError, match="would pass for true"):
-        mine.invoke("refund")
-    with pytest.raises(InvalidInputError, match="would pass for true"):
-        mine.get(["a"])
+    class Allow:
+        def __call__(self, document: object) -> Any:
+            return allow([document])
+
+    for function in (lambda document: allow([document]), partial(lambda _, document: allow(document), 1), Allow()):
+        mine = SentenceWindowRetriever(vectorstore=store, filter=function)
+        with pytest.raises(InvalidInputError, match="would pass for true"):
+            mine.invoke("refund")
+        with pytest.raises(InvalidInputError, match="would pass for true"):
+            mine.get(["a"])
 
 
 def test_a_setting_that_only_looks_like_a_filter_is_refused(words: WordEmbeddings) -> None:
     with pytest.raises(InvalidInputError, match="'metadata_filter', which isn't known to be a filter"):
         SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), search_kwargs={"metadata_filter": {"t": "a"}})
+
+
+class Empty(Mapping[str, Any]):
+    """A mapping that says of itself that it is empty, and isn't."""
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        self.held = held
+
+    def __getitem__(self, key: str) -> Any:
+        return self.held[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.held)
+
+    def __len__(self) -> int:
+        return 0
+
+
+MADE: list[Callable[[dict[str, Any]], Any]] = [dict, OrderedDict, MappingProxyType, Empty]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("case", BY_ID[::2])
+async def test_a_filter_is_read_whatever_mapping_it_is(
+    case: Case, make: Any, words: WordEmbeddings, way: Invoke
+) -> None:
+    admin, mine = filled(case, words), make({"tenant": "mine"})
+    for retriever in (
+        bound(admin, case, filter=mine),
+        bound(admin, case, filter=None, search_kwargs={"filter": mine}),
+    ):
+        assert_mine(await way(retriever, "invoke", "refund", window=4))
+    assert_mine(await way(admin, "invoke", "refund", window=4, filter=mine))
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("store", [FaissStore, InMemoryVectorStore])
+def test_an_empty_filter_that_is_set_is_refused(store: Any, make: Any, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store(words), filter={"tenant": "mine"})
+    for empty in ({"filter": make({})}, {"search_kwargs": {"filter": make({})}}):
+        with pytest.raises(
+            InvalidInputError, match="the filter is {}, which lets everything through; write filter=None"
+        ):
+            SentenceWindowRetriever(vectorstore=store(words), **empty)
+        with pytest.raises(InvalidInputError, match="which lets everything through"):
+            retriever.model_copy(update=empty)
+        with pytest.raises(InvalidInputError, match="which lets everything through"):
+            setattr(retriever, *next(iter(empty.items())))
+    assert retriever.filter == {"tenant": "mine"}
+
+
+@pytest.mark.parametrize("case", BY_ID[::2])
+@pytest.mark.parametrize("none", [None, {}])
+async def test_no_filter_of_a_call_or_of_the_search_lifts_the_one_that_is_set(
+    case: Case, none: Any, words: WordEmbeddings, way: Invoke
+) -> None:
+    retriever = bound(filled(case, words), case)
+    assert_mine(await way(retriever, "invoke", "refund", window=4, filter=none))
+    by_hand = bound(retriever, case, search_kwargs={"filter": None})
+    for lexical_weight in (0, 0.5):
+        assert_mine(await way(by_hand, "invoke", "refund", window=4, filter=none, lexical_weight=lexical_weight))
+
+
+@pytest.mark.parametrize("name", ["where", "filters", "pre_filter"])
+@pytest.mark.parametrize("value", [None, {"tenant": "mine"}])
+def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
+    name: str, value: Any, words: WordEmbeddings
+) -> None:
+    """What is handed over by another name binds nothing, and takes the filter that is set with it."""
+
+    class Read(Mapped):
+        def similarity_search_with_score(
+            self, query: str, k: int = 4, filter: Any = None, **settings: Any
+        ) -> list[tuple[Document, float]]:
+            return super().similarity_search_with_score(query, k, filter=filter)
+
+    for store, message in (
+        (FaissStore(words), "a search of FaissStore takes 'filter' alone; set filter on the retriever"),
+        (Read(words), f"search_kwargs holds a filter as '{name}', which Read doesn't read"),
+    ):
+        for mine in (None, {"tenant": "mine"}):
+            with pytest.raises(InvalidInputError, match=message):
+                SentenceWindowRetriever(vectorstore=store, filter=mine, search_kwargs={name: value})
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, lambda each: each.model_copy(), lambda each: each.model_copy(update={"k": 9})]
+)
+def test_who_changes_the_filter_of_a_copy_changes_no_other(copied: Callable[[Any], Any], words: WordEmbeddings) -> None:
+    case = FaissStore, mapping, dict[str, Any]()
+    admin, mine = filled(case, words), {"tenant": {"$in": ["mine"]}}
+    for retriever in (bound(admin, case, filter=mine), bound(admin, case, filter=None, search_kwargs={"filter": mine})):
+        other, scope = copied(retriever), retriever.scope()
+        for each in (other.filter, other.search_kwargs.get("filter"), scope.filter):
+            if each:
+                each["tenant"]["$in"].append("theirs")
+                each.clear()
+        other.search_kwargs.clear()
+        assert_mine(retriever.invoke("refund", window=4))
+
+
+class Writing(Mapped):
+    """Writes into the filter that it is given."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **settings: Any) -> list[tuple[Document, float]]:
+        found = super().similarity_search_with_score(query, k, **settings)
+        settings.get("filter", {}).clear()
+        return found
+
+
+async def test_a_store_that_writes_into_its_filter_lifts_nothing(words: WordEmbeddings, way: Invoke) -> None:
+    case = Writing, mapping, dict[str, Any]()
+    retriever = bound(filled(case, words), case)
+    for _ in range(3):
+        assert_mine(await way(retriever, "invoke", "refund", window=4))
+
+
+def test_a_key_that_no_document_has_is_told_by_the_store_in_memory_too(words: WordEmbeddings) -> None:
+    case = InMemoryVectorStore, mapping, dict[str, Any]()
+    admin = filled(case, words)
+    retriever = bound(admin, case, filter={"$or": [{"tennant": "mine"}, {"$not": {"tenant": {"$exists": True}}}]})
+    with pytest.warns(SentenceWindowWarning, match="no document has 'tennant' in its metadata, which the filter asks"):
+        assert retriever.invoke("refund") == []
+    with pytest.warns(SentenceWindowWarning, match="'page'"):
+        assert admin.invoke("refund", filter={"page": 3}) == []
+    assert admin.invoke("refund", filter={"tenant": "nobody"}) == []
+    assert SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), filter={"page": 3}).invoke("refund") == []

@@ -349,7 +349,7 @@ def test_paths_that_hold_no_index(words: WordEmbeddings, tmp_path: Path) -> None
     file.write_text("text")
     with pytest.raises(StoreError, match="can't be used as an index's folder"):
         FaissStore(words, file)
-    with pytest.raises(StoreError, match="can't be used as an index's folder"):
+    with pytest.raises(StoreError, match="is a file, and an index is a folder; give the path that from_documents was"):
         FaissStore.open(file, words)
     assert file.read_text() == "text"
     for missing in (tmp_path / "none", tmp_path):

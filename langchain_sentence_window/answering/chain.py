@@ -1,6 +1,8 @@
 """`create_rag_chain`: question in, answer with its sources out."""
 
+import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -18,10 +20,11 @@ from langchain_core.runnables import (
 )
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._settings import RELATED_NAMES
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_documents, checked_language_model, not_a_question
 from langchain_sentence_window.answering.context import Citation, find_citations, format_context
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 INSTRUCTIONS = """\
 Answer the question from the sources alone, which stand between <source> tags, each with its number.
@@ -74,8 +77,9 @@ def create_rag_chain(
         window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
     )
     answer = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
+    known = frozenset(spec.id for each in (retrieve, answer) for spec in each.config_specs)
     return (
-        RunnableLambda(_with_question)
+        RunnableLambda(partial(_with_question, known=known), name="_with_question")
         | RunnablePassthrough.assign(context=retrieve)
         | RunnablePassthrough.assign(answer=answer)
         | RunnablePassthrough.assign(citations=RunnableLambda(_citations))
@@ -138,15 +142,36 @@ def _checked_prompt(prompt: object) -> BasePromptTemplate[Any]:
     return prompt
 
 
-def _with_question(given: str | Mapping[str, Any]) -> dict[str, Any]:
+def _with_question(given: str | Mapping[str, Any], config: RunnableConfig, *, known: frozenset[str]) -> dict[str, Any]:
+    _warn_of_configured(config.get("configurable", {}), known)
     if isinstance(given, str):
         return {"question": given}
     if isinstance(given, Mapping) and isinstance(given.get("question"), str):
         return dict(given)
-    asked = given.get("question", given) if isinstance(given, Mapping) else given
+    if isinstance(given, Mapping) and "question" not in given:
+        texts = [key for key, value in given.items() if isinstance(value, str)]
+        value = f"given[{shown(texts[0])}]" if len(texts) == 1 else "..."
+        raise InvalidInputError(
+            f"the chain takes a question, or a mapping with 'question', not {shown(given)}; write "
+            f"{{'question': {value}}}"
+        )
+    asked = given["question"] if isinstance(given, Mapping) else given
     raise InvalidInputError(
         f"the chain takes a question, or a mapping with 'question', not {shown(given)}; {not_a_question(asked)}"
     )
+
+
+def _warn_of_configured(configurable: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Warn of a setting by the name that other retrievers have for one of ours, as LangChain drops it silently."""
+    for name in configurable.keys() - known:
+        meant = RELATED_NAMES.get(name)
+        if meant in ("k", "filter", "window"):
+            warnings.warn(
+                f"the chain takes no {shown(name)} in its configuration, so it is left out; write {meant!r} if that is "
+                "meant",
+                SentenceWindowWarning,
+                stacklevel=2,
+            )
 
 
 def _question(state: Mapping[str, Any]) -> str:

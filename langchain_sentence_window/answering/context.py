@@ -10,7 +10,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.answering.disarming import on_one_line, without_label_lines, without_labels, without_tags
 from langchain_sentence_window.answering.shown_spans import ShownSpans
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, as_integer
 from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
 from langchain_sentence_window.spans import Span, encodable
 
@@ -190,7 +190,7 @@ def _text(value: object) -> str:
         return value or ""
     try:
         return str(value)
-    except (ValueError, RecursionError):
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
         return ""
 
 
@@ -201,4 +201,5 @@ def _span(document: Document) -> Span | None:
         return None
     length = len(document.page_content)
     # A document whose text isn't a slice of its source can't be cut by offsets.
-    return (start, start + length) if document.metadata.get(END_INDEX, start + length) == start + length else None
+    is_slice = as_integer(document.metadata.get(END_INDEX, start + length)) == start + length
+    return (start, start + length) if is_slice else None

@@ -1,6 +1,7 @@
 """`create_tools`: what an agent needs to search, and to read on around what it found."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -8,6 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
 from langchain_sentence_window.any_store.scope import Scope
@@ -83,51 +85,58 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
         ``bind_tools``.
 
     Raises:
-        InvalidInputError: It isn't a `SentenceWindowRetriever`.
+        InvalidInputError: It isn't a `SentenceWindowRetriever`, or the prefix isn't a string.
     """
-    _check_retriever(retriever)
-
-    def search(query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
-        _check_text(query)
-        found = _tried(lambda: retriever.invoke(query, {"callbacks": callbacks}, **_given(k)))
-        return _shown(found)
-
-    async def asearch(query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
-        _check_text(query)
-        try:
-            found = await retriever.ainvoke(query, {"callbacks": callbacks}, **_given(k))
-        except SentenceWindowError as error:
-            raise ToolException(_advice(error)) from error
-        return _shown(found)
-
-    def read_around(doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        return _shown(_tried(lambda: run(_read(retriever.scope(), doc_id, (first, last), before, after))))
-
-    async def aread_around(doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        try:
-            found = await arun(_read(retriever.scope(), doc_id, (first, last), before, after))
-        except SentenceWindowError as error:
-            raise ToolException(_advice(error)) from error
-        return _shown(found)
-
+    _check_arguments(retriever, prefix)
+    reader = _Reader(retriever)
     return [
         _tool(
             f"{prefix}search",
             "Search the documents. Returns the passages that fit best, each with its place, the doc_id of its "
             "document and the numbers of its sentences.",
             SearchInput,
-            search,
-            asearch,
+            reader.search,
+            reader.asearch,
         ),
         _tool(
             f"{prefix}read_around",
             "Read more of a document around a passage that was found: the sentences before and after it. Use it when "
             "a passage seems to lack a condition, an exception or a definition, instead of searching again.",
             ReadInput,
-            read_around,
-            aread_around,
+            reader.read_around,
+            reader.aread_around,
         ),
     ]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What the tools do. Its methods go where the retriever goes, also into another process."""
+
+    retriever: SentenceWindowRetriever
+
+    def search(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
+        _check_text(query)
+        found = _tried(lambda: self.retriever.invoke(query, {"callbacks": callbacks}, **_given(k)))
+        return _shown(found)
+
+    async def asearch(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
+        _check_text(query)
+        try:
+            found = await self.retriever.ainvoke(query, {"callbacks": callbacks}, **_given(k))
+        except SentenceWindowError as error:
+            raise ToolException(_advice(error)) from error
+        return _shown(found)
+
+    def read_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
+        return _shown(_tried(lambda: run(_read(self.retriever.scope(), doc_id, (first, last), before, after))))
+
+    async def aread_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
+        try:
+            found = await arun(_read(self.retriever.scope(), doc_id, (first, last), before, after))
+        except SentenceWindowError as error:
+            raise ToolException(_advice(error)) from error
+        return _shown(found)
 
 
 def _tool(
@@ -145,7 +154,9 @@ def _tool(
     )
 
 
-def _check_retriever(retriever: object) -> None:
+def _check_arguments(retriever: object, prefix: object) -> None:
+    if not isinstance(prefix, str):
+        raise InvalidInputError(f"prefix is {shown(prefix)}; give a string, such as 'terms_'")
     if not isinstance(retriever, SentenceWindowRetriever):
         raise InvalidInputError(
             f"create_tools takes a SentenceWindowRetriever, not {type(retriever).__name__}, as its tools read on "
@@ -211,8 +222,8 @@ def _read(scope: Scope, given: str, sentences: tuple[int, int], before: int, aft
             metadata = {key: value for key, value in window.metadata.items() if key not in (HITS, SCORE)}
             return [window.model_copy(update={"metadata": metadata})]
     raise ToolException(
-        f"Document {_cut(repr(given), 100)} has no sentence {first}. Search first, and use the doc_id and the sentence "
-        "numbers of a passage that was found."
+        f"There is no document {_cut(repr(given), 100)} with a sentence {first}. Search first, and use the doc_id "
+        "and the sentence numbers of a passage that was found."
     )
 
 

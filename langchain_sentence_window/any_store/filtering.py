@@ -7,11 +7,13 @@ kept to is refused.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
+from pydantic import BaseModel
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import fetch
@@ -20,7 +22,7 @@ from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.store.filters import compile_filter
+from langchain_sentence_window.store.filters import compile_filter, filter_keys
 
 Passes: TypeAlias = Callable[[Document], bool]
 Place: TypeAlias = tuple[str, int]
@@ -51,8 +53,7 @@ class Filters:
         """What says of a Document whether the filter lets it through; ``None`` if only the store knows."""
         if not isinstance(filter, Mapping):
             return None
-        matches = matcher(filter)
-        return lambda document: matches(document.metadata)
+        return partial(_matches, matcher(filter))
 
     def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
         """Fetch what the filter lets through of some ids; ``None`` if the store can't fetch by id.
@@ -84,6 +85,10 @@ class Filters:
             {"$and": [{DOC_ID: doc_id}, {SENTENCE_INDEX: {"$in": of_it}}]} for doc_id, of_it in indexes.items()
         ]
         return self.joined([filter, documents[0] if len(documents) == 1 else {"$or": documents}])
+
+    def unknown_keys(self, given: Sequence[Any]) -> list[str]:
+        """Those keys of filters that no document has, where that can be seen without a search."""
+        return []
 
     def _all(self, given: Sequence[Any]) -> Any:
         if all(isinstance(each, Mapping) for each in given):
@@ -128,14 +133,17 @@ class FunctionFilters(Filters):
 
     def only_at(self, places: Sequence[Place], filter: Any) -> Any:
         """A function that looks at the place first."""
-        wanted = frozenset(places)
-        passes = self._function(filter)
-        return lambda document: place_of(document) in wanted and passes(document)
+        return both([partial(_is_at, frozenset(places)), self._function(filter)])
+
+    def unknown_keys(self, given: Sequence[Any]) -> list[str]:
+        """Look at them all, as they are in memory."""
+        held = [each["metadata"] for each in list(self.store.store.values())]
+        keys = dict.fromkeys(key for each in given if isinstance(each, Mapping) for key in filter_keys(each))
+        return [key for key in keys if held and not any(key in metadata for metadata in held)]
 
     def _function(self, filter: Any) -> Passes:
         if isinstance(filter, Mapping):
-            matches = matcher(filter)
-            return lambda document: matches(document.metadata)
+            return partial(_matches, matcher(filter))
         return checked_function(self.store, filter, "a Document")
 
 
@@ -147,6 +155,8 @@ def own_copy(filter: Any, *, levels: int = MOST_LEVELS) -> Any:
     """
     if isinstance(filter, set | frozenset):
         return [*filter]
+    if isinstance(filter, BaseModel):  # Qdrant's are such
+        return filter.model_copy(deep=True)
     if not isinstance(filter, Mapping | list | tuple):
         return filter
     if not levels:
@@ -198,7 +208,7 @@ def place_of(document: Document) -> Place:
 
 def both(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     """A function that holds where all of them do."""
-    return lambda given: all(function(given) for function in functions)
+    return partial(_all_hold, tuple(functions))
 
 
 def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable[[Any], bool]:
@@ -208,15 +218,29 @@ def checked_function(store: VectorStore, filter: Any, argument: str) -> Callable
         InvalidInputError: It isn't, or it gives a coroutine, which would pass for true.
     """
     call = getattr(type(filter), "__call__", None)  # noqa: B004
-    if not callable(filter) or iscoroutinefunction(filter) or iscoroutinefunction(call):
+    if not callable(filter) or isinstance(filter, type) or iscoroutinefunction(filter) or iscoroutinefunction(call):
         raise InvalidInputError(
             f"{type_name(store)} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
             f"by {shown(filter)}"
         )
-    function: Callable[[Any], bool] = filter
-    return function
+    return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
 
 
 def type_name(store: VectorStore) -> str:
     """What a store is called in a message."""
     return type(store).__name__
+
+
+# Functions with a name, as what is made of them can be handed to another process.
+
+
+def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
+    return matches(document.metadata)
+
+
+def _is_at(places: frozenset[Place], document: Document) -> bool:
+    return place_of(document) in places
+
+
+def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
+    return all(function(given) for function in functions)

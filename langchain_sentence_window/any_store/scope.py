@@ -1,5 +1,7 @@
 """What of a store a query may read: a store and the filter that binds all that is read of it."""
 
+import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +10,12 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.any_store.access import fetch, is_milvus, search
-from langchain_sentence_window.any_store.filtering import Passes, answering_at_once, place_of
+from langchain_sentence_window.any_store.filtering import Passes, answering_at_once, own_copy, place_of
 from langchain_sentence_window.any_store.store_filters import filters_of
 from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.store.searching import unknown_keys
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """What stores call a filter of metadata in their searches."""
@@ -26,11 +29,13 @@ class Scope:
         store: Where the sentences are.
         filter: What binds each read, in the form that the store's search takes; ``None`` for nothing.
         name: What the store's search calls it.
+        given: The filters that it was put together of.
     """
 
     store: VectorStore
     filter: Any = None
     name: str = "filter"
+    given: Sequence[Any] = ()
 
     @property
     def is_bound(self) -> bool:
@@ -40,7 +45,8 @@ class Scope:
     @property
     def search_settings(self) -> dict[str, Any]:
         """What the store's search is given."""
-        return {} if self.filter is None else {self.name: self.filter}
+        # A store may write into what it is given, and what binds the next read must not change.
+        return {} if self.filter is None else {self.name: own_copy(self.filter)}
 
     @property
     def passes(self) -> Passes | None:
@@ -84,12 +90,14 @@ class Scope:
         return [document for document, _ in scored if place_of(document) in wanted and passes(document)]
 
     def check_found(self, documents: Sequence[Document]) -> None:
-        """See that a search was kept within the filter, where that can be seen.
+        """See that a search was kept within the filter, where that can be seen, and warn of keys that nothing has.
 
         Raises:
             InvalidInputError: It wasn't, as the store doesn't read what it is given.
         """
         filters = filters_of(self.store)
+        if self.is_bound and not documents and (unknown := filters.unknown_keys(self.given)):
+            warnings.warn(unknown_keys(unknown), stacklevel=2)
         passes = filters.passes(self.filter) if self.is_bound and filters.sees_hits else None
         if passes is not None and not all(map(passes, documents)):
             raise InvalidInputError(
@@ -117,13 +125,42 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
             f"search_kwargs holds {listed(unread)}, which isn't known to be a filter, so it might bind nothing; give "
             "the filter as the retriever's own setting: filter=..."
         )
+    for name in names:
+        if not is_milvus(store) and name not in (known := search_parameters(store)) and "filter" in known:
+            raise InvalidInputError(
+                f"search_kwargs holds a filter as {name!r}, which {type(store).__name__} doesn't read; give it as the "
+                "retriever's own setting: filter=..."
+            )
     if len(names) > 1 and not is_milvus(store):
         raise InvalidInputError(f"search_kwargs holds filters as {' and as '.join(map(repr, names))}; give one")
-    everyone = [*(search_kwargs[name] for name in names), *filters]
-    bound = [each for each in everyone if each is not None and not (isinstance(each, Mapping) and not each)]
+    everyone = [own_copy(each) for each in (*(search_kwargs[name] for name in names), *filters)]
+    # As copies, as a mapping may say of itself that it is empty and hold what binds.
+    bound = [each for each in everyone if each is not None and not _is_empty(each)]
     given = [answering_at_once(each) for each in bound]
     name = "filter" if is_milvus(store) or not names else names[0]
-    return Scope(store, filters_of(store).joined(given) if given else None, name)
+    return Scope(store, filters_of(store).joined(given) if given else None, name, given)
+
+
+def check_binds(*filters: Any) -> None:
+    """See that none of the filters that are set is empty.
+
+    Raises:
+        InvalidInputError: One is; a mistake, as whoever sets a filter means to bind something.
+    """
+    if any(map(_is_empty, filters)):
+        raise InvalidInputError(
+            "the filter is {}, which lets everything through; write filter=None where nothing is to be bound"
+        )
+
+
+def _is_empty(filter: Any) -> bool:
+    # Not by ==, of which filters of some stores make a filter.
+    return isinstance(filter, dict) and not filter
+
+
+def search_parameters(store: VectorStore) -> Mapping[str, inspect.Parameter]:
+    """What a store's search by meaning takes."""
+    return inspect.signature(store.similarity_search_with_score).parameters
 
 
 def filter_names(store: VectorStore, search_kwargs: Mapping[str, Any]) -> list[str]:

@@ -4,13 +4,14 @@
 says, in slices, so that memory doesn't grow with the index.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_documents, checked_vectorstore
 from langchain_sentence_window.any_store.access import embedder_of, put
 from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
@@ -50,17 +51,18 @@ async def acopy_index(source: FaissStore, target: VectorStore, *, show_progress:
 
 def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Add sentences with their vectors, such as `FaissStore.export` gives them; see `copy_index`."""
-    return run(_import_steps(iter(slices), target, total=None))
+    return run(_import_steps(_slices(slices), target, total=None))
 
 
 async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Do what `import_sentences` does, with the target's async methods."""
-    return await arun(_import_steps(iter(slices), target, total=None))
+    return await arun(_import_steps(_slices(slices), target, total=None))
 
 
 def _copy_steps(source: FaissStore, target: VectorStore, *, show_progress: bool) -> Steps[int]:
     if not isinstance(source, FaissStore):
         raise InvalidInputError(f"source is {shown(source)}; only a FaissStore keeps the vectors that are copied")
+    checked_vectorstore("target", target)
     yield from _check_embedders(source, target)
     total = len(source) if show_progress else None
     return (yield from _import_steps(source.export(), target, total=total))
@@ -84,7 +86,7 @@ def _check_embedders(source: FaissStore, target: VectorStore) -> Steps[None]:
 
 
 def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> Steps[int]:
-    embedding = embedder_of(target)
+    embedding = embedder_of(checked_vectorstore("target", target))
     if not isinstance(target, FaissStore) and not isinstance(embedding, EmbeddingsInContext):
         raise InvalidInputError(
             f"{type(target).__name__} can't be handed vectors, as it was built with {type(embedding).__name__}; "
@@ -94,7 +96,7 @@ def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | 
     copied = 0
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
         while part := (yield in_thread(next, slices, None)):
-            documents, vectors = part
+            documents, vectors = _checked_slice(part)
             if isinstance(target, FaissStore):
                 yield Call(target.add_embeddings, target.aadd_embeddings, (documents, vectors))
             else:
@@ -104,3 +106,17 @@ def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | 
             copied += len(documents)
             bar.update(len(documents))
     return copied
+
+
+def _slices(given: object) -> Iterator[Slice]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"slices is {shown(given)}; give what FaissStore.export() yields")
+    return iter(given)
+
+
+def _checked_slice(given: object) -> Slice:
+    if not isinstance(given, tuple | list) or len(given) != 2:  # noqa: PLR2004
+        raise InvalidInputError(
+            f"a slice is {shown(given)}; give pairs (documents, vectors), as FaissStore.export() does"
+        )
+    return checked_documents(given[0]), given[1]

@@ -10,17 +10,19 @@ from os import PathLike
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import as_place
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window._showing import as_place, shown
+from langchain_sentence_window._validation import checked_documents
+from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.fusion import SPREAD, fuse, spread
-from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.handles import OpenFiles
+from langchain_sentence_window.ids import checked_ids, sentence_id
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence
 from langchain_sentence_window.store.files import as_folder, make_folder, refuse_links
 from langchain_sentence_window.store.lexical import LexicalIndex
 from langchain_sentence_window.store.locks import AccessLock
 
 
-class WordIndex:
+class WordIndex(OpenFiles):
     """Words of sentences, for a retriever over a store that can't search by words.
 
     It is one machine's: processes that share its folder see what one of them has written, and only one may write
@@ -53,12 +55,19 @@ class WordIndex:
         """Say where the index is."""
         return as_place(type(self).__name__, self.__dict__.get("_path"), ())
 
+    def _reopened(self) -> str:
+        if self._path is None:
+            return "make one at a path, WordIndex(path), and add the documents again"
+        return f"WordIndex({str(self._path)!r})"
+
     def change(self, removed: Sequence[str], added: Sequence[Document]) -> None:
         """Remove sentences by their ids, and add others, or put them in the place of those with the same ids.
 
         Raises:
+            InvalidInputError: They aren't ids of sentences, and sentence Documents; nothing was changed.
             StoreError: The index can't be written; nothing was changed.
         """
+        removed, added = checked_ids(removed), checked_documents(added)
         ids = {*removed, *(str(sentence.id) for sentence in added)}
         rows = np.array(sorted(map(_row, ids)), dtype=np.int64)
         try:
@@ -124,7 +133,10 @@ class WordIndex:
 
 def _row(id_: str) -> int:
     """A number for a sentence: 63 bits of its id."""
-    return int(id_.replace("-", "")[:16], 16) >> 1
+    try:
+        return int(id_.replace("-", "")[:16], 16) >> 1
+    except ValueError:
+        raise InvalidInputError(f"{shown(id_)} isn't the id of a sentence, as SentenceSplitter gives it") from None
 
 
 def _pairs(

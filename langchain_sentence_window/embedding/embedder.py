@@ -8,6 +8,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
@@ -120,7 +121,7 @@ class QueryEmbedder:
 
 def _checked_query(query: object) -> str:
     if not isinstance(query, str):
-        raise InvalidInputError(f"the query is {query!r:.80}; it must be a string")
+        raise InvalidInputError(f"the query is {shown(query)}; it must be a string")
     return encodable(query)
 
 

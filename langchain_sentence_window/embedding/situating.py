@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, HEADING
 from langchain_sentence_window.splitting.headings import shorten, shorten_path
@@ -59,7 +60,7 @@ def contexts_of(
         line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
         if not isinstance(line, str):
             raise InvalidInputError(
-                f"situate returned {line!r} for {sentence.page_content[:80]!r}; it must return a string. "
+                f"situate returned {shown(line)} for {sentence.page_content[:80]!r}; it must return a string. "
                 "Nothing was stored"
             )
         line = _fitted(shorten, line, WIDEST_CONTEXT - _width(path))

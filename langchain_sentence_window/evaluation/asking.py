@@ -37,6 +37,7 @@ def ask_all(
     show_progress: bool,
 ) -> Steps[Comparison]:
     """Ask each retriever all questions and score what comes back; see `langchain_sentence_window.evaluation`."""
+    _check_order(retrievers, questions)
     questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
     _check_retrievers(retrievers)
     unit = "characters" if count_tokens is None else "tokens"
@@ -99,8 +100,7 @@ def _result(
 def _stored_sections(retrievers: Iterable[BaseRetriever], questions: Iterable[Question]) -> Steps[SectionStarts | None]:
     for retriever in retrievers:
         if isinstance(retriever, SentenceWindowRetriever):
-            doc_ids = dict.fromkeys(question.doc_id for question in questions)
-            found: SectionStarts | None = yield from sections_in_store(retriever.vectorstore, doc_ids)
+            found: SectionStarts | None = yield from sections_in_store(retriever.vectorstore, list(questions))
             return found
     return None
 
@@ -116,6 +116,16 @@ def _checked_questions(questions: Iterable[Question]) -> list[Question]:
     if not found:
         raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
     return found
+
+
+def _check_order(retrievers: object, questions: object) -> None:
+    first = next(iter(retrievers.values()), None) if isinstance(retrievers, Mapping) else retrievers
+    asked = next(iter(first), None) if isinstance(first, list | tuple) else first
+    if isinstance(asked, Question):
+        raise InvalidInputError(
+            f"the questions stand where a retriever does, and {shown(questions)} stands where they do; the retriever "
+            "comes first: evaluate(retriever, questions)"
+        )
 
 
 def _check_retrievers(retrievers: object) -> None:

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.calls import arun, run
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, gathered
 from langchain_sentence_window.evaluation.asking import ask_all
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import Comparison, Report
@@ -157,7 +157,10 @@ async def asweep(
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
     if not isinstance(retriever, BaseRetriever):
-        raise InvalidInputError(f"the retriever is {shown(retriever)}; give one of LangChain, not wrapped, to sweep")
+        raise InvalidInputError(
+            f"the retriever is {shown(retriever)}; give one of LangChain, not wrapped, to sweep, and the questions "
+            "after it"
+        )
     fields = type(retriever).model_fields
     for name, values in settings.items():
         if name not in fields:
@@ -166,13 +169,13 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
                 f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
                 + (f". Did you mean {likely}?" if likely else "")
             )
-        if not isinstance(values, list | tuple | range) or not values:
+        if not isinstance(values, list | tuple | range) or not gathered(values):
             raise InvalidInputError(
                 f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
             )
     copies: dict[str, BaseRetriever] = {}
     seen = Counter[str]()
-    for values in product(*settings.values()):
+    for values in product(*map(gathered, settings.values())):
         chosen = dict(zip(settings, values, strict=True))
         name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
         seen[name] += 1

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from langchain_sentence_window._validation import checked_path
 from langchain_sentence_window.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -45,5 +46,5 @@ def plot_recall(
     if len(curves) > 1:
         axes.legend()
     if path is not None:
-        figure.savefig(path)
+        figure.savefig(checked_path(path))
     return figure

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any
 
+from langchain_core.runnables import Runnable
+
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_path
-from langchain_sentence_window.errors import InvalidInputError, checked_list
+from langchain_sentence_window.errors import InvalidInputError, checked_list, gathered
 from langchain_sentence_window.spans import Span
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -40,9 +42,10 @@ class Question:
         for name, value in (("question", self.question), ("doc_id", self.doc_id)):
             if not isinstance(value, str) or not value.strip():
                 raise InvalidInputError(f"{name} is {shown(value)}; it must be a string that isn't blank")
-        if not isinstance(self.spans, list | tuple) or not self.spans:
+        spans = gathered(self.spans) if isinstance(self.spans, list | tuple) else []
+        if not spans:
             raise InvalidInputError(f"spans is {shown(self.spans)}; give at least one (start, end) of the evidence")
-        object.__setattr__(self, "spans", tuple(map(_checked_span, self.spans)))
+        object.__setattr__(self, "spans", tuple(map(_checked_span, spans)))
 
 
 def read_questions(path: str | PathLike[str]) -> list[Question]:
@@ -53,12 +56,16 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
             lines and other keys are passed over.
 
     Raises:
-        InvalidInputError: A line can't be read; the message says which and why. Or there is none, or the path is none.
-        OSError: The file can't be opened.
+        InvalidInputError: A line can't be read; the message says which and why. Or there is none, or no such file.
     """
     file = checked_path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(
+            f"{shown(str(path))} can't be read ({error.strerror}); give a file that write_questions wrote, or one with "
+            f"{_FORM} on each line"
+        ) from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path} isn't UTF-8 ({error}); save it as UTF-8") from None
     # Not splitlines: a JSON string may hold U+2028.
@@ -72,12 +79,14 @@ def write_questions(path: str | PathLike[str], questions: Iterable[Question]) ->
     """Write questions to a file that `read_questions` reads; one that is there is replaced.
 
     Raises:
-        InvalidInputError: They aren't a list of `Question`, or the path is none; nothing is written.
-        OSError: The file can't be written.
+        InvalidInputError: They aren't a list of `Question`, or the file can't be written; nothing is written.
     """
     file = checked_path(path)
     lines = [_line(asdict(question)) + "\n" for question in checked_questions(questions)]
-    file.write_bytes("".join(lines).encode())
+    try:
+        file.write_bytes("".join(lines).encode())
+    except OSError as error:
+        raise InvalidInputError(f"{shown(str(path))} can't be written ({error.strerror}); choose another") from error
 
 
 def checked_questions(questions: object) -> list[Question]:
@@ -88,6 +97,10 @@ def checked_questions(questions: object) -> list[Question]:
     """
     if isinstance(questions, Question):
         raise InvalidInputError("questions is a single Question; give a list of them: [question]")
+    if isinstance(questions, Runnable):
+        raise InvalidInputError(
+            f"questions is {shown(questions)}; the retriever comes first: evaluate(retriever, questions)"
+        )
     if isinstance(questions, str | PathLike):
         raise InvalidInputError(f"questions is {shown(questions)}; read a file with read_questions(path)")
     found = checked_list("questions", questions)

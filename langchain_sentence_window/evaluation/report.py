@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, listed, optional_count
+from langchain_sentence_window.errors import InvalidInputError, as_integer, listed, optional_count
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
@@ -103,7 +103,7 @@ class Report:
         Raises:
             InvalidInputError: It isn't one of those that were measured.
         """
-        if budget not in self.budgets:
+        if as_integer(budget) not in self.budgets:
             raise InvalidInputError(
                 f"{shown(budget)} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}"
             )
@@ -112,7 +112,7 @@ class Report:
     def values(self, metric: str, budget: int) -> list[float]:
         """One of `METRICS` at a budget, for each question."""
         self.at(budget)
-        if metric not in METRICS:
+        if not isinstance(metric, str) or metric not in METRICS:
             raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(METRICS)}")
         return [float(getattr(result.scores[self.budgets.index(budget)], metric)) for result in self.results]
 
@@ -221,7 +221,7 @@ class Comparison:
             InvalidInputError: A name, the budget or the metric isn't there.
         """
         for name in (one, other):
-            if name not in list(self.reports):  # whatever it is, hashable or not
+            if not isinstance(name, str) or name not in self.reports:
                 raise InvalidInputError(
                     f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
                 )

@@ -66,14 +66,17 @@ def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
     return found
 
 
-def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[SectionStarts | None]:
-    """Read the sections of documents from the metadata of their sentences.
+def sections_in_store(store: VectorStore, questions: Sequence[Question]) -> Steps[SectionStarts | None]:
+    """Read the sections of the documents of questions from the metadata of their sentences.
+
+    It warns of gold that ends behind the end of its document.
 
     Returns:
         The sections of those documents that the store holds; ``None`` if it can't fetch by id.
     """
     found: dict[str, list[int]] = {}
-    for doc_id in filter(is_storable_id, doc_ids):
+    ends: dict[str, int] = {}
+    for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
         index = 0
         while True:
             ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
@@ -84,10 +87,31 @@ def sections_in_store(store: VectorStore, doc_ids: Iterable[str]) -> Steps[Secti
             starts = [one.start for one in sentences if one.section_start == one.index]
             if sentences:
                 found.setdefault(doc_id, []).extend(starts)
+                ends[doc_id] = sentences[-1].end
             if len(sentences) < IDS_AT_ONCE:
                 break
             index += IDS_AT_ONCE
+    _warn_of_gold_outside(questions, ends)
     return found
+
+
+def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]) -> None:
+    """Warn of spans that end where no sentence of their document stands any more, so that nothing can find them."""
+    lost = [
+        f"{shown(question.question)} ({shown(question.doc_id)} ends at {ends[question.doc_id]}, a span at {shown(end)})"
+        for question in questions
+        if question.doc_id in ends
+        for end in [max(end for _, end in question.spans)]
+        if end > ends[question.doc_id]
+    ]
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        warnings.warn(
+            f"gold lies behind the end of its document in the question {lost[0]}{more}, and can't be found; count code "
+            "points, not bytes, in the text as it is indexed",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
 
 
 def warn_of_unknown(store: VectorStore, doc_ids: Iterable[str]) -> Steps[None]:

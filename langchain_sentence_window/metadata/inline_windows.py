@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.metadata.keys import (
     WINDOW_END,
     WINDOW_FIRST,
@@ -77,11 +78,11 @@ def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
     spans = [_span(span) for span in checked(metadata, WINDOW_SPANS, str).split()]
     places = [place for span in spans for place in span]
     if not spans or [0, *places, len(text)] != sorted([0, *places, len(text)]):
-        raise ValueError(f"{WINDOW_SPANS} is {metadata[WINDOW_SPANS]!r:.80}")
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
     if any(separator.strip() for separator in separators):
-        raise ValueError(f"{WINDOW_SPANS} is {metadata[WINDOW_SPANS]!r:.80}, and leaves text out")
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves text out")
     return [
         InlineSentence(index, at + start, at + end, separator, text[start:end])
         for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.metadata.inline_windows import InlineSentence, read_window, separator_after, write_window
@@ -120,14 +121,14 @@ def read_sentence(document: Document) -> StoredSentence:
         return replace(sentence, window=_window_of(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         raise IncompleteWindowError(
-            f"the store returned a document (id {document.id!r}) without {error.args[0]!r} in its metadata, so "
+            f"the store returned a document (id {shown(document.id)}) without {error.args[0]!r} in its metadata, so "
             "its window can't be read; add documents through the retriever, or split them with "
             "SentenceSplitter before they go into the store"
         ) from None
     except ValueError as error:
         raise IncompleteWindowError(
-            f"the store returned a sentence of document {metadata[DOC_ID]!r:.80} (id {document.id!r}) whose metadata "
-            f"can't be true, as {error}; delete that document and add it again"
+            f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(document.id)}) whose "
+            f"metadata can't be true, as {error}; delete that document and add it again"
         ) from None
 
 
@@ -153,7 +154,7 @@ def _read(document: Document) -> StoredSentence:
             f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
         )
     if sentence.separator.strip():
-        raise ValueError(f"{SEPARATOR} is {sentence.separator!r:.80}")
+        raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 
 
@@ -176,7 +177,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
         _is_same(each, sentence) for each in held
     ):
-        raise ValueError(f"{WINDOW_SPANS} is {metadata[WINDOW_SPANS]!r:.80}, and the sentence isn't in that window")
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
     return tuple(
         replace(sentence, index=each.index, start=each.start, end=each.end, separator=each.separator, text=each.text)
         for each in held

@@ -7,10 +7,11 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ids import is_storable_id
 from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
-from langchain_sentence_window.metadata.values import is_scalar
+from langchain_sentence_window.metadata.values import is_scalar, plain
 
 _LONGEST_ID = 4096
 
@@ -34,7 +35,8 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
         if given is not None:
             names.append(_checked_id(given))
             continue
-        key = repr((str(document.metadata.get(SOURCE, "")), document.page_content))
+        # What can't be written names no source.
+        key = repr((_as_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
         copies[key] = copies.get(key, 0) + 1
         content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
         names.append(hashlib.sha256(content).hexdigest()[:32])
@@ -62,11 +64,11 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
             f"carries them; keep {MOST_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
-    given = {key: value for key, value in document.metadata.items() if is_scalar(value)}
+    given = {key: plain(value) for key, value in document.metadata.items() if is_scalar(value)}
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
     known = {DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():
-        if key not in CONTRACT_KEYS or known.get(key) == str(value):
+        if key not in CONTRACT_KEYS or (key in known and known[key] == _as_text(value)):
             continue
         name = RENAMED + key
         while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
@@ -77,18 +79,18 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 
 def _whole(document: Document) -> dict[str, str]:
     """The places that say no more than that a text is the whole of its document."""
-    if document.id is not None and document.id == document.metadata.get(DOC_ID):
+    if isinstance(document.id, str) and document.id == _as_text(document.metadata.get(DOC_ID)):
         # As `get` gives it, and perhaps edited since: the places are this package's own.
-        return {key: str(document.metadata.get(key)) for key in (START_INDEX, END_INDEX)}
+        return {key: _as_text(document.metadata.get(key)) or "" for key in (START_INDEX, END_INDEX)}
     places = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
-    is_whole = all(str(document.metadata.get(key, place)) == place for key, place in places.items())
+    is_whole = all(_as_text(document.metadata.get(key, place)) == place for key, place in places.items())
     return places if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
     """What a source Document may be known by to a retriever: its id, its ``doc_id``, its ``source``."""
     given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
-    return [str(name) for name in given if name is not None]
+    return [text for name in given if name is not None for text in [_as_text(name)] if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -106,19 +108,33 @@ def found_span(document: Document) -> tuple[str, int | None]:
     start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
     if name is None or not isinstance(start, int | float):
         raise InvalidInputError(
-            f"the retriever returned a document that can't be placed, as its metadata is {metadata!r}; it must hold "
-            "'start_index', as RecursiveCharacterTextSplitter(add_start_index=True) writes it, and 'doc_id' or 'source'"
+            f"the retriever returned a document that can't be placed, as its metadata is {shown(metadata)}; it "
+            "must hold 'start_index', as RecursiveCharacterTextSplitter(add_start_index=True) writes it, and 'doc_id' "
+            "or 'source'"
         )
     if end is not None and int(end) - int(start) != len(document.page_content):
         raise InvalidInputError(
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
-            f"[{start}, {end}) of {name!r}; what was rewritten can't be compared with gold spans"
+            f"[{shown(start)}, {shown(end)}) of {shown(name)}; what was rewritten can't be compared with gold spans"
         )
-    return str(name), int(start) if start >= 0 else None
+    text = _as_text(name)
+    if text is None:
+        raise InvalidInputError(f"the retriever returned a document of the name {shown(name)}; name it by a string")
+    return text, int(start) if start >= 0 else None
+
+
+def _as_text(value: object) -> str | None:
+    """A value as text; ``None`` for one that can't be written, as it is too deep or has too many digits."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+        return None
 
 
 def _checked_id(given: object) -> str:
-    name = str(given)
+    name = _as_text(given)
+    if name is None:
+        raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
     if len(name) > _LONGEST_ID:
         raise InvalidInputError(
             f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from langchain_sentence_window._showing import shown
+
 LARGEST_INDEX = 2**62
 """The largest number that can be a place; larger ones aren't kept by all stores."""
 
@@ -12,6 +14,15 @@ T = TypeVar("T")
 def is_scalar(value: object) -> bool:
     """Whether every store can hold a value."""
     return isinstance(value, str | int | float | bool)
+
+
+def plain(value: str | float) -> str | int | float:
+    """A value without what a class adds to it, such as an enumeration, as it comes back from a store on disk."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return value
+    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
 def is_index(value: object) -> bool:
@@ -32,7 +43,7 @@ def number(metadata: Mapping[str, Any], key: str) -> int:
     except (TypeError, ValueError, OverflowError):
         read = -1
     if not 0 <= read < LARGEST_INDEX or isinstance(value, bool) or (isinstance(value, float) and read != value):
-        raise ValueError(f"{key} is {value!r:.80}")
+        raise ValueError(f"{key} is {shown(value)}")
     return read
 
 
@@ -45,5 +56,5 @@ def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | N
     """
     value = metadata[key] if default is None else metadata.get(key, default)
     if not isinstance(value, kind):
-        raise ValueError(f"{key} is {value!r:.80}")
+        raise ValueError(f"{key} is {shown(value)}")
     return value

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, as_integer
 from langchain_sentence_window.ids import window_id
 from langchain_sentence_window.metadata.keys import (
     DOC_ID,
@@ -99,7 +99,8 @@ def hit_spans(document: Document) -> list[Span]:
     """Where a window's hits stand in its text; none for Documents that aren't a slice of their source."""
     metadata = document.metadata
     start = metadata.get(START_INDEX)
-    if not isinstance(start, int) or metadata.get(END_INDEX) != start + len(document.page_content):
+    end = as_integer(metadata.get(END_INDEX))
+    if not isinstance(start, int) or end != start + len(document.page_content):
         return []
     hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
     return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]

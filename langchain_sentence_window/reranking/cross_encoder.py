@@ -21,6 +21,7 @@ from langchain_sentence_window.errors import (
     MissingExtraError,
     as_number,
     checked_count,
+    gathered,
     optional_count,
 )
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, hits_in, readable, token_counts
@@ -121,7 +122,7 @@ class CrossEncoderReranker(Reranker):
         given = self.model.score([(query, text) for text in texts])
         if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
             raise InvalidInputError(f"the cross-encoder gave {shown(given)}; it must give a list of scores")
-        raw = list(given)
+        raw: list[object] = gathered(given)
         if len(raw) != len(texts):
             raise InvalidInputError(
                 f"the cross-encoder gave {len(raw)} scores for {len(texts)} texts; it must give one for each"

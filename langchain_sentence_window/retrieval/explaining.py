@@ -1,7 +1,8 @@
 """Making a trace of a query: it is asked, then looked at from all sides, which takes a few more searches."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -36,6 +37,61 @@ class LexicalStore(Protocol):
         """Do the same, async."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """What is asked of each hit or window, by its place, so that all of them take work that grows as they do.
+
+    Attributes:
+        windows: The number of the window that a sentence stands in, from 1.
+        alone: The window of each hit alone.
+        best: The places of the windows' best hits.
+        merged: The places of all hits that are in windows as such.
+        ranks: The rank of each hit, from 1.
+        scores: The score of each hit.
+        ranked: The rank of each window as the reranker put them, from 1, by its id.
+        returned: Of each window by its number: its place in what is returned, from 1, and the sentences that are.
+    """
+
+    windows: Mapping[Place, int]
+    alone: Mapping[Place, Window]
+    best: Collection[Place]
+    merged: Collection[Place]
+    ranks: Mapping[Place, int]
+    scores: Mapping[Place, float]
+    ranked: Mapping[str, int]
+    returned: Mapping[int, tuple[int, tuple[int, int]]]
+
+    @classmethod
+    def of(cls, retrieval: Retrieval) -> "_LookedUp":
+        windows, opened = retrieval.found.windows, retrieval.found.opened
+        numbers = {
+            (window.doc_id, index): number
+            for number, window in enumerate(windows, 1)
+            for index in range(window.first, window.last + 1)
+        }
+        by_id = {document.metadata[WINDOW_ID]: number for number, document in enumerate(retrieval.found.documents, 1)}
+        returned: dict[int, tuple[int, tuple[int, int]]] = {}
+        for place, each in enumerate(retrieval.documents, 1):
+            first, last = each.metadata.get(SENTENCES, (-1, -1))
+            # One that was trimmed has an id of its own.
+            number = by_id.get(each.metadata.get(WINDOW_ID)) or numbers.get((str(each.metadata.get(DOC_ID)), first))
+            if number is not None:
+                returned.setdefault(number, (place, (first, last)))
+        ranked: dict[str, int] = {}
+        for rank, each in enumerate(retrieval.ranked, 1):
+            ranked.setdefault(each.metadata.get(WINDOW_ID, ""), rank)
+        return cls(
+            windows=numbers,
+            alone={_place(hit): opened.window(hit) for hit in opened.hits},
+            best={_place(window.best) for window in windows},
+            merged={_place(hit) for window in windows for hit in window.hits},
+            ranks={_place(hit): rank for rank, hit in enumerate(opened.hits, 1)},
+            scores={_place(hit): hit.score for hit in opened.hits},
+            ranked=ranked,
+            returned=returned,
+        )
+
+
 def explain(request: Request, reranker: BaseDocumentCompressor | None) -> Steps[Trace]:
     """Ask a query and say what became of it; what is returned is not changed by it."""
     retrieval = yield from retrieve(request, reranker, None)
@@ -55,9 +111,10 @@ def explain(request: Request, reranker: BaseDocumentCompressor | None) -> Steps[
         **request.search,
         **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
     }
-    hits = _hits(retrieval, dense, lexical, around)
+    looked_up = _LookedUp.of(retrieval)
+    hits = _hits(retrieval, looked_up, dense, lexical, around)
     windows = [
-        _window(number, window, retrieval, request, around, reranked=reranker is not None)
+        _window(number, window, retrieval, request, around, looked_up=looked_up, reranked=reranker is not None)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
     return Trace(request.query, settings, hits, windows, dict(retrieval.seconds))
@@ -106,18 +163,22 @@ def _around(retrieval: Retrieval) -> dict[Place, None]:
 
 
 def _hits(
-    retrieval: Retrieval, dense: Ranking, lexical: Ranking, around: Mapping[Place, StoredSentence]
+    retrieval: Retrieval,
+    looked_up: _LookedUp,
+    dense: Ranking,
+    lexical: Ranking,
+    around: Mapping[Place, StoredSentence],
 ) -> list[HitTrace]:
     opened = retrieval.found.opened
     traces = list[HitTrace]()
     for rank, hit in enumerate(opened.hits, 1):
-        place = hit.doc_id, hit.index
+        place = _place(hit)
         sentence = retrieval.found.sentences[place]
-        window = opened.window(hit)
+        window = looked_up.alone[place]
         before, after = _cut_by(hit, opened, around)
         dense_rank, dense_score = dense.get(place, (None, None))
         lexical_rank, lexical_score = lexical.get(place, (None, None))
-        number, fate = _fate_of_hit(hit, retrieval.found.windows)
+        number, fate = _fate_of_hit(place, looked_up)
         traces.append(
             HitTrace(
                 rank,
@@ -154,15 +215,17 @@ def _cut_by(hit: Hit, opened: Opened, around: Mapping[Place, StoredSentence]) ->
     return before, after
 
 
-def _fate_of_hit(hit: Hit, windows: Sequence[Window]) -> tuple[int | None, str]:
-    for number, window in enumerate(windows, 1):
-        if hit == window.best:
-            return number, f"opened window {number}"
-        if hit in window.hits:
-            return number, f"merged into window {number}"
-        if window.doc_id == hit.doc_id and window.first <= hit.index <= window.last:
-            return number, f"already in window {number}"
-    return None, "left out, as there were k windows"
+def _fate_of_hit(place: Place, looked_up: _LookedUp) -> tuple[int | None, str]:
+    number = looked_up.windows.get(place)
+    if number is None:
+        return None, "left out, as there were k windows"
+    if place in looked_up.best:
+        return number, f"opened window {number}"
+    return number, f"{'merged into' if place in looked_up.merged else 'already in'} window {number}"
+
+
+def _place(hit: Hit) -> Place:
+    return hit.doc_id, hit.index
 
 
 def _window(
@@ -172,14 +235,14 @@ def _window(
     request: Request,
     around: Mapping[Place, StoredSentence],
     *,
+    looked_up: _LookedUp,
     reranked: bool,
 ) -> WindowTrace:
     opened = retrieval.found.opened
     document = retrieval.found.documents[number - 1]
-    rank = _rank_in(retrieval.ranked, document)
-    place, kept = _returned(window, document, retrieval)
-    ranked = {(hit.doc_id, hit.index): i for i, hit in enumerate(opened.hits, 1)}
-    hit_ranks = sorted(ranked[hit.doc_id, hit.index] for hit in window.hits)
+    rank = looked_up.ranked.get(document.metadata[WINDOW_ID])
+    place, kept = looked_up.returned.get(number, (None, None))
+    hit_ranks = sorted(looked_up.ranks[_place(hit)] for hit in window.hits)
     first, last = (retrieval.found.sentences[window.doc_id, index] for index in (window.first, window.last))
     # Without a reranker, a document's own metadata may hold such a key.
     score = None if rank is None or not reranked else retrieval.ranked[rank - 1].metadata.get(RELEVANCE_SCORE)
@@ -203,30 +266,28 @@ def _window(
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
         relevance_score=None if score is None else float(score),
-        cut=_cuts(window, retrieval.found.windows, opened, around),
+        cut=_cuts(window, looked_up, opened, around),
         returned=place,
         trimmed=kept if kept != (window.first, window.last) else None,
         fate=fate,
-        surroundings=_surroundings(window, kept, opened, around),
+        surroundings=_surroundings(window, kept, looked_up, around),
     )
 
 
 def _cuts(
-    window: Window, windows: Sequence[Window], opened: Opened, around: Mapping[Place, StoredSentence]
+    window: Window, looked_up: _LookedUp, opened: Opened, around: Mapping[Place, StoredSentence]
 ) -> tuple[str, ...]:
     """What ends a window: its section or document, or a better window."""
     cuts = list[str]()
-    alone = opened.window(window.best)
+    alone = looked_up.alone[_place(window.best)]
     for where, is_shorter, end, first_or_last in (
         ("before", window.first > alone.first, window.first - 1, window.first),
         ("after", window.last < alone.last, window.last + 1, window.last),
     ):
         if is_shorter:
-            better = (i for i, other in enumerate(windows, 1) if other.doc_id == window.doc_id)
-            number = next(i for i in better if windows[i - 1].first <= end <= windows[i - 1].last)
-            cuts.append(f"window {number} {where}")
+            cuts.append(f"window {looked_up.windows[window.doc_id, end]} {where}")
             continue
-        ending = (hit for hit in window.hits if _end(opened.window(hit), where) == first_or_last)
+        ending = (hit for hit in window.hits if _end(looked_up.alone[_place(hit)], where) == first_or_last)
         by = {_cut_by(hit, opened, around)[where == "after"] for hit in ending} - {None}
         cuts += [f"{what} {where}" for what in sorted(map(str, by))]
     return tuple(cuts)
@@ -236,32 +297,16 @@ def _end(window: Window, where: str) -> int:
     return window.first if where == "before" else window.last
 
 
-def _rank_in(documents: Sequence[Document], wanted: Document) -> int | None:
-    name = wanted.metadata[WINDOW_ID]
-    return next((i for i, each in enumerate(documents, 1) if each.metadata.get(WINDOW_ID) == name), None)
-
-
-def _returned(window: Window, document: Document, retrieval: Retrieval) -> tuple[int | None, tuple[int, int] | None]:
-    """The place of a window in what is returned, and the first and last sentence that are."""
-    for place, each in enumerate(retrieval.documents, 1):
-        first, last = each.metadata.get(SENTENCES, (-1, -1))
-        inside = each.metadata.get(DOC_ID) == window.doc_id and window.first <= first and last <= window.last
-        if inside or each.metadata.get(WINDOW_ID) == document.metadata[WINDOW_ID]:
-            return place, (first, last)
-    return None, None
-
-
 def _surroundings(
-    window: Window, kept: tuple[int, int] | None, opened: Opened, around: Mapping[Place, StoredSentence]
+    window: Window, kept: tuple[int, int] | None, looked_up: _LookedUp, around: Mapping[Place, StoredSentence]
 ) -> tuple[SentenceTrace, ...]:
-    scores = {(hit.doc_id, hit.index): hit.score for hit in opened.hits}
     hits = {hit.index for hit in window.hits}
     shown = range(max(0, window.first - SHOWN_AROUND), window.last + SHOWN_AROUND + 1)
     return tuple(
         SentenceTrace(
             index,
             sentence.text + sentence.separator,
-            scores.get((window.doc_id, index)),
+            looked_up.scores.get((window.doc_id, index)),
             in_window=window.first <= index <= window.last,
             is_hit=index in hits,
             returned=kept is not None and kept[0] <= index <= kept[1],

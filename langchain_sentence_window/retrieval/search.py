@@ -1,18 +1,29 @@
 """Searching sentences in any vector store: by meaning and words where the store can, else by meaning."""
 
+import inspect
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import search
-from langchain_sentence_window.any_store.scope import Scope
+from langchain_sentence_window.any_store.scope import Scope, search_parameters
 from langchain_sentence_window.any_store.words import WordIndex
 from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence, as_hit, read_sentence
 from langchain_sentence_window.windows import Hit
+
+_GIVEN = frozenset({"query", "k", "lexical_weight"})
+"""What a search is given by the retriever."""
+
+_OURS = frozenset({"window", "window_key", "max_tokens", "count_tokens", "lexical_weight"})
+"""Settings of the retriever that mean nothing to a store. Those that may, such as ``fetch_k``, are left to it."""
 
 
 @runtime_checkable
@@ -24,6 +35,35 @@ class HybridStore(Protocol):
 
     def ahybrid_search(self, query: str, k: int, *, lexical_weight: float, **kwargs: Any) -> Any:
         """Do the same, async."""
+
+
+def check_search_settings(store: VectorStore, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """See that a store's search can be given some settings.
+
+    Args:
+        store: What is searched.
+        settings: What its search would be given.
+        fields: The retriever's own settings, one of which may be meant.
+
+    Raises:
+        InvalidInputError: One is the retriever's own, or one that the search doesn't take.
+    """
+    name = type(store).__name__
+    taken = search_parameters(store)
+    if isinstance(store, HybridStore):
+        taken = inspect.signature(store.hybrid_search).parameters
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+    usual = [each for each in taken if each not in _GIVEN and taken[each].kind is not inspect.Parameter.VAR_KEYWORD]
+    for setting in settings:
+        told = f"search_kwargs sets {shown(setting)[1:-1]} to {shown(settings[setting])}"
+        if setting in ("k", "query"):
+            raise InvalidInputError(f"{told}; set fetch_k, or k, instead")
+        if setting in _OURS and (setting not in taken or setting in _GIVEN):
+            raise InvalidInputError(f"{told}, which isn't the store's; set {setting} on the retriever")
+        if not takes_any and setting not in taken:
+            likely = likely_name(str(setting), fields, RELATED_NAMES)
+            cure = f"set {likely} on the retriever" if likely else "leave it out"
+            raise InvalidInputError(f"{told}, and a search of {name} takes {listed(usual)} alone; {cure}")
 
 
 def find_sentences(

@@ -3,6 +3,7 @@
 import re
 from difflib import get_close_matches
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.language import known_languages
 
@@ -88,7 +89,7 @@ def unknown_code(code: object) -> InvalidInputError:
     likely = likely_code(code) if isinstance(code, str) else None
     meant = f', likely "{likely}" here' if likely else ""
     return InvalidInputError(
-        f"language is {code!r}; it must be an ISO 639 code{meant}. There are word lists for "
+        f"language is {shown(code)}; it must be an ISO 639 code{meant}. There are word lists for "
         f'{", ".join(known_languages())}, and sentencex knows others, such as "hi" and "ja"; for any other language, '
         "give a callable as engine"
     )

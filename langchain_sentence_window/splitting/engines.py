@@ -3,11 +3,13 @@
 Each takes the text of one paragraph and gives the spans of its sentences.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, as_integer, checked_callback
 from langchain_sentence_window.spans import Span, encodable
 from langchain_sentence_window.splitting.codes import is_known, unknown_code
 from langchain_sentence_window.splitting.language import load_language
@@ -78,10 +80,33 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
         MissingExtraError: Its library isn't installed.
     """
     if callable(engine):
-        return engine
+        return _Checked(checked_callback("engine", engine, "a text"))
     if not isinstance(engine, str) or engine not in ENGINES:
-        raise InvalidInputError(f"engine is {engine!r}; there are {', '.join(ENGINES)}, and any callable")
+        raise InvalidInputError(f"engine is {shown(engine)}; there are {', '.join(ENGINES)}, and any callable")
     return ENGINES[engine](language)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """An engine of a user's own, whose answer is seen to be spans."""
+
+    engine: Engine
+
+    def __call__(self, text: str) -> Iterator[Span]:
+        found: object = self.engine(text)
+        if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+            raise _no_spans(found)
+        for span in found:
+            ends = list(map(as_integer, span)) if isinstance(span, Iterable) else []
+            if len(ends) != 2 or ends[0] is None or ends[1] is None:  # noqa: PLR2004
+                raise _no_spans(span)
+            yield ends[0], ends[1]
+
+
+def _no_spans(given: object) -> InvalidInputError:
+    return InvalidInputError(
+        f"the sentence engine gave {shown(given)}; it must give the (start, end) of each sentence, in whole numbers"
+    )
 
 
 def in_pieces(cut: Engine) -> Engine:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.spans import Span, pieces, trim
 from langchain_sentence_window.splitting.blocks import (
@@ -167,7 +168,7 @@ def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
     for start, end in engine(paragraph):
         if not 0 <= start <= end <= len(paragraph):
             raise InvalidInputError(
-                f"the sentence engine gave the span ({start}, {end}) for a text of {len(paragraph)} "
+                f"the sentence engine gave the span ({shown(start)}, {shown(end)}) for a text of {len(paragraph)} "
                 "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
             )
         yield start

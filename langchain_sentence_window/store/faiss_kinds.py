@@ -4,10 +4,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.forking import has_lost_threads
 
 FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
+
+_LONGEST_NAME = 100
+"""Characters. FAISS reads a name by recursion, and a very long one ends the process."""
 
 _PER_CLUSTER = 39  # FAISS warns below.
 _FEWEST_TO_TRAIN = 1_000
@@ -19,6 +23,8 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
     Raises:
         InvalidInputError: FAISS doesn't know it, or it can't be kept up to date here.
     """
+    if not isinstance(factory, str) or not 0 < len(factory) <= _LONGEST_NAME:
+        raise InvalidInputError(f"index is {shown(factory)}; it must be the name of a kind; try {FACTORIES}")
     faiss = load_faiss()
     known = (
         faiss.IndexFlat,
@@ -30,12 +36,17 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
     )
     try:
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
-    except (RuntimeError, TypeError) as error:
-        reason = str(error).strip().rsplit("\n", 1)[-1]
-        raise InvalidInputError(f"index is {factory!r}, which FAISS can't make ({reason}); try {FACTORIES}") from error
+    except (RuntimeError, TypeError, OverflowError) as error:
+        usual = ("Flat", "SQ8", "SQfp16", "HNSW32", "HNSW32_SQ8")
+        near = [name for name in usual if name.upper().startswith(factory.upper())]
+        likely = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidInputError(
+            f"index is {shown(factory)}, which FAISS can't make; try {FACTORIES}.{likely}"
+        ) from error
     if type(index) not in (*known, faiss.IndexFlatIP):
         raise InvalidInputError(
-            f"index is {factory!r}, a {type(index).__name__}, which this store can't keep up to date; try {FACTORIES}"
+            f"index is {shown(factory)}, a {type(index).__name__}, which this store can't keep up to date; try "
+            f"{FACTORIES}"
         )
     return index
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, NoReturn, Self, SupportsIndex, TypeVar
+from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
-from langchain_sentence_window._validation import checked_documents, checked_texts
+from langchain_sentence_window._validation import as_documents, check_order, checked_documents, checked_texts
 from langchain_sentence_window.calls import Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import (
@@ -28,7 +28,9 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     StoreError,
     checked_neighbor_weights,
+    gathered,
 )
+from langchain_sentence_window.handles import OpenFiles
 from langchain_sentence_window.ids import checked_ids
 from langchain_sentence_window.store.describing import describe_store
 from langchain_sentence_window.store.files import as_folder
@@ -49,7 +51,7 @@ _COMPARED_TO_WRITE = 5
 _COMPARED_TO_READ = 1
 
 
-class FaissStore(SearchMethods):
+class FaissStore(OpenFiles, SearchMethods):
     """A LangChain vector store in one folder, or in memory: SQLite holds it, FAISS searches it.
 
     Every call is one SQLite transaction: it is done, or nothing of it is. The FAISS index, and the
@@ -99,6 +101,7 @@ class FaissStore(SearchMethods):
             StoreError: The path is a file, or what it holds isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
+        check_order(embedding, path, f"{type(self).__name__}(embedding, path)")
         if neighbor_weights is not None:
             neighbor_weights = checked_neighbor_weights(neighbor_weights)
         self._embedding = checked_embedding(embedding)
@@ -126,8 +129,13 @@ class FaissStore(SearchMethods):
             StoreError: The path is a file, or what it holds isn't a store.
             IndexMismatchError: The store was made with another embedder or a newer format.
         """
+        check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
         folder = as_folder(path)
-        if not folder.is_file() and not cls.exists(folder):
+        if folder.is_file():
+            is_of_index = folder.name == DATABASE_FILE
+            likely = repr(str(folder.parent)) if is_of_index else "the path that from_documents was given"
+            raise StoreError(f"{str(folder)!r} is a file, and an index is a folder; give {likely}")
+        if not cls.exists(folder):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
@@ -149,10 +157,31 @@ class FaissStore(SearchMethods):
         path: str | PathLike[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Open or make a store and add texts to it."""
+        """Open or make a store and add texts to it.
+
+        Raises:
+            InvalidInputError: As for `add_texts`; nothing was made at the path.
+        """
+        documents = as_documents(texts, metadatas)
+        if ids is not None and len(checked_ids(ids)) != len(documents):
+            raise InvalidInputError(f"got {len(ids)} ids for {len(documents)} texts; give one for each")
         store = cls(embedding, path, **kwargs)
-        store.add_texts(texts, metadatas, ids=ids)
+        store.add_documents(documents, ids=ids)
         return store
+
+    @classmethod
+    def from_documents(cls, documents: list[Document], embedding: Embeddings, **kwargs: Any) -> Self:
+        """Open or make a store and add documents to it.
+
+        Raises:
+            InvalidInputError: They are no list of Documents; nothing was made at the path.
+        """
+        return super().from_documents(checked_documents(documents), embedding, **kwargs)
+
+    @classmethod
+    async def afrom_documents(cls, documents: list[Document], embedding: Embeddings, **kwargs: Any) -> Self:
+        """Do what `from_documents` does without blocking the event loop."""
+        return await super().afrom_documents(checked_documents(documents), embedding, **kwargs)
 
     @property
     def embeddings(self) -> Embeddings:
@@ -167,15 +196,15 @@ class FaissStore(SearchMethods):
         """Embed texts and add them; see `add_documents`.
 
         Raises:
-            InvalidInputError: A single string, or something else than strings.
+            InvalidInputError: A single string, or something else than strings; or not one dict, or id, for each.
         """
-        return super().add_texts(checked_texts(texts), metadatas, **kwargs)
+        return self.add_documents(as_documents(texts, metadatas), **kwargs)
 
     async def aadd_texts(
         self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> list[str]:
         """Do what `add_texts` does, with the embedder's own async method."""
-        return await super().aadd_texts(checked_texts(texts), metadatas, **kwargs)
+        return await self.aadd_documents(as_documents(texts, metadatas), **kwargs)
 
     def add_documents(
         self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
@@ -260,7 +289,7 @@ class FaissStore(SearchMethods):
         Raises:
             InvalidInputError: Something that would be replaced isn't what ``within`` wants; nothing was changed.
         """
-        run(self._replace(sentences, doc_ids, contexts, within, show_progress=show_progress))
+        run(self._replace(checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress))
 
     async def areplace_documents(
         self,
@@ -272,7 +301,7 @@ class FaissStore(SearchMethods):
         show_progress: bool = False,
     ) -> None:
         """Do what `replace_documents` does, with the embedder's own async method."""
-        await arun(self._replace(sentences, doc_ids, contexts, within, show_progress=show_progress))
+        await arun(self._replace(checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -449,7 +478,9 @@ class FaissStore(SearchMethods):
         *,
         show_progress: bool,
     ) -> Steps[list[str]]:
-        remove, forbidden = of_documents(doc_ids), None
+        if contexts is not None:
+            contexts = checked_texts(contexts)
+        remove, forbidden = of_documents(checked_ids(doc_ids)), None
         if within is not None:
             by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
@@ -472,7 +503,7 @@ class FaissStore(SearchMethods):
     ) -> Steps[list[str]]:
         """Embed what is new, then write everything at once."""
         self._look()
-        records = to_records(documents, ids, contexts)
+        records = to_records(documents, gathered(ids) if isinstance(ids, list | tuple) else ids, contexts)
         latest = list({record.id: record for record in records}.values())
         texts = [record.embedded for record in latest]
         while latest or remove:
@@ -554,39 +585,11 @@ class FaissStore(SearchMethods):
         noted, sample = self._index.sample_embedded(_TEXTS_SAMPLED)
         return noted, sorted(sample, key=lambda pair: -len(pair[0]))[:most]
 
-    # Copies share what is open; there is nothing to take along into another process.
-
-    def __copy__(self) -> Self:
-        """Make another handle for the same open store."""
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__)
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Refuse it.
-
-        Raises:
-            StoreError: Always; the message says how to open the store a second time.
-        """
-        raise self._not_copyable("deep-copied")
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be handed to another process.
-
-        Raises:
-            StoreError: Always; the message says how to open the store in another process.
-        """
-        raise self._not_copyable("handed to another process")
-
-    def _not_copyable(self, how: str) -> StoreError:
-        path = self._index._folder
-        cure = f"{type(self).__name__}.open({str(path)!r}, embedding)"
+    def _reopened(self) -> str:
+        path, name = self._index._folder, type(self).__name__
         if path is None:
-            cure = f"keep it in a folder first, with save(path), then {type(self).__name__}.open(path, embedding)"
-        return StoreError(
-            f"a {type(self).__name__} can't be {how}, as it holds open files; open it again where it is needed, in "
-            f"another process too: {cure}. copy.copy and model_copy share the store"
-        )
+            return f"keep it in a folder first, with save(path), then {name}.open(path, embedding)"
+        return f"{name}.open({str(path)!r}, embedding)"
 
 
 def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:

@@ -88,7 +88,8 @@ def _keys_in(filter: Filter) -> Iterator[str]:
 
 def _all_of(filter: object, depth: int) -> Part:
     if not isinstance(filter, Mapping):
-        cure = "; read it with json.loads first" if isinstance(filter, str) else ""
+        is_json = isinstance(filter, str) and filter.lstrip().startswith("{")
+        cure = "; read it with json.loads first" if is_json else ""
         raise FilterError(
             f"a filter is a mapping such as {{'source': 'a.md'}}, not {shown(filter)} of type "
             f"{type(filter).__name__}{cure}"
@@ -111,6 +112,10 @@ def _clause(key: object, value: object, depth: int) -> Part:
     if key.startswith("$"):
         raise FilterError(f"{shown(key)} isn't an operator; $and, $or and $not stand where a key stands")
     if not isinstance(value, Mapping):
+        if _is_list(value) or isinstance(value, set | frozenset):
+            raise FilterError(
+                f"the condition on {shown(key)} is a list of values; write {{'$in': [...]}} for one of it"
+            )
         return _compare("=", key, value)
     if not value:
         raise FilterError(f"the condition on {shown(key)} is empty; give a value or an operator")

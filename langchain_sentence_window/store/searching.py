@@ -224,7 +224,7 @@ class SearchMethods(VectorStore):
         """Find documents that are near to a vector and unlike each other; see `max_marginal_relevance_search`."""
         checked_count("k", k)
         if not 0 <= as_number(lambda_mult) <= 1:
-            raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be between 0 and 1, both included")
+            raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
         vector, condition = unit_vector(embedding), _condition(filter)
         most = max(k, checked_count("fetch_k", fetch_k))
         found = self._proven(lambda: self._index.search_with_vectors(vector, most, condition))
@@ -257,16 +257,18 @@ class SearchMethods(VectorStore):
             return
         unknown = self._index.unknown_keys(filter_keys(filter))
         if unknown:
-            warnings.warn(
-                SentenceWindowWarning(
-                    f"nothing was found, as no document has {listed(unknown)} in its metadata, which the filter asks "
-                    f"for; {_spelling(unknown)}"
-                ),
-                stacklevel=3,
-            )
+            warnings.warn(unknown_keys(unknown), stacklevel=3)
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
+    """Say that a filter finds nothing, as no document has some of its keys."""
+    return SentenceWindowWarning(
+        f"nothing was found, as no document has {listed(keys)} in its metadata, which the filter asks for; "
+        f"{_spelling(keys)}"
+    )
 
 
 def _spelling(keys: Sequence[str]) -> str:
