@@ -163,7 +163,7 @@ class SentenceWindowStoreTests:
         """The old document stays until the new one is embedded."""
         retriever = self.over(make_store(EmbeddingsInContext(words) if is_in_context else words))
         await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
-        words.fails = True
+        words.client.is_down = True
         with pytest.raises(ConnectionError):
             await way(retriever, "add_documents", [source("a", "New fig.")])
         (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
