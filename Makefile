@@ -4,7 +4,7 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-stores check ragas format lock clean
+.PHONY: demo test test-stores check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
@@ -20,6 +20,11 @@ check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# Into site/; without a network. To read it: python -m http.server -d site
+docs: $(VENV)/docs.stamp
+	$(VENV)/bin/zensical build --strict --clean
+	$(RUN) docs/check_site.py site
 
 format: $(VENV)/test.stamp
 	$(RUN) -m ruff check --fix .
@@ -40,7 +45,7 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --group test --group check --group stores \
+		--extra demo --extra agents --extra sentencex --extra nupunkt --group test --group check --group stores --group docs \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
@@ -48,8 +53,13 @@ $(VENV)/stores.stamp: $(VENV)/test.stamp
 	$(PIP) --group stores
 	@touch $@
 
+$(VENV)/docs.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing what the documentation needs."
+	$(PIP) --group docs
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-ragas examples/.index
+	rm -rf $(VENV) .venv-ragas .cache site examples/.index
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -52,14 +52,14 @@ def classifiers() -> list[str]:
 
 def test_continuous_integration_runs_on_every_python_that_is_promised() -> None:
     jobs = workflow("ci.yml")
-    assert list(jobs) == ["check", "linux", "stores", "macos", "windows"]
+    assert list(jobs) == ["check", "linux", "stores", "docs", "macos", "windows"]
     assert supported() == jobs["linux"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert PROJECT["project"]["requires-python"] == f">={supported()[0]}"
     systems = {name: job["runs-on"] for name, job in jobs.items()}
     assert systems["macos"] == "macos-latest"
     assert systems["windows"] == "windows-latest"
-    assert {systems[name] for name in ("check", "linux", "stores")} == {"ubuntu-latest"}
-    for name in ("check", "stores", "macos", "windows"):
+    assert {systems[name] for name in ("check", "linux", "stores", "docs")} == {"ubuntu-latest"}
+    for name in ("check", "stores", "docs", "macos", "windows"):
         assert interpreter(jobs[name]) in supported()
     assert interpreter(jobs["linux"]) == "${{ matrix.python }}"
 
@@ -71,6 +71,7 @@ def test_continuous_integration_calls_the_make_targets() -> None:
         "check": ["make check"],
         "linux": ["make test"],
         "stores": ["make test-stores"],
+        "docs": ["make docs"],
         "macos": ["make test"],
     }
     by_hand = [line for lines in called.values() for line in lines]
@@ -159,4 +160,5 @@ def test_the_source_distribution_holds_what_the_tests_and_readers_need() -> None
     for name in included:
         assert (ROOT / name).exists(), name
     wanted = {".github", ".ci", ".pre-commit-config.yaml", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"}
+    wanted |= {"docs", "mkdocs.yml"}
     assert wanted < set(included)

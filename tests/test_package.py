@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import langchain_sentence_window
 from langchain_sentence_window import errors, evaluation
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = (
     *("nltk", "faiss", "tantivy", "torch", "transformers", "sentence_transformers", "langchain_openai"),
     *("langchain_community", "matplotlib", "ragas"),
@@ -70,25 +68,6 @@ def test_the_changelog_tells_of_this_version_in_the_usual_form() -> None:
     versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", changelog, re.M)
     assert versions[0] == langchain_sentence_window.__version__
     assert "Keep a Changelog" in changelog
-
-
-def test_the_readme_names_every_extra() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    table = README[README.index("| extra |") :]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == set(extras)
-
-
-def test_the_readme_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its Python blocks one after the other in one namespace, as a reader would type them."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
-    assert len(blocks) >= 4
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
-    printed = capsys.readouterr().out
-    for expected in re.findall(r"^# prints: (.*)$", README, re.M):
-        assert expected in printed
 
 
 def test_the_doctests_hold() -> None:

@@ -1,0 +1,118 @@
+"""Reading and running the code of the documentation.
+
+``python -m tests.pages [FILE …]`` runs the pages and writes what their blocks print below them.
+
+A page is run from top to bottom in one namespace, in a folder that holds nothing but the example documents. A block of
+``text`` that follows a block of ``python`` with nothing but white space between them holds all that the block prints.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.openai_server import openai_server
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+ANSWER = "Once more than 100 bookings have been taken [1]."
+"""What the model says that pages ask as OpenAI's."""
+
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.M | re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of code.
+
+    Attributes:
+        language: The first word after the fence.
+        code: Its text, without the indentation of the fence.
+        indent: The fence's indentation.
+        start: Where its text begins in the page.
+        end: Where its text ends, before the closing fence.
+        shown: The block that says what this one prints.
+    """
+
+    language: str
+    code: str
+    indent: str
+    start: int
+    end: int
+    shown: "Block | None" = None
+
+
+def blocks_of(page: str) -> list[Block]:
+    """Find the blocks of a page, those of output with the blocks that print it."""
+    found: list[Block] = []
+    printer = -1
+    for match in _FENCE.finditer(page):
+        language = (match["info"].split() or [""])[0]
+        block = Block(language, textwrap.dedent(match["code"]), match["indent"], *match.span("code"))
+        between = page[printer : match.start()]
+        if language == "text" and printer >= 0 and found[-1].language == "python" and not between.strip():
+            last = found.pop()
+            found.append(Block(last.language, last.code, last.indent, last.start, last.end, block))
+        else:
+            found.append(block)
+        printer = match.end()
+    return found
+
+
+def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
+    """Run the Python blocks of a page in a folder, and yield each with what it printed."""
+    page = path.read_text(encoding="utf-8")
+    shutil.copytree(ROOT / "examples" / "documents", folder / "documents")
+    names: dict[str, object] = {"__name__": "__main__"}
+    with chdir(folder), _a_model_that_answers():
+        for block in blocks_of(page):
+            if block.language != "python":
+                continue
+            line = page.count("\n", 0, block.start)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * line + block.code, str(path), "exec"), names)  # noqa: S102
+            yield block, printed.getvalue()
+
+
+@contextmanager
+def _a_model_that_answers() -> Iterator[None]:
+    """Let `ChatOpenAI` ask a server on this machine."""
+    with openai_server(lambda messages: ANSWER) as server:
+        settings = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.base_url}
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def rewrite(path: Path) -> int:
+    """Write what the blocks of a page print below them; return how many blocks ran."""
+    page = path.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        ran = list(run(path, Path(folder)))
+    for block, printed in reversed(ran):
+        if block.shown is not None:
+            text = textwrap.indent(printed.rstrip() + "\n", block.shown.indent)
+            page = page[: block.shown.start] + text + page[block.shown.end :]
+    path.write_text(page, encoding="utf-8")
+    return len(ran)
+
+
+if __name__ == "__main__":
+    for each in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+        print(f"{each.relative_to(ROOT)}: {rewrite(each)} blocks")

@@ -1,0 +1,204 @@
+"""The documentation as a contract: every block runs, every public name and setting is told of, every command exists."""
+
+import inspect
+import re
+import tomllib
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from pydantic import BaseModel
+
+import langchain_sentence_window
+from langchain_sentence_window import (
+    CrossEncoderReranker,
+    EmbeddingsInContext,
+    FaissStore,
+    LateInteractionReranker,
+    SentenceSplitter,
+    SentenceTransformerCrossEncoder,
+    SentenceWindowRetriever,
+    WordIndex,
+    create_rag_chain,
+    create_tools,
+    errors,
+    evaluation,
+    testing,
+)
+from tests.pages import DOCS, PAGES, ROOT, blocks_of, run
+
+GUIDES = [path for path in PAGES if "reference" not in path.parts]
+"""What people write; the reference is made of docstrings."""
+
+README_LINES = 150
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+"""What may differ a little between machines: coordinates and scores."""
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+RUNNABLE = [path for path in PAGES if any(block.language == "python" for block in blocks_of(read(path)))]
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=page_name)
+def test_a_page_runs_and_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
+    for block, printed in run(path, tmp_path):
+        if block.shown is not None:
+            assert printed.rstrip() == block.shown.code.rstrip()
+
+
+def test_every_block_of_code_says_its_language_and_every_python_block_is_found() -> None:
+    for path in PAGES:
+        page = read(path)
+        found = blocks_of(page)
+        shown = [block.shown for block in found if block.shown]
+        assert len(re.findall(r"^ *```", page, re.M)) == 2 * (len(found) + len(shown)), path
+        assert {block.language for block in found} <= {"python", "sh", "text"}, path
+    assert len(RUNNABLE) >= 10
+
+
+def test_every_shell_command_names_something_that_exists() -> None:
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
+    targets = re.findall(r"^\.PHONY: (.*)$", read(ROOT / "Makefile"), re.M)[0].split()
+    extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+    text = "\n".join(code_of(read(path)) for path in PAGES)
+    for target in re.findall(r"^make ([a-z-]+)", text, re.M):
+        assert target in targets
+    for module in re.findall(r"python -m ((?:docs|tests|benchmarks)(?:\.[a-z_]+)+)\b", text):
+        assert find_spec(module), module
+    for program in re.findall(r"python (examples/\w+\.py|docs/\w+\.py)", text):
+        assert (ROOT / program).is_file(), program
+    for named in re.findall(r"langchain-sentence-window\[([\w,]+)\]", text):
+        assert set(named.split(",")) <= set(extras), named
+    for group in re.findall(r"--group (\w+)", text):
+        assert group in groups
+
+
+PARAMETERS: dict[str, Callable[..., Any]] = {
+    "FaissStore": FaissStore,
+    "SentenceSplitter": SentenceSplitter,
+    "EmbeddingsInContext": EmbeddingsInContext,
+    "WordIndex": WordIndex,
+    "SentenceTransformerCrossEncoder": SentenceTransformerCrossEncoder,
+    "create_rag_chain": create_rag_chain,
+    "create_tools": create_tools,
+    "evaluate": evaluation.evaluate,
+    "SentenceWindowRetriever.from_documents": SentenceWindowRetriever.from_documents,
+}
+FIELDS: list[type[BaseModel]] = [SentenceWindowRetriever, CrossEncoderReranker, LateInteractionReranker]
+INHERITED = {"name", "tags", "metadata", "callbacks"}
+
+
+def settings() -> list[tuple[str, str]]:
+    """All that users may set, each with what it belongs to."""
+    given = [
+        (owner, name)
+        for owner, maker in PARAMETERS.items()
+        for name, parameter in inspect.signature(maker).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    fields = [(owner.__name__, name) for owner in FIELDS for name in owner.model_fields if name not in INHERITED]
+    return [*given, *fields]
+
+
+@pytest.mark.parametrize(("owner", "setting"), settings())
+def test_every_setting_is_told_of(owner: str, setting: str) -> None:
+    assert any(mentions(read(path), setting) for path in GUIDES), f"no page mentions {setting} of {owner}"
+
+
+PUBLIC = [
+    *langchain_sentence_window.__all__,
+    *(f"evaluation.{name}" for name in evaluation.__all__),
+    *(f"errors.{name}" for name in errors.__all__),
+    *(f"testing.{name}" for name in testing.__all__),
+]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    text = "\n".join(read(path) for path in sorted((DOCS / "reference").glob("*.md")))
+    assert re.search(rf"^::: langchain_sentence_window\.{re.escape(name)}$", text, re.M)
+
+
+@pytest.mark.parametrize("name", langchain_sentence_window.__all__)
+def test_every_name_of_the_package_is_in_a_guide(name: str) -> None:
+    assert any(mentions(read(path), name) for path in GUIDES if path.name != "README.md")
+
+
+def test_the_reference_documents_nothing_that_is_not_public() -> None:
+    text = "\n".join(read(path) for path in sorted((DOCS / "reference").glob("*.md")))
+    listed = re.findall(r"^::: langchain_sentence_window\.(\S+)$", text, re.M)
+    assert sorted(listed) == sorted(set(PUBLIC))
+
+
+def test_every_page_is_in_the_navigation_and_links_lead_somewhere() -> None:
+    navigation = read(ROOT / "mkdocs.yml").partition("\nnav:\n")[2]
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert set(re.findall(r": (\S+\.md)$", navigation, re.M)) == pages
+    for path in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", read(path)):
+            if not target.startswith("https://"):
+                assert (path.parent / target).exists(), f"{page_name(path)}: {target}"
+
+
+def test_the_documentation_lists_every_extra() -> None:
+    extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    table = read(DOCS / "install.md").partition("| extra |")[2]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.M) == list(extras)
+
+
+def test_the_pictures_show_what_the_package_returns(minilm: Embeddings) -> None:
+    from docs.drawings import IMAGES, draw_all
+
+    drawn = draw_all(minilm)
+    assert {path.stem for path in IMAGES.glob("*.svg")} == set(drawn)
+    for name, picture in drawn.items():
+        committed = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
+        assert NUMBER.sub("", picture) == NUMBER.sub("", committed), f"run python -m docs.drawings: {name}"
+        assert numbers(picture) == pytest.approx(numbers(committed), abs=3), f"run python -m docs.drawings: {name}"
+
+
+def numbers(picture: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(picture)]
+
+
+def test_the_tree_of_errors_is_the_one_in_the_module() -> None:
+    (tree,) = [block.code for block in blocks_of(read(DOCS / "reference" / "errors.md")) if block.language == "text"]
+    assert re.findall(r"^[│├└─ ]*\w+", tree, re.M) == re.findall(r"^ {4}((?:[│├└─ ]*)\w+)", errors.__doc__ or "", re.M)
+
+
+def test_a_site_that_needs_others_or_has_dead_ends_is_refused(tmp_path: Path) -> None:
+    from docs.check_site import faults_of
+
+    page = '<p id="here">Good <a href="#here">link</a>, <code>[a][b]</code></p><img src="dot.svg">'
+    (tmp_path / "index.html").write_text(page, encoding="utf-8")
+    (tmp_path / "dot.svg").write_text("<svg/>", encoding="utf-8")
+    assert faults_of(tmp_path) == []
+    script = '<script src="https://cdn.example/x.js"></script>'
+    links = '<a href="no.html">a</a><a href="index.html#x">b</a>[<code>c</code>][d.e]'
+    (tmp_path / "bad.html").write_text(script + links, encoding="utf-8")
+    assert len(faults_of(tmp_path)) == 4
+    assert faults_of(tmp_path / "nothing") == [f"{tmp_path / 'nothing'} holds no pages"]
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(read(ROOT / "README.md").splitlines()) <= README_LINES
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether a text has a name as code, in a block or between backticks."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code_of(text)) is not None
+
+
+def code_of(page: str) -> str:
+    """All code of a page, in blocks and between backticks."""
+    return "\n".join([*re.findall(r"`([^`\n]+)`", page), *(block.code for block in blocks_of(page))])
