@@ -15,6 +15,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, field_validator
 
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
 from langchain_sentence_window._validation import (
     check_order,
@@ -27,7 +28,6 @@ from langchain_sentence_window.any_store.corpus import delete_documents, read_do
 from langchain_sentence_window.any_store.filtering import own_copy
 from langchain_sentence_window.any_store.scope import FILTER_NAMES, Scope, check_binds, filter_names, scope_of
 from langchain_sentence_window.any_store.words import WordIndex
-from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import (
@@ -306,11 +306,11 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
                 it would replace; nothing was stored.
         """
         documents = checked_documents(documents)
-        return run(self._add_steps(documents, show_progress=show_progress))
+        return run(self._add(BLOCKING, documents, show_progress=show_progress))
 
     async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
         """Do what `add_documents` does, with the store's async methods."""
-        return await arun(self._add_steps(checked_documents(documents), show_progress=False))
+        return await self._add(ASYNC, checked_documents(documents), show_progress=False)
 
     def delete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Delete documents by their ``doc_id``; those that don't exist, or that the filter forbids, are ignored.
@@ -318,12 +318,12 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         Raises:
             InvalidInputError: No list of ids, or the filter lets through only a part of a document.
         """
-        run(delete_documents(self.scope(), checked_ids(ids), words=self.words))
+        run(delete_documents(BLOCKING, self.scope(), checked_ids(ids), words=self.words))
         return DeleteResponse(num_failed=0, failed=[])
 
     async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Do what `delete` does, with the store's async methods."""
-        await arun(delete_documents(self.scope(), checked_ids(ids), words=self.words))
+        await delete_documents(ASYNC, self.scope(), checked_ids(ids), words=self.words)
         return DeleteResponse(num_failed=0, failed=[])
 
     # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
@@ -348,11 +348,11 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        return run(read_documents(self.scope(), checked_ids(ids)))
+        return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Do what `get` does, with the store's async methods."""
-        return await arun(read_documents(self.scope(), checked_ids(ids)))
+        return await read_documents(ASYNC, self.scope(), checked_ids(ids))
 
     def explain(
         self,
@@ -379,7 +379,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
             Every hit with its ranks and scores, its window, what ended that, what it was merged with and what
             was left out and why. ``print`` it, show it in a notebook, or take its ``to_dict``.
         """
-        return run(explain(self._request(query, k, filter, window, settings), self.reranker))
+        return run(explain(BLOCKING, self._request(query, k, filter, window, settings), self.reranker))
 
     async def aexplain(
         self,
@@ -391,7 +391,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         **settings: Any,
     ) -> Trace:
         """Do what `explain` does, with the store's async methods."""
-        return await arun(explain(self._request(query, k, filter, window, settings), self.reranker))
+        return await explain(ASYNC, self._request(query, k, filter, window, settings), self.reranker)
 
     def scope(self, filter: Any = None) -> Scope:
         """Say what of the store may be read: what the retriever's filter lets through, narrowed by another.
@@ -412,7 +412,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         **settings: Any,
     ) -> list[Document]:
         request = self._request(query, k, filter, window, settings)
-        found = run(retrieve(request, self.reranker, run_manager.get_child()))
+        found = run(retrieve(BLOCKING, request, self.reranker, run_manager.get_child()))
         return found.documents
 
     async def _aget_relevant_documents(
@@ -426,7 +426,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         **settings: Any,
     ) -> list[Document]:
         request = self._request(query, k, filter, window, settings)
-        found = await arun(retrieve(request, self.reranker, run_manager.get_child()))
+        found = await retrieve(ASYNC, request, self.reranker, run_manager.get_child())
         return found.documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -489,19 +489,17 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         with FaissStore(checked_embedding(embedding)) as store:
             cls(vectorstore=store, **settings)
 
-    def _add_steps(self, documents: Sequence[Document], *, show_progress: bool) -> Steps[list[str]]:
+    async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
         doc_ids = document_ids(documents)
         splitter = self.splitter
-        sentences = yield Call(splitter.split_documents, splitter.atransform_documents, (documents,))
-        contexts = yield self._situating(sentences, dict(zip(doc_ids, documents, strict=True)))
-        yield from replace_documents(
-            self.scope(), sentences, doc_ids, contexts, show_progress=show_progress, words=self.words
+        sentences = await io.call(splitter.split_documents, splitter.atransform_documents, documents)
+        by_id = dict(zip(doc_ids, documents, strict=True))
+        # In a thread, as `situate` may ask a model.
+        contexts = await io.in_thread(contexts_of, sentences, by_id, self.situate, headings=self.embed_headings)
+        await replace_documents(
+            io, self.scope(), sentences, doc_ids, contexts, show_progress=show_progress, words=self.words
         )
         return doc_ids
-
-    def _situating(self, sentences: Sequence[Document], documents: Mapping[str, Document]) -> Call:
-        # In a thread, as `situate` may ask a model.
-        return in_thread(partial(contexts_of, sentences, documents, self.situate, headings=self.embed_headings))
 
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from langchain_openai import OpenAIEmbeddings
 from pydantic import BaseModel, ConfigDict, PrivateAttr, SecretStr
 
 from langchain_sentence_window import EmbeddingsInContext
-from langchain_sentence_window.calls import Steps, arun, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.embedder import SAME_EMBEDDER, check_same_embedder, unit_vectors
 from langchain_sentence_window.embedding.mixing import Vectors
@@ -452,7 +452,7 @@ def stored(embedding: Embeddings, texts: list[str] = TEXTS) -> list[tuple[str, V
     ],
 )
 def test_the_same_model_is_known_by_its_vectors(minilm: Embeddings, settings: Settings, is_same: bool) -> None:
-    assert run(check_same_embedder(hugging_face(**settings), stored(minilm))) is is_same
+    assert run(check_same_embedder(BLOCKING, hugging_face(**settings), stored(minilm))) is is_same
 
 
 def test_a_model_in_bfloat16_is_the_same(minilm: Embeddings) -> None:
@@ -465,18 +465,18 @@ def test_a_model_in_bfloat16_is_the_same(minilm: Embeddings) -> None:
         def embed_documents(self, texts: list[str]) -> Any:
             return model._client.encode(texts, convert_to_tensor=True)
 
-    assert run(check_same_embedder(Half(), stored(minilm)))
+    assert run(check_same_embedder(BLOCKING, Half(), stored(minilm)))
 
 
 def test_a_model_that_reads_less_is_another(minilm: Embeddings) -> None:
     short = hugging_face()
     short._client.max_seq_length = 64
-    assert run(check_same_embedder(short, stored(minilm)))
-    assert not run(check_same_embedder(short, stored(minilm, [*TEXTS, " ".join(TEXTS * 2)])))
+    assert run(check_same_embedder(BLOCKING, short, stored(minilm)))
+    assert not run(check_same_embedder(BLOCKING, short, stored(minilm, [*TEXTS, " ".join(TEXTS * 2)])))
 
 
-@pytest.mark.parametrize("drive", [run, lambda steps: asyncio.run(arun(steps))])
-def test_one_vector_that_differs_is_enough(drive: Callable[[Steps[bool]], bool]) -> None:
+@pytest.mark.parametrize(("io", "drive"), [(BLOCKING, run), (ASYNC, asyncio.run)], ids=["sync", "async"])
+def test_one_vector_that_differs_is_enough(io: IO, drive: Callable[[Coroutine[Any, Any, bool]], bool]) -> None:
     class Angle(WordEmbeddings):
         """Turns each text by the angle that it names."""
 
@@ -493,7 +493,7 @@ def test_one_vector_that_differs_is_enough(drive: Callable[[Steps[bool]], bool])
         ([("0", zeros)], False),
         ([("0", np.ones(3, dtype=np.float32))], False),
     ):
-        assert drive(check_same_embedder(Angle(), sample)) is is_same
+        assert drive(check_same_embedder(io, Angle(), sample)) is is_same
 
 
 def test_an_embedder_that_gives_too_few_vectors_is_told() -> None:
@@ -502,4 +502,4 @@ def test_an_embedder_that_gives_too_few_vectors_is_told() -> None:
             return super().embed_documents(texts)[1:]
 
     with pytest.raises(EmbeddingError, match=r"shape \(5, dimension\)"):
-        run(check_same_embedder(Few(), stored(WordEmbeddings())))
+        run(check_same_embedder(BLOCKING, Few(), stored(WordEmbeddings())))

@@ -21,7 +21,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import EmbeddingsInContext, FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.calls import run
+from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.embedding import embedder
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in_slices, unit_vector, unit_vectors
@@ -221,12 +221,11 @@ def test_vectors_that_cannot_be_used_are_refused_by_the_text(vectors: Any, messa
 
     kept: list[Vectors] = []
 
-    def keep(_: Any, unit: Vectors) -> Any:
+    async def keep(_: Any, unit: Vectors) -> None:
         kept.append(unit)
-        yield from ()
 
     with pytest.raises(EmbeddingError, match=message):
-        run(embed_in_slices(Returning(), ["one", "two"], keep, show_progress=False))
+        run(embed_in_slices(BLOCKING, Returning(), ["one", "two"], keep, show_progress=False))
     assert not kept
 
 

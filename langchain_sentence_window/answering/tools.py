@@ -9,11 +9,11 @@ from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
 from langchain_sentence_window.any_store.scope import Scope
-from langchain_sentence_window.calls import Steps, arun, run
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.ids import is_storable_id
 from langchain_sentence_window.metadata.keys import HITS, SCORE
@@ -129,11 +129,12 @@ class _Reader:
         return _shown(found)
 
     def read_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        return _shown(_tried(lambda: run(_read(self.retriever.scope(), doc_id, (first, last), before, after))))
+        around = before, after
+        return _shown(_tried(lambda: run(_read(BLOCKING, self.retriever.scope(), doc_id, (first, last), around))))
 
     async def aread_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
         try:
-            found = await arun(_read(self.retriever.scope(), doc_id, (first, last), before, after))
+            found = await _read(ASYNC, self.retriever.scope(), doc_id, (first, last), (before, after))
         except SentenceWindowError as error:
             raise ToolException(_advice(error)) from error
         return _shown(found)
@@ -198,9 +199,11 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _read(scope: Scope, given: str, sentences: tuple[int, int], before: int, after: int) -> Steps[list[Document]]:
+async def _read(
+    io: IO, scope: Scope, given: str, sentences: tuple[int, int], around: tuple[int, int]
+) -> list[Document]:
     """The sentences, and those before and after, as far as the document goes, as one Document."""
-    first, last = sentences
+    (first, last), (before, after) = sentences, around
     if last < first:
         raise ToolException(f"first is {first} and last is {last}; give the numbers as the search gave them")
     if last - first > 2 * MOST_SENTENCES:
@@ -210,7 +213,7 @@ def _read(scope: Scope, given: str, sentences: tuple[int, int], before: int, aft
         if not is_storable_id(doc_id):
             continue
         places = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
-        documents = yield from scope.fetch(places)
+        documents = await scope.fetch(io, places)
         if documents is None:
             raise ToolException("This index can't be read sentence by sentence. Search again instead.")
         read = by_place(map(read_sentence, documents))

@@ -18,14 +18,13 @@ What stores do otherwise than the interface says is dealt with here, and in `fil
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window._io import IO
 
 READ_AT_ONCE = 10_000
 """Ids in one call; more are asked for in several."""
@@ -37,7 +36,7 @@ fails."""
 T = TypeVar("T")
 
 
-def search(store: VectorStore, query: str, settings: Mapping[str, Any]) -> Steps[list[tuple[Document, float]]]:
+async def search(io: IO, store: VectorStore, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float]]:
     """Search a store, best first.
 
     Returns:
@@ -49,12 +48,12 @@ def search(store: VectorStore, query: str, settings: Mapping[str, Any]) -> Steps
     elif "filter" in given and is_community_faiss(store):
         given.setdefault("fetch_k", store.index.ntotal)  # type: ignore[attr-defined]
     call, acall = store.similarity_search_with_score, store.asimilarity_search_with_score
-    scored: list[tuple[Document, float]] = yield Call(call, acall, (query,), given)
+    scored: list[tuple[Document, float]] = await io.call(call, acall, query, **given)
     sign = -1.0 if _scores_by_distance(store, [float(score) for _, score in scored]) else 1.0
     return [(document, sign * float(score)) for document, score in scored]
 
 
-def fetch(store: VectorStore, ids: Sequence[str]) -> Steps[list[Document] | None]:
+async def fetch(io: IO, store: VectorStore, ids: Sequence[str]) -> list[Document] | None:
     """Fetch documents by id, in any order; ids that don't exist are left out.
 
     Returns:
@@ -63,41 +62,42 @@ def fetch(store: VectorStore, ids: Sequence[str]) -> Steps[list[Document] | None
     found: list[Document] = []
     for part in slices(ids):
         if is_milvus(store):
-            found += yield from fetch_from_milvus(store, part)
+            found += await fetch_from_milvus(io, store, part)
             continue
         try:
-            found += yield Call(store.get_by_ids, store.aget_by_ids, (_padded(store, part),))
+            found += await io.call(store.get_by_ids, store.aget_by_ids, _padded(store, part))
         except NotImplementedError:
             return None
     return found
 
 
-def put(store: VectorStore, documents: Sequence[Document], existing: Sequence[str] | None) -> Steps[None]:
+async def put(io: IO, store: VectorStore, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
     """Add documents, in the place of those with the same ids.
 
     Args:
+        io: Makes the calls.
         store: Where they go.
         documents: Each with an id.
         existing: Ids that the store has; ``None`` if they are yet to be found.
     """
-    old = [] if _replaces_by_id(store) else (yield from _old_ones(store, documents, existing))
+    old = [] if _replaces_by_id(store) else (await _old_ones(io, store, documents, existing))
     if not old:
         for part in slices(documents, WRITTEN_AT_ONCE):
-            yield Call(store.add_documents, store.aadd_documents, (list(part),), {"ids": [each.id for each in part]})
+            await io.call(store.add_documents, store.aadd_documents, list(part), ids=[each.id for each in part])
         return
     # Embedded before the old ones go, so that a failing embedder leaves them.
     embedding = embedder_of(store)
     texts = [document.page_content for document in documents]
-    vectors = yield Call(embedding.embed_documents, embedding.aembed_documents, (texts,))
-    yield from remove(store, old)
+    vectors = await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
+    await remove(io, store, old)
     for part, their_vectors in zip(slices(documents, WRITTEN_AT_ONCE), slices(vectors, WRITTEN_AT_ONCE), strict=True):
-        yield _add_with_vectors(store, part, their_vectors)
+        await _add_with_vectors(io, store, part, their_vectors)
 
 
-def remove(store: VectorStore, ids: Sequence[str]) -> Steps[None]:
+async def remove(io: IO, store: VectorStore, ids: Sequence[str]) -> None:
     """Delete documents that the store has."""
     for part in slices(ids, WRITTEN_AT_ONCE):
-        yield Call(store.delete, store.adelete, (list(part),))
+        await io.call(store.delete, store.adelete, list(part))
 
 
 def embedder_of(store: VectorStore) -> Any:
@@ -146,11 +146,11 @@ def comes_from(store: VectorStore, module: str) -> bool:
     return any(f"{base.__module__}.".startswith(f"{module}.") for base in type(store).__mro__)
 
 
-def _old_ones(store: Any, documents: Sequence[Document], existing: Sequence[str] | None) -> Steps[list[str]]:
+async def _old_ones(io: IO, store: Any, documents: Sequence[Document], existing: Sequence[str] | None) -> list[str]:
     """The ids of documents that the store has already."""
     ids = [str(document.id) for document in documents]
     if existing is None:
-        found = yield from fetch(store, ids)
+        found = await fetch(io, store, ids)
         existing = ids if found is None else [_id_of(store, document) for document in found]
     return sorted(set(existing).intersection(ids))
 
@@ -159,18 +159,18 @@ def _id_of(store: Any, document: Document) -> str:
     return document.id or str(document.metadata[store._primary_field])
 
 
-def _add_with_vectors(store: Any, documents: Sequence[Document], vectors: Sequence[list[float]]) -> Call:
+async def _add_with_vectors(io: IO, store: Any, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
     """Add documents with their vectors to a store that doesn't replace by id."""
     texts = [document.page_content for document in documents]
     metadata = [document.metadata for document in documents]
-    ids = {"ids": [document.id for document in documents]}
+    ids = [document.id for document in documents]
     if is_milvus(store):
-        return Call(store.add_embeddings, store.aadd_embeddings, (texts, vectors, metadata), ids)
-    pairs = list(zip(texts, vectors, strict=True))
-    return in_thread(partial(store.add_embeddings, pairs, metadata, **ids))
+        await io.call(store.add_embeddings, store.aadd_embeddings, texts, vectors, metadata, ids=ids)
+    else:
+        await io.in_thread(store.add_embeddings, list(zip(texts, vectors, strict=True)), metadata, ids=ids)
 
 
-def fetch_from_milvus(store: Any, ids: Sequence[str], filter: str | None = None) -> Steps[list[Document]]:
+async def fetch_from_milvus(io: IO, store: Any, ids: Sequence[str], filter: str | None = None) -> list[Document]:
     """Fetch documents by id, of those that an expression lets through."""
     if store.col is None:  # made when the first document comes
         return []
@@ -183,7 +183,7 @@ def fetch_from_milvus(store: Any, ids: Sequence[str], filter: str | None = None)
     async def query(*given: Any, **keywords: Any) -> Any:
         return await store.aclient.query(*given, **keywords)
 
-    rows = yield Call(store.client.query, query, (store.collection_name,), settings)
+    rows = await io.call(store.client.query, query, store.collection_name, **settings)
     return [store._parse_document(dict(row)) for row in rows]
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.any_store.access import embedder_of, fetch, put, remove
 from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, prepare
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import sentence_id
@@ -36,7 +36,8 @@ MOST_UNSEEN = 4_096
 can't be known, so all that it may have is deleted."""
 
 
-def replace_documents(
+async def replace_documents(
+    io: IO,
     scope: Scope,
     sentences: Sequence[Document],
     doc_ids: Sequence[str],
@@ -44,12 +45,13 @@ def replace_documents(
     *,
     show_progress: bool,
     words: WordIndex | None = None,
-) -> Steps[None]:
+) -> None:
     """Put sentences in the place of all that the source documents had in the store.
 
     A failing embedder leaves what was there, of up to `WRITTEN_AT_ONCE` sentences in a store that embeds them itself.
 
     Args:
+        io: Makes the calls.
         scope: Where they go, and the filter that they, and what they replace, must pass.
         sentences: Sentence Documents, document by document, in order.
         doc_ids: The source documents they replace; those without a sentence now are removed.
@@ -62,7 +64,7 @@ def replace_documents(
         InvalidInputError: A document is too long for a store that can't fetch by id, or the filter forbids it.
     """
     if scope.is_bound:
-        yield from _check_writable(scope, sentences, doc_ids)
+        await _check_writable(io, scope, sentences, doc_ids)
     store = scope.store
     replace: Any = getattr(store, "replace_documents", None)
     if replace is not None:
@@ -71,35 +73,35 @@ def replace_documents(
         if scope.is_bound and isinstance(store, FaissStore):
             before["within"] = scope.filter
         progress = {"show_progress": show_progress}
-        yield Call(partial(replace, **progress), areplace, (sentences, doc_ids), before)
+        await io.call(partial(replace, **progress), areplace, sentences, doc_ids, **before)
         return
-    stored = yield from _stored(store, doc_ids)
+    stored = await _stored(io, store, doc_ids)
     if stored is None:
         _check_lengths(store, sentences)
         existing = None
         stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MOST_UNSEEN)]
     else:
         existing = stale = [sentence_id(each.doc_id, each.index) for all_of in stored.values() for each in all_of]
-    yield from _write(store, sentences, contexts, existing, show_progress=show_progress)
+    await _write(io, store, sentences, contexts, existing, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
-    yield from remove(store, [id_ for id_ in reversed(stale) if id_ not in new])
+    await remove(io, store, [id_ for id_ in reversed(stale) if id_ not in new])
     if words is not None:
-        yield in_thread(words.change, stale, sentences)
+        await io.in_thread(words.change, stale, sentences)
 
 
-def delete_documents(scope: Scope, doc_ids: Sequence[str], *, words: WordIndex | None = None) -> Steps[None]:
+async def delete_documents(io: IO, scope: Scope, doc_ids: Sequence[str], *, words: WordIndex | None = None) -> None:
     """Delete all sentences of the source documents; those that don't exist, or that a filter forbids, are ignored.
 
     Raises:
         InvalidInputError: The filter lets through only a part of a document.
     """
     if scope.is_bound:
-        doc_ids = [name for name, sentences in (yield from _readable(scope, doc_ids)).items() if sentences]
+        doc_ids = [name for name, sentences in (await _readable(io, scope, doc_ids)).items() if sentences]
     if doc_ids:
-        yield from replace_documents(scope, [], doc_ids, show_progress=False, words=words)
+        await replace_documents(io, scope, [], doc_ids, show_progress=False, words=words)
 
 
-def read_documents(scope: Scope, doc_ids: Sequence[str]) -> Steps[list[Document]]:
+async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[Document]:
     """Put source documents together again of their sentences; those that don't exist are left out.
 
     Those of which a filter forbids anything are left out too.
@@ -107,19 +109,19 @@ def read_documents(scope: Scope, doc_ids: Sequence[str]) -> Steps[list[Document]
     Raises:
         IncompleteWindowError: The store can't fetch by id, or lacks sentences.
     """
-    found = yield from _stored(scope.store, doc_ids)
+    found = await _stored(io, scope.store, doc_ids)
     if found is None:
         raise IncompleteWindowError(
             f"{type(scope.store).__name__} can't fetch documents by id, so what it has of a source document can't be "
             "read"
         )
     if scope.is_bound:
-        within = yield from _within(scope, found)
+        within = await _within(io, scope, found)
         found = {name: within[name] for name, sentences in found.items() if len(within[name]) == len(sentences)}
     return [source_document(sentences) for sentences in found.values() if sentences]
 
 
-def _check_writable(scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> Steps[None]:
+async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:
     """See that the filter lets through what is to be written, and what is there of the same documents.
 
     Raises:
@@ -137,8 +139,8 @@ def _check_writable(scope: Scope, sentences: Sequence[Document], doc_ids: Sequen
                 f"the filter doesn't let through document {sentence.metadata[DOC_ID]!r}; give it metadata that the "
                 "filter wants, or add it with a retriever that has no filter. Nothing was stored."
             )
-    readable = yield from _readable(scope, doc_ids)
-    stored = yield from _stored(scope.store, [name for name, there in readable.items() if not there])
+    readable = await _readable(io, scope, doc_ids)
+    stored = await _stored(io, scope.store, [name for name, there in readable.items() if not there])
     for name, there in (stored or {}).items():
         if there:
             raise InvalidInputError(
@@ -147,19 +149,19 @@ def _check_writable(scope: Scope, sentences: Sequence[Document], doc_ids: Sequen
             )
 
 
-def _readable(scope: Scope, doc_ids: Sequence[str]) -> Steps[dict[str, list[StoredSentence]]]:
+async def _readable(io: IO, scope: Scope, doc_ids: Sequence[str]) -> dict[str, list[StoredSentence]]:
     """All sentences of the documents, none of those that a filter forbids whole.
 
     Raises:
         InvalidInputError: The filter lets through only a part of a document, or the store can't fetch by id.
     """
-    stored = yield from _stored(scope.store, doc_ids)
+    stored = await _stored(io, scope.store, doc_ids)
     if stored is None:
         raise InvalidInputError(
             f"{type(scope.store).__name__} can't fetch by id, so a retriever with a filter can't see whose documents "
             "it would replace or delete; add and delete with a retriever that has no filter"
         )
-    within = yield from _within(scope, stored)
+    within = await _within(io, scope, stored)
     for name, sentences in within.items():
         if sentences and len(sentences) < len(stored[name]):
             raise InvalidInputError(
@@ -169,10 +171,12 @@ def _readable(scope: Scope, doc_ids: Sequence[str]) -> Steps[dict[str, list[Stor
     return within
 
 
-def _within(scope: Scope, stored: Mapping[str, Sequence[StoredSentence]]) -> Steps[dict[str, list[StoredSentence]]]:
+async def _within(
+    io: IO, scope: Scope, stored: Mapping[str, Sequence[StoredSentence]]
+) -> dict[str, list[StoredSentence]]:
     """Those of the sentences that the filter lets through, read once more within it."""
     places = [(each.doc_id, each.index) for sentences in stored.values() for each in sentences]
-    found = (yield from scope.fetch(places)) if places else []
+    found = (await scope.fetch(io, places)) if places else []
     read = by_place(map(read_sentence, found or []))
     return {
         name: [read[place] for each in sentences for place in [(name, each.index)] if place in read]
@@ -180,32 +184,33 @@ def _within(scope: Scope, stored: Mapping[str, Sequence[StoredSentence]]) -> Ste
     }
 
 
-def _write(
+async def _write(
+    io: IO,
     store: VectorStore,
     sentences: Sequence[Document],
     contexts: Sequence[str] | None,
     existing: Sequence[str] | None,
     *,
     show_progress: bool,
-) -> Steps[None]:
+) -> None:
     if not sentences:
         return
     embedding = embedder_of(store)
     if isinstance(embedding, EmbeddingsInContext):
-        prepared = yield from prepare(embedding, sentences, contexts, show_progress=show_progress)
-        yield from put(store, prepared.documents, existing)
+        prepared = await prepare(io, embedding, sentences, contexts, show_progress=show_progress)
+        await put(io, store, prepared.documents, existing)
         prepared.finish(store)
     else:
-        yield from put(store, sentences, existing)
+        await put(io, store, sentences, existing)
 
 
-def _stored(store: VectorStore, doc_ids: Sequence[str]) -> Steps[dict[str, list[StoredSentence]] | None]:
+async def _stored(io: IO, store: VectorStore, doc_ids: Sequence[str]) -> dict[str, list[StoredSentence]] | None:
     """All sentences that the store has of documents, by document, in order; ``None`` if it can't fetch by id."""
     has: dict[str, list[StoredSentence]] = {doc_id: [] for doc_id in doc_ids}
     first, asked, open_ones = 0, 1, list(has)  # a document without a first sentence has none
     while open_ones:
         ids = [sentence_id(doc_id, index) for doc_id in open_ones for index in range(first, first + asked)]
-        found = yield from fetch(store, ids)
+        found = await fetch(io, store, ids)
         if found is None:
             return None
         for sentence in sorted(map(read_sentence, found), key=lambda sentence: sentence.index):

@@ -15,10 +15,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import fetch
 from langchain_sentence_window.any_store.matching import matcher
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.store.faiss_store import FaissStore
@@ -55,7 +55,7 @@ class Filters:
             return None
         return partial(_matches, matcher(filter))
 
-    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Fetch what the filter lets through of some ids; ``None`` if the store can't fetch by id.
 
         Raises:
@@ -67,7 +67,7 @@ class Filters:
                 f"{type_name(self.store)} can't be kept within the filter {shown(filter)} when sentences are read by "
                 "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
             )
-        found: list[Document] | None = yield from fetch(self.store, ids)
+        found: list[Document] | None = await fetch(io, self.store, ids)
         return None if found is None else [document for document in found if passes(document)]
 
     def only_at(self, places: Sequence[Place], filter: Any) -> Any:
@@ -111,11 +111,14 @@ class OwnFilters(Filters):
                 compile_filter(each)
         return super().joined(given)
 
-    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Ask the store."""
         get, aget = self.store.get_by_ids_within, getattr(self.store, "aget_by_ids_within", None)
-        call = in_thread(get, ids, filter) if aget is None else Call(get, aget, (ids, filter))
-        found: list[Document] = yield call
+        found: list[Document]
+        if aget is None:
+            found = await io.in_thread(get, ids, filter)
+        else:
+            found = await io.call(get, aget, ids, filter)
         return found
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.any_store.access import fetch, is_milvus, search
 from langchain_sentence_window.any_store.filtering import Passes, answering_at_once, own_copy, place_of
 from langchain_sentence_window.any_store.store_filters import filters_of
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.ids import sentence_id
 from langchain_sentence_window.store.searching import unknown_keys
@@ -53,7 +53,7 @@ class Scope:
         """What says of a Document whether the filter lets it through; ``None`` if only the store knows."""
         return filters_of(self.store).passes(self.filter)
 
-    def fetch(self, places: Sequence[tuple[str, int]]) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, places: Sequence[tuple[str, int]]) -> list[Document] | None:
         """Fetch sentences by document and index; those that don't exist or may not be read are left out.
 
         Returns:
@@ -64,13 +64,14 @@ class Scope:
         """
         ids = [sentence_id(*place) for place in places]
         if self.filter is None:
-            return (yield from fetch(self.store, ids))
-        return (yield from filters_of(self.store).fetch(ids, self.filter))
+            return await fetch(io, self.store, ids)
+        return await filters_of(self.store).fetch(io, ids, self.filter)
 
-    def find(self, places: Sequence[tuple[str, int]], text: str) -> Steps[list[Document]]:
+    async def find(self, io: IO, places: Sequence[tuple[str, int]], text: str) -> list[Document]:
         """Do what `fetch` does in a store that can't fetch by id, by a search that is kept to the places.
 
         Args:
+            io: Makes the calls.
             places: Which sentences to find.
             text: What to search for, such as the text of one of them.
 
@@ -85,7 +86,7 @@ class Scope:
                 "so it isn't known which of those around a hit it lets through; ask with window=0, or give the store "
                 "a method get_by_ids_within(ids, filter)"
             )
-        scored = yield from search(self.store, text, {"k": len(places), self.name: narrowed})
+        scored = await search(io, self.store, text, {"k": len(places), self.name: narrowed})
         wanted = set(places)
         return [document for document, _ in scored if place_of(document) in wanted and passes(document)]
 

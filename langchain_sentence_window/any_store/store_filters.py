@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import (
     comes_from,
@@ -32,7 +32,6 @@ from langchain_sentence_window.any_store.filtering import (
     checked_function,
     type_name,
 )
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import InvalidInputError
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
@@ -75,16 +74,14 @@ class GetFilters(Filters):
                 )
         return given[0] if len(given) == 1 and len(given[0]) == 1 else self._all(given)
 
-    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Get them within the filter."""
-
-        async def in_executor(**given: Any) -> Any:
-            return await run_in_executor(None, lambda: self.store.get(**given))
-
         found: list[Document] = []
         for part in slices(ids):
-            wanted = {"ids": list(part), "where": filter}
-            got = yield Call(self.store.get, getattr(self.store, "aget", in_executor), (), wanted)
+            if hasattr(self.store, "aget"):
+                got = await io.call(self.store.get, self.store.aget, ids=list(part), where=filter)
+            else:
+                got = await io.in_thread(self.store.get, ids=list(part), where=filter)
             rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
             found += [Document(page_content=text, metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]
         return found
@@ -108,7 +105,7 @@ class QdrantFilters(Filters):
         """Only Qdrant knows."""
         return None
 
-    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Scroll through the points of these ids."""
         from qdrant_client.models import HasIdCondition
 
@@ -117,7 +114,7 @@ class QdrantFilters(Filters):
         for part in slices(ids):
             within = type(filter)(must=[filter, HasIdCondition(has_id=list(part))])
             scroll = partial(store.client.scroll, keys[0], scroll_filter=within, limit=len(part), with_payload=True)
-            points, _ = yield in_thread(scroll)
+            points, _ = await io.in_thread(scroll)
             found += [store._document_from_point(point, *keys) for point in points]
         return found
 
@@ -137,11 +134,11 @@ class MilvusFilters(Filters):
         """Only Milvus knows."""
         return None
 
-    def fetch(self, ids: Sequence[str], filter: Any) -> Steps[list[Document] | None]:
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Query them by an expression."""
         found = list[Document]()
         for part in slices(ids):
-            found += yield from fetch_from_milvus(self.store, part, filter)
+            found += await fetch_from_milvus(io, self.store, part, filter)
         return found
 
 

@@ -10,10 +10,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_documents, checked_vectorstore
 from langchain_sentence_window.any_store.access import embedder_of, put
-from langchain_sentence_window.calls import Call, Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext, handover
 from langchain_sentence_window.embedding.mixing import Vectors
@@ -41,42 +41,42 @@ def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool =
         InvalidInputError: The target can't be handed vectors.
         IndexMismatchError: The target embeds queries with another model.
     """
-    return run(_copy_steps(source, target, show_progress=show_progress))
+    return run(_copy(BLOCKING, source, target, show_progress=show_progress))
 
 
 async def acopy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
     """Do what `copy_index` does, with the target's async methods."""
-    return await arun(_copy_steps(source, target, show_progress=show_progress))
+    return await _copy(ASYNC, source, target, show_progress=show_progress)
 
 
 def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Add sentences with their vectors, such as `FaissStore.export` gives them; see `copy_index`."""
-    return run(_import_steps(_slices(slices), target, total=None))
+    return run(_import(BLOCKING, _slices(slices), target, total=None))
 
 
 async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Do what `import_sentences` does, with the target's async methods."""
-    return await arun(_import_steps(_slices(slices), target, total=None))
+    return await _import(ASYNC, _slices(slices), target, total=None)
 
 
-def _copy_steps(source: FaissStore, target: VectorStore, *, show_progress: bool) -> Steps[int]:
+async def _copy(io: IO, source: FaissStore, target: VectorStore, *, show_progress: bool) -> int:
     if not isinstance(source, FaissStore):
         raise InvalidInputError(f"source is {shown(source)}; only a FaissStore keeps the vectors that are copied")
     checked_vectorstore("target", target)
-    yield from _check_embedders(source, target)
+    await _check_embedders(io, source, target)
     total = len(source) if show_progress else None
-    return (yield from _import_steps(source.export(), target, total=total))
+    return await _import(io, source.export(), target, total=total)
 
 
-def _check_embedders(source: FaissStore, target: VectorStore) -> Steps[None]:
+async def _check_embedders(io: IO, source: FaissStore, target: VectorStore) -> None:
     """See that queries of the target are embedded by what the source's vectors are from."""
     embedding = embedder_of(target)
     if isinstance(embedding, EmbeddingsInContext):
         embedding = embedding.embedding
-    if embedding is None or (yield in_thread(source.is_made_with, embedding)):
+    if embedding is None or (await io.in_thread(source.is_made_with, embedding)):
         return
-    sample = yield in_thread(source.sample_embedded)
-    is_same: bool = yield from check_same_embedder(embedding, sample)
+    sample = await io.in_thread(source.sample_embedded)
+    is_same: bool = await check_same_embedder(io, embedding, sample)
     if not is_same:
         raise IndexMismatchError(
             f"the source's vectors are from {describe_embedder(source.embeddings)}, and the target embeds with "
@@ -85,7 +85,7 @@ def _check_embedders(source: FaissStore, target: VectorStore) -> Steps[None]:
         )
 
 
-def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> Steps[int]:
+async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> int:
     embedding = embedder_of(checked_vectorstore("target", target))
     if not isinstance(target, FaissStore) and not isinstance(embedding, EmbeddingsInContext):
         raise InvalidInputError(
@@ -95,13 +95,13 @@ def _import_steps(slices: Iterator[Slice], target: VectorStore, *, total: int | 
         )
     copied = 0
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
-        while part := (yield in_thread(next, slices, None)):
+        while part := (await io.in_thread(next, slices, None)):
             documents, vectors = _checked_slice(part)
             if isinstance(target, FaissStore):
-                yield Call(target.add_embeddings, target.aadd_embeddings, (documents, vectors))
+                await io.call(target.add_embeddings, target.aadd_embeddings, documents, vectors)
             else:
                 prepared = handover(embedding, documents, vectors)
-                yield from put(target, prepared.documents, None)
+                await put(io, target, prepared.documents, None)
                 prepared.finish(target)
             copied += len(documents)
             bar.update(len(documents))

@@ -2,14 +2,14 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
 from langchain_sentence_window.embedding.numbers import to_row, to_rows
@@ -24,9 +24,9 @@ __all__ = [
     "QueryEmbedder",
     "check_same_embedder",
     "describe_embedder",
-    "documents_call",
     "embed_in_slices",
-    "query_call",
+    "embed_query",
+    "embed_texts",
     "takes_several_calls",
     "unit_vector",
     "unit_vectors",
@@ -47,16 +47,18 @@ SAME_EMBEDDER = 0.999
 precision, of the model or of what is stored, stays above it; a prompt of one word doesn't."""
 
 
-def embed_in_slices(
+async def embed_in_slices(
+    io: IO,
     embedding: Embeddings,
     texts: Sequence[str],
-    keep: Callable[[Sequence[str], Vectors], Steps[None]],
+    keep: Callable[[Sequence[str], Vectors], Awaitable[None]],
     *,
     show_progress: bool,
-) -> Steps[None]:
+) -> None:
     """Embed texts in slices, and hand over each slice as it is done.
 
     Args:
+        io: Makes the calls.
         embedding: What to embed with.
         texts: What to embed.
         keep: Takes texts and their unit vectors of shape ``(n, dimension)``.
@@ -69,8 +71,8 @@ def embed_in_slices(
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             part = texts[start : start + TEXTS_AT_ONCE]
             given = [encodable(text) for text in part]
-            vectors = yield documents_call(embedding, given)
-            yield from keep(part, unit_vectors(vectors, part))
+            vectors = await embed_texts(io, embedding, given)
+            await keep(part, unit_vectors(vectors, part))
             bar.update(len(part))
 
 
@@ -97,8 +99,7 @@ class QueryEmbedder:
         kept = self._kept.get(asked)
         if kept is not None:
             return kept
-        call = query_call(self._embedding, asked)
-        return self._keep(asked, call.sync(*call.arguments))
+        return self._keep(asked, self._embedding.embed_query(asked))
 
     async def aembed(self, query: str) -> Vectors:
         """Do what `embed` does, with the embedder's own async method."""
@@ -106,8 +107,7 @@ class QueryEmbedder:
         kept = self._kept.get(asked)
         if kept is not None:
             return kept
-        call = query_call(self._embedding, asked)
-        return self._keep(asked, await call.asynchronous(*call.arguments))
+        return self._keep(asked, await embed_query(ASYNC, self._embedding, asked))
 
     def _keep(self, query: str, vector: object) -> Vectors:
         unit = unit_vector(vector)
@@ -130,10 +130,11 @@ def takes_several_calls(texts: Sequence[str]) -> bool:
     return len(texts) > TEXTS_AT_ONCE
 
 
-def check_same_embedder(embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> Steps[bool]:
+async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> bool:
     """Embed texts again, and say whether the vectors are those that are stored.
 
     Args:
+        io: Makes the calls.
         embedding: What may have made them.
         stored: A few texts, each with its vector; long texts tell more embedders apart than short ones.
 
@@ -146,7 +147,7 @@ def check_same_embedder(embedding: Embeddings, stored: Sequence[tuple[str, Vecto
     if not stored:
         return True
     texts = [encodable(text) for text, _ in stored]
-    again = unit_vectors((yield documents_call(embedding, texts)), texts)
+    again = unit_vectors(await embed_texts(io, embedding, texts), texts)
     if any(vector.shape != again.shape[1:] for _, vector in stored):
         return False
     before = normalised(np.stack([vector for _, vector in stored]))
@@ -185,16 +186,15 @@ def unit_vector(vector: object) -> Vectors:
     return unit
 
 
-def documents_call(embedding: Embeddings, texts: list[str]) -> Call:
-    """The call that embeds texts; in a thread, if need be, of an embedder that has no async methods."""
-    return _call(embedding, "embed_documents", texts)
+async def embed_texts(io: IO, embedding: Embeddings, texts: list[str]) -> list[list[float]]:
+    """Embed texts; in a thread, if need be, as not every embedder has async methods."""
+    if not hasattr(embedding, "aembed_documents"):
+        return await io.in_thread(embedding.embed_documents, texts)
+    return await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
 
 
-def query_call(embedding: Embeddings, text: str) -> Call:
-    """The call that embeds a query; see `documents_call`."""
-    return _call(embedding, "embed_query", text)
-
-
-def _call(embedding: Embeddings, name: str, given: object) -> Call:
-    method, own = getattr(embedding, name), getattr(embedding, f"a{name}", None)
-    return in_thread(method, given) if own is None else Call(method, own, (given,))
+async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:
+    """Embed a query; see `embed_texts`."""
+    if not hasattr(embedding, "aembed_query"):
+        return await io.in_thread(embedding.embed_query, text)
+    return await io.call(embedding.embed_query, embedding.aembed_query, text)

@@ -6,7 +6,7 @@ them to its embedder, which is this one, and gets those vectors back. Whatever b
 lie between, a vector stays with its text.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Self
 
@@ -14,10 +14,10 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._showing import described
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.embedding.checked import checked_embedding
-from langchain_sentence_window.embedding.embedder import documents_call, embed_in_slices, query_call
+from langchain_sentence_window.embedding.embedder import embed_in_slices, embed_query, embed_texts
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Places, Vectors, in_context
 from langchain_sentence_window.errors import EmbeddingError, checked_neighbor_weights
 from langchain_sentence_window.metadata.sentence_documents import neighbourhood
@@ -63,9 +63,7 @@ class EmbeddingsInContext(Embeddings):
 
     async def aembed_query(self, text: str) -> list[float]:
         """Do what `embed_query` does, with the embedder's own async method."""
-        call = query_call(self.embedding, text)
-        embedded: list[float] = await call.asynchronous(*call.arguments)
-        return embedded
+        return await embed_query(ASYNC, self.embedding, text)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Give texts that carry their vectors these, and embed the others."""
@@ -74,8 +72,8 @@ class EmbeddingsInContext(Embeddings):
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Do what `embed_documents` does, with the embedder's own async method."""
-        call = documents_call(self.embedding, _plain(texts))
-        return _joined(texts, await call.asynchronous(*call.arguments) if call.arguments[0] else [])
+        plain = _plain(texts)
+        return _joined(texts, await embed_texts(ASYNC, self.embedding, plain) if plain else [])
 
 
 class Handover:
@@ -116,16 +114,18 @@ class Handover:
             )
 
 
-def prepare(
+async def prepare(
+    io: IO,
     embedding: EmbeddingsInContext,
     sentences: Sequence[Document],
     contexts: Sequence[str] | None = None,
     *,
     show_progress: bool,
-) -> Steps[Handover]:
+) -> Handover:
     """Embed sentences, each text once, and mix their vectors.
 
     Args:
+        io: Makes the calls.
         embedding: What the store was built with.
         sentences: Whole documents, in order.
         contexts: What is put before each sentence when it is embedded; ``None`` for nothing.
@@ -139,7 +139,7 @@ def prepare(
         texts = [context + text for context, text in zip(contexts, texts, strict=True)]
     row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     slices: list[Vectors] = []
-    yield from embed_in_slices(embedding.embedding, list(row_of), _into(slices), show_progress=show_progress)
+    await embed_in_slices(io, embedding.embedding, list(row_of), _into(slices), show_progress=show_progress)
     return handover(embedding, sentences, np.concatenate(slices)[[row_of[text] for text in texts]])
 
 
@@ -186,10 +186,9 @@ def _joined(texts: Sequence[str], embedded: Iterable[list[float]]) -> list[list[
     return [text.vector() if isinstance(text, _CarriedText) else next(plain) for text in texts]
 
 
-def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Steps[None]]:
-    def keep(_: Sequence[str], unit: Vectors) -> Steps[None]:
+def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Awaitable[None]]:
+    async def keep(_: Sequence[str], unit: Vectors) -> None:
         slices.append(unit)
-        yield from ()
 
     return keep
 

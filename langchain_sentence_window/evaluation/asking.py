@@ -8,9 +8,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_counter, checked_documents
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_list
 from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
@@ -27,7 +27,8 @@ from langchain_sentence_window.metadata.source_documents import found_span
 from langchain_sentence_window.retriever import SentenceWindowRetriever
 
 
-def ask_all(
+async def ask_all(  # noqa: PLR0917 - as the functions that call it
+    io: IO,
     retrievers: Mapping[str, BaseRetriever],
     questions: Iterable[Question],
     budgets: Iterable[int],
@@ -35,7 +36,7 @@ def ask_all(
     documents: Iterable[Document] | None,
     *,
     show_progress: bool,
-) -> Steps[Comparison]:
+) -> Comparison:
     """Ask each retriever all questions and score what comes back; see `langchain_sentence_window.evaluation`."""
     _check_order(retrievers, questions)
     questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
@@ -45,21 +46,21 @@ def ask_all(
     sections: SectionStarts | None
     if documents is not None:
         texts = texts_by_name(documents, questions)
-        sections = yield in_thread(sections_of_texts, texts)
+        sections = await io.in_thread(sections_of_texts, texts)
     else:
-        sections = yield from _stored_sections(retrievers.values(), questions)
+        sections = await _stored_sections(io, retrievers.values(), questions)
     windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
     for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        yield from warn_of_unknown(store, [question.doc_id for question in questions])
+        await warn_of_unknown(io, store, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
         for name, retriever in retrievers.items():
             best_first = _best_first(retriever)
             results: list[QuestionResult] = []
             for question in questions:
-                found: object = yield Call(best_first.invoke, best_first.ainvoke, (question.question,))
+                found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
                 passages = [_passage(document) for document in checked_documents(found)]
-                results.append((yield in_thread(_result, question, passages, budgets, count, sections)))
+                results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
                 bar.update()
             reports[name] = Report(budgets, unit, tuple(results), count)
     return Comparison(reports)
@@ -97,10 +98,12 @@ def _result(
     )
 
 
-def _stored_sections(retrievers: Iterable[BaseRetriever], questions: Iterable[Question]) -> Steps[SectionStarts | None]:
+async def _stored_sections(
+    io: IO, retrievers: Iterable[BaseRetriever], questions: Iterable[Question]
+) -> SectionStarts | None:
     for retriever in retrievers:
         if isinstance(retriever, SentenceWindowRetriever):
-            found: SectionStarts | None = yield from sections_in_store(retriever.vectorstore, list(questions))
+            found: SectionStarts | None = await sections_in_store(io, retriever.vectorstore, list(questions))
             return found
     return None
 

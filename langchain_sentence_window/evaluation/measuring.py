@@ -8,9 +8,9 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
+from langchain_sentence_window._io import ASYNC, BLOCKING, run
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.calls import arun, run
 from langchain_sentence_window.errors import InvalidInputError, gathered
 from langchain_sentence_window.evaluation.asking import ask_all
 from langchain_sentence_window.evaluation.questions import Question
@@ -49,8 +49,9 @@ def evaluate(
         InvalidInputError: There are no questions, a budget is below 1, the documents lack one that a
             question is about, or what the retriever returns can't be placed in its source.
     """
-    steps = ask_all({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
-    return run(steps).reports[""]
+    asked = {"": retriever}
+    compared = run(ask_all(BLOCKING, asked, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return compared.reports[""]
 
 
 async def aevaluate(
@@ -63,8 +64,9 @@ async def aevaluate(
     show_progress: bool = False,
 ) -> Report:
     """Do what `evaluate` does, with the retriever's async method."""
-    steps = ask_all({"": retriever}, questions, budgets, count_tokens, documents, show_progress=show_progress)
-    return (await arun(steps)).reports[""]
+    asked = {"": retriever}
+    compared = await ask_all(ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    return compared.reports[""]
 
 
 def compare(
@@ -90,7 +92,7 @@ def compare(
     Raises:
         InvalidInputError: There are no retrievers, or for the reasons that `evaluate` has.
     """
-    return run(ask_all(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 async def acompare(
@@ -103,7 +105,7 @@ async def acompare(
     show_progress: bool = False,
 ) -> Comparison:
     """Do what `compare` does, with the retrievers' async methods."""
-    return await arun(ask_all(retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return await ask_all(ASYNC, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress)
 
 
 def sweep(
@@ -137,7 +139,7 @@ def sweep(
             `evaluate` has.
     """
     copies = _variants(retriever, settings)
-    return run(ask_all(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
 
 async def asweep(
@@ -152,7 +154,7 @@ async def asweep(
 ) -> Comparison:
     """Do what `sweep` does, with the retriever's async method."""
     copies = _variants(retriever, settings)
-    return await arun(ask_all(copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return await ask_all(ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress)
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:

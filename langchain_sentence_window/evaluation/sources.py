@@ -7,10 +7,10 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_documents
 from langchain_sentence_window.any_store.access import fetch
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, listed
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ids import is_storable_id, sentence_id
@@ -66,7 +66,7 @@ def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
     return found
 
 
-def sections_in_store(store: VectorStore, questions: Sequence[Question]) -> Steps[SectionStarts | None]:
+async def sections_in_store(io: IO, store: VectorStore, questions: Sequence[Question]) -> SectionStarts | None:
     """Read the sections of the documents of questions from the metadata of their sentences.
 
     It warns of gold that ends behind the end of its document.
@@ -80,7 +80,7 @@ def sections_in_store(store: VectorStore, questions: Sequence[Question]) -> Step
         index = 0
         while True:
             ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
-            documents = yield from fetch(store, ids)
+            documents = await fetch(io, store, ids)
             if documents is None:
                 return None
             sentences = sorted(map(read_sentence, documents), key=lambda sentence: sentence.index)
@@ -114,14 +114,14 @@ def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]
         )
 
 
-def warn_of_unknown(store: VectorStore, doc_ids: Iterable[str]) -> Steps[None]:
+async def warn_of_unknown(io: IO, store: VectorStore, doc_ids: Iterable[str]) -> None:
     """Warn of documents that a store of sentences lacks, as questions about them score 0 whatever is found."""
     first = {sentence_id(doc_id, 0): doc_id for doc_id in doc_ids if is_storable_id(doc_id)}
     missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
     ids = list(first)
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        documents = yield from fetch(store, part)
+        documents = await fetch(io, store, part)
         if documents is None:
             return
         known = {read_sentence(document).doc_id for document in documents}

@@ -13,7 +13,7 @@ from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.calls import Call, Steps
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.retrieval.ranking import Ranking, handed_out, read_ranking
 
 
@@ -30,9 +30,9 @@ def search_params(store: VectorStore) -> LangSmithRetrieverParams:
     return params
 
 
-def reranked(
-    reranker: BaseDocumentCompressor, documents: Sequence[Document], query: str, callbacks: Callbacks
-) -> Steps[list[Document]]:
+async def reranked(
+    io: IO, reranker: BaseDocumentCompressor, documents: Sequence[Document], query: str, callbacks: Callbacks
+) -> list[Document]:
     """Rerank in a run of the reranker's name, below the one whose callbacks are given.
 
     The run takes the query, and the documents in the order of the search. It gives them in the reranker's
@@ -56,7 +56,7 @@ def reranked(
 
     run = RunnableLambda(rerank, arerank, name=name)
     given = {"query": query, "documents": list(documents)}
-    found: dict[str, list[Document]] = yield Call(run.invoke, run.ainvoke, (given, {"callbacks": callbacks}))
+    found: dict[str, list[Document]] = await io.call(run.invoke, run.ainvoke, given, {"callbacks": callbacks})
     return found["documents"]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from langchain_sentence_window.calls import Call, Steps, in_thread
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
@@ -92,12 +92,12 @@ class _LookedUp:
         )
 
 
-def explain(request: Request, reranker: BaseDocumentCompressor | None) -> Steps[Trace]:
+async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
     """Ask a query and say what became of it; what is returned is not changed by it."""
-    retrieval = yield from retrieve(request, reranker, None)
-    dense, lexical = yield from _rankings(request, len(retrieval.found.opened.hits))
+    retrieval = await retrieve(io, request, reranker, None)
+    dense, lexical = await _rankings(io, request, len(retrieval.found.opened.hits))
     try:
-        around = yield from fetch_sentences(request.scope, list(_around(retrieval)), retrieval.found.sentences)
+        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.found.sentences)
     except (IncompleteWindowError, InvalidInputError):
         around = {}  # the store can't fetch by id, or not within the filter, and inline windows reach no farther
     settings = {
@@ -129,21 +129,21 @@ def _shown(filter: Any) -> Any:
     return filter
 
 
-def _rankings(request: Request, fewest: int) -> Steps[tuple[Ranking, Ranking]]:
+async def _rankings(io: IO, request: Request, fewest: int) -> tuple[Ranking, Ranking]:
     """The ranks and scores of sentences by meaning alone and by words alone."""
     depth, store = max(CANDIDATES, fewest), request.scope.store
-    sentences, hits = yield from find_sentences(
-        request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
+    sentences, hits = await find_sentences(
+        io, request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
     )
     dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
     lexical: Ranking = {}
     if isinstance(store, LexicalStore):
-        found: list[tuple[Document, float]] = yield Call(
-            store.lexical_search, store.alexical_search, (request.query, depth), request.scope.search_settings
+        found: list[tuple[Document, float]] = await io.call(
+            store.lexical_search, store.alexical_search, request.query, depth, **request.scope.search_settings
         )
         lexical = _ranked([(read_sentence(document), score) for document, score in found])
     elif request.words is not None:
-        scores: list[tuple[int, float]] = yield in_thread(request.words.scores, request.query, sentences)
+        scores: list[tuple[int, float]] = await io.in_thread(request.words.scores, request.query, sentences)
         lexical = _ranked([(sentences[place], score) for place, score in scores])
     return dense, lexical
 

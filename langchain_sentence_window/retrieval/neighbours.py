@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.any_store.scope import Scope
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.metadata.sentence_documents import (
     SentencesByPlace,
@@ -16,15 +16,16 @@ from langchain_sentence_window.metadata.sentence_documents import (
 )
 
 
-def fetch_sentences(
-    scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByPlace
-) -> Steps[dict[tuple[str, int], StoredSentence]]:
+async def fetch_sentences(
+    io: IO, scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByPlace
+) -> dict[tuple[str, int], StoredSentence]:
     """Read sentences by document and index, in one call; those that don't exist are left out.
 
     Under a filter each is read within it, also what inline windows hold, as they don't say what their sentences'
     own metadata is.
 
     Args:
+        io: Makes the calls.
         scope: Where they are, and which of them may be read; the others are left out.
         places: Which to read, each once.
         known: What the search found; what their inline windows hold needs no reading.
@@ -41,9 +42,9 @@ def fetch_sentences(
         read, missing = {}, list(places)
     if not missing:
         return read
-    fetched = yield from scope.fetch(missing)
+    fetched = await scope.fetch(io, missing)
     if fetched is None:
-        fetched = yield from _found_again(scope, missing, inline)
+        fetched = await _found_again(io, scope, missing, inline)
     if not fetched and known.keys() & set(missing):
         raise IncompleteWindowError(
             f"{type(scope.store).__name__} gave back none of {len(missing)} sentences by their ids, though its search "
@@ -53,12 +54,14 @@ def fetch_sentences(
     return read | by_place(map(read_sentence, fetched))
 
 
-def _found_again(scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace) -> Steps[list[Document]]:
+async def _found_again(
+    io: IO, scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace
+) -> list[Document]:
     """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
     if not scope.is_bound or not inline.keys() >= set(missing):
         beyond = [place for place in missing if place not in inline]
         raise IncompleteWindowError(_neither(scope.store, beyond, has_inline=bool(inline)))
-    return (yield from scope.find(missing, inline[missing[0]].text))
+    return await scope.find(io, missing, inline[missing[0]].text)
 
 
 def _neither(store: VectorStore, missing: Sequence[tuple[str, int]], *, has_inline: bool) -> str:

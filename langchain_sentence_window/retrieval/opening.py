@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.any_store.scope import Scope
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence
 from langchain_sentence_window.metadata.window_documents import window_document
@@ -149,12 +149,13 @@ class Opened:
         return self.opening.size(self.sentences[hit.doc_id, hit.index].source)
 
 
-def open_hits(
-    scope: Scope, opening: Opening, hits: Sequence[Hit], known: Sentences, *, k: int | None, all_hits: bool
-) -> Steps[Opened]:
+async def open_hits(
+    io: IO, scope: Scope, opening: Opening, hits: Sequence[Hit], known: Sentences, *, k: int | None, all_hits: bool
+) -> Opened:
     """See how far each hit is opened, and read what must be known for it.
 
     Args:
+        io: Makes the calls.
         scope: Where the sentences are. Under a filter windows are read here, as what it forbids ends them.
         opening: How far.
         hits: Best first.
@@ -175,14 +176,14 @@ def open_hits(
             farthest = _open(hit, None, known, is_answer=hit is answer)
             ahead += _places(farthest) if farthest.first < farthest.last else []
     ahead = list(dict.fromkeys(ahead))
-    read = yield from fetch_sentences(scope, ahead, known)
+    read = await fetch_sentences(io, scope, ahead, known)
     # A few hits that were asked for as such are all meant.
     strong = strong_score(hits) if all_hits or len(hits) >= FEWEST_TO_COMPARE else -math.inf
     opened = Opened(hits, opening, answer, strong, known | read, read)
-    return (yield from _kept_within(scope, opened, ahead, k)) if scope.is_bound else opened
+    return (await _kept_within(io, scope, opened, ahead, k)) if scope.is_bound else opened
 
 
-def _kept_within(scope: Scope, opened: Opened, asked: Sequence[Place], k: int | None) -> Steps[Opened]:
+async def _kept_within(io: IO, scope: Scope, opened: Opened, asked: Sequence[Place], k: int | None) -> Opened:
     """End windows before sentences that the filter forbids: those that are asked for and don't come back.
 
     The best windows are read first. Only where one is ended are others wanted, and those of all hits read.
@@ -191,7 +192,7 @@ def _kept_within(scope: Scope, opened: Opened, asked: Sequence[Place], k: int | 
     for windows in (opened.best(k), map(opened.window, opened.hits)):
         places = [place for window in windows if window.first < window.last for place in _places(window)]
         wanted = [place for place in dict.fromkeys(places) if place not in opened.read]
-        read = yield from fetch_sentences(scope, wanted, opened.sentences)
+        read = await fetch_sentences(io, scope, wanted, opened.sentences)
         opened = replace(opened, read=opened.read | read, sentences=opened.sentences | read)
         if read.keys() >= set(wanted):
             break
@@ -227,12 +228,13 @@ def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Win
     return open_forward(hit, text, is_answer=is_answer)
 
 
-def read_windows(
-    scope: Scope, windows: Sequence[Window], known: Sentences, read: Sentences
-) -> Steps[tuple[list[Document], Sentences]]:
+async def read_windows(
+    io: IO, scope: Scope, windows: Sequence[Window], known: Sentences, read: Sentences
+) -> tuple[list[Document], Sentences]:
     """Make the windows' Documents, of sentences that were read in one call, as documents change meanwhile.
 
     Args:
+        io: Makes the calls.
         scope: Where the sentences are, and which of them may be read.
         windows: What to read.
         known: The sentences that were found; a window of one sentence needs no more.
@@ -240,7 +242,7 @@ def read_windows(
     """
     alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
     places = [place for window in windows for place in _places(window) if place not in read and place not in alone]
-    read = read | (yield from fetch_sentences(scope, places, known)) | {place: known[place] for place in alone}
+    read = read | (await fetch_sentences(io, scope, places, known)) | {place: known[place] for place in alone}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:

@@ -9,11 +9,11 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import not_a_question
 from langchain_sentence_window.any_store.scope import Scope
 from langchain_sentence_window.any_store.words import WordIndex
-from langchain_sentence_window.calls import Steps
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ids import window_id
 from langchain_sentence_window.metadata.sentence_documents import SentencesByPlace, by_place
@@ -105,7 +105,9 @@ class Retrieval:
     seconds: Mapping[str, float]
 
 
-def retrieve(request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks) -> Steps[Retrieval]:
+async def retrieve(
+    io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
+) -> Retrieval:
     """Find the windows for a query.
 
     Raises:
@@ -113,11 +115,11 @@ def retrieve(request: Request, reranker: BaseDocumentCompressor | None, callback
     """
     seconds: dict[str, float] = {}
     # A reranker chooses among all windows that the hits make, so none is held back from it.
-    found = yield from _find(request, request.k if reranker is None else None, seconds)
+    found = await _find(io, request, request.k if reranker is None else None, seconds)
     ranked: Sequence[Document] = found.documents
     if reranker is not None and ranked:
         with _timed(seconds, "rerank"):
-            ranked = yield from reranked(reranker, ranked, request.query, callbacks)
+            ranked = await reranked(io, reranker, ranked, request.query, callbacks)
     with _timed(seconds, "budget"):
         taken = _within_budget(ranked, request, found)
     return Retrieval(found, ranked, taken, arrange(taken, request.order, document_place), seconds)
@@ -141,7 +143,7 @@ def checked_query(query: object) -> str:
     return encodable(query)
 
 
-def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Steps[Found]:
+async def _find(io: IO, request: Request, most: int | None, seconds: dict[str, float]) -> Found:
     """Search until the hits make ``k`` windows or the store has no more, and read the windows.
 
     Returns:
@@ -150,7 +152,8 @@ def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Step
     fetch_k, tries_left = max(request.fetch_k, request.k), TRIES
     while True:
         with _timed(seconds, "search"):
-            sentences, hits = yield from find_sentences(
+            sentences, hits = await find_sentences(
+                io,
                 request.scope,
                 request.query,
                 fetch_k,
@@ -165,14 +168,14 @@ def _find(request: Request, most: int | None, seconds: dict[str, float]) -> Step
         with _timed(seconds, "windows"):
             known = by_place(sentences)
             try:
-                opened = yield from open_hits(request.scope, request.opening, hits, known, k=most, all_hits=exhausted)
+                opened = await open_hits(io, request.scope, request.opening, hits, known, k=most, all_hits=exhausted)
                 windows = opened.best(request.k)
                 if len(windows) < request.k and not exhausted:
                     fetch_k *= 4
                     continue
                 if most is None:
                     windows = opened.best(None)
-                documents, read = yield from read_windows(request.scope, windows, known, opened.read)
+                documents, read = await read_windows(io, request.scope, windows, known, opened.read)
             except IncompleteWindowError:
                 # A document was replaced between the search and the reading.
                 tries_left -= 1

@@ -8,12 +8,12 @@ from typing import Any, Protocol, runtime_checkable
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.any_store.access import search
 from langchain_sentence_window.any_store.scope import Scope, search_parameters
 from langchain_sentence_window.any_store.words import WordIndex
-from langchain_sentence_window.calls import Call, Steps, in_thread
 from langchain_sentence_window.errors import InvalidInputError, listed
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.metadata.sentence_documents import StoredSentence, as_hit, read_sentence
@@ -66,7 +66,8 @@ def check_search_settings(store: VectorStore, settings: Mapping[str, Any], field
             raise InvalidInputError(f"{told}, and a search of {name} takes {listed(usual)} alone; {cure}")
 
 
-def find_sentences(
+async def find_sentences(
+    io: IO,
     scope: Scope,
     query: str,
     k: int,
@@ -74,10 +75,11 @@ def find_sentences(
     lexical_weight: float,
     search_kwargs: Mapping[str, Any],
     words: WordIndex | None = None,
-) -> Steps[tuple[list[StoredSentence], list[Hit]]]:
+) -> tuple[list[StoredSentence], list[Hit]]:
     """Search sentences, best first.
 
     Args:
+        io: Makes the calls.
         scope: Where they are, and which of them may be found.
         query: What is asked.
         k: How many to find at most.
@@ -90,29 +92,27 @@ def find_sentences(
     """
     store = scope.store
     if words is not None and lexical_weight and not isinstance(store, HybridStore):
-        return (
-            yield from _with_words(scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
-        )
+        return await _with_words(io, scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
     settings: dict[str, Any] = {"k": k, **search_kwargs, **scope.search_settings}
     scored: list[tuple[Document, float]]
     if lexical_weight and isinstance(store, HybridStore):
         settings["lexical_weight"] = lexical_weight
-        scored = yield Call(store.hybrid_search, store.ahybrid_search, (query,), settings)
+        scored = await io.call(store.hybrid_search, store.ahybrid_search, query, **settings)
     else:
-        scored = yield from search(store, query, settings)
+        scored = await search(io, store, query, settings)
     scope.check_found([document for document, _ in scored])
     found = [read_sentence(document) for document, _ in scored]
     return found, [as_hit(sentence, float(score)) for sentence, (_, score) in zip(found, scored, strict=True)]
 
 
-def _with_words(
-    scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
-) -> Steps[tuple[list[StoredSentence], list[Hit]]]:
+async def _with_words(
+    io: IO, scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
+) -> tuple[list[StoredSentence], list[Hit]]:
     settings = {"k": max(k, CANDIDATES), **search_kwargs, **scope.search_settings}
-    scored = yield from search(scope.store, query, settings)
+    scored = await search(io, scope.store, query, settings)
     scope.check_found([document for document, _ in scored])
     found = [read_sentence(document) for document, _ in scored]
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
     rank = partial(words.rank, found_alone=scope.is_bound)
-    ranked = yield in_thread(rank, query, found, [score for _, score in scored], weight)
+    ranked = await io.in_thread(rank, query, found, [score for _, score in scored], weight)
     return [found[place] for place, _ in ranked[:k]], [as_hit(found[place], score) for place, score in ranked[:k]]

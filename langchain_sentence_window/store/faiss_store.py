@@ -1,6 +1,7 @@
 """`FaissStore`: the embedded vector store."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -9,8 +10,8 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import as_documents, check_order, checked_documents, checked_texts
-from langchain_sentence_window.calls import Steps, arun, in_thread, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import (
     QueryEmbedder,
@@ -229,13 +230,13 @@ class FaissStore(OpenFiles, SearchMethods):
             EmbeddingError: Vectors of another size than the store's, or unusable ones.
             IndexMismatchError: The store's vectors are another embedder's; nothing was changed.
         """
-        return run(self._add(checked_documents(documents), ids, show_progress=show_progress))
+        return run(self._add(BLOCKING, checked_documents(documents), ids, show_progress=show_progress))
 
     async def aadd_documents(
         self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
         """Do what `add_documents` does, with the embedder's own async method."""
-        return await arun(self._add(checked_documents(documents), ids, show_progress=show_progress))
+        return await self._add(ASYNC, checked_documents(documents), ids, show_progress=show_progress)
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -289,7 +290,11 @@ class FaissStore(OpenFiles, SearchMethods):
         Raises:
             InvalidInputError: Something that would be replaced isn't what ``within`` wants; nothing was changed.
         """
-        run(self._replace(checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress))
+        run(
+            self._replace(
+                BLOCKING, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
+            )
+        )
 
     async def areplace_documents(
         self,
@@ -301,7 +306,7 @@ class FaissStore(OpenFiles, SearchMethods):
         show_progress: bool = False,
     ) -> None:
         """Do what `replace_documents` does, with the embedder's own async method."""
-        await arun(self._replace(checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress))
+        await self._replace(ASYNC, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress)
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that a filter matches; ids that don't exist are ignored.
@@ -469,15 +474,16 @@ class FaissStore(OpenFiles, SearchMethods):
 
     # Machinery
 
-    def _replace(
+    async def _replace(
         self,
+        io: IO,
         sentences: Sequence[Document],
         doc_ids: Sequence[str],
         contexts: Sequence[str] | None,
         within: Filter | None,
         *,
         show_progress: bool,
-    ) -> Steps[list[str]]:
+    ) -> list[str]:
         if contexts is not None:
             contexts = checked_texts(contexts)
         remove, forbidden = of_documents(checked_ids(doc_ids)), None
@@ -485,14 +491,13 @@ class FaissStore(OpenFiles, SearchMethods):
             by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
             forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
-        return (
-            yield from self._add(
-                sentences, None, contexts, remove=remove, forbidden=forbidden, show_progress=show_progress
-            )
+        return await self._add(
+            io, sentences, None, contexts, remove=remove, forbidden=forbidden, show_progress=show_progress
         )
 
-    def _add(
+    async def _add(
         self,
+        io: IO,
         documents: Sequence[Document],
         ids: Sequence[str] | None,
         contexts: Sequence[str] | None = None,
@@ -500,7 +505,7 @@ class FaissStore(OpenFiles, SearchMethods):
         remove: Condition | None = None,
         forbidden: Condition | None = None,
         show_progress: bool,
-    ) -> Steps[list[str]]:
+    ) -> list[str]:
         """Embed what is new, then write everything at once."""
         self._look()
         records = to_records(documents, gathered(ids) if isinstance(ids, list | tuple) else ids, contexts)
@@ -509,20 +514,20 @@ class FaissStore(OpenFiles, SearchMethods):
         while latest or remove:
             vectors: dict[str, bytes] = {}
             try:
-                new_texts: list[str] = yield in_thread(self._index.unknown_texts, texts)
-                keep = self._ahead if takes_several_calls(new_texts) else _into(vectors)
-                yield from self._embed(new_texts, keep, show_progress=show_progress)
-                yield in_thread(self._write, latest, vectors, remove, forbidden)
+                new_texts: list[str] = await io.in_thread(self._index.unknown_texts, texts)
+                keep = partial(self._ahead, io) if takes_several_calls(new_texts) else _into(vectors)
+                await self._embed(io, new_texts, keep, show_progress=show_progress)
+                await io.in_thread(self._write, latest, vectors, remove, forbidden)
             except UnprovenError:
-                yield from self._prove(_COMPARED_TO_WRITE)
+                await self._prove(io, _COMPARED_TO_WRITE)
             except VanishedTextError:
                 continue
             else:
                 break
         return [record.id for record in records]
 
-    def _ahead(self, texts: Sequence[str], vectors: Vectors) -> Steps[None]:
-        yield in_thread(self._index.keep_ahead, texts, vectors)
+    async def _ahead(self, io: IO, texts: Sequence[str], vectors: Vectors) -> None:
+        await io.in_thread(self._index.keep_ahead, texts, vectors)
 
     def _write(
         self,
@@ -541,7 +546,7 @@ class FaissStore(OpenFiles, SearchMethods):
         description, made_with = describe_embedder(self._embedding), self._index.embedder()
         if made_with.description in (None, description):
             return
-        run(self._prove(_COMPARED_TO_WRITE))
+        run(self._prove(BLOCKING, _COMPARED_TO_WRITE))
         if made_with.line in self._watch.proofs.foreign and len(self._index):
             raise IndexMismatchError(
                 f"the index was made with {made_with.description} and can't be searched with {description}, which "
@@ -555,21 +560,26 @@ class FaissStore(OpenFiles, SearchMethods):
             self._queries = QueryEmbedder(self._embedding)
             origin.set(describe_embedder(self._embedding), proofs, says_all=self._watch.says_all)
 
-    def _embed(
-        self, texts: Sequence[str], keep: Callable[[Sequence[str], Vectors], Steps[None]], *, show_progress: bool
-    ) -> Steps[None]:
+    async def _embed(
+        self,
+        io: IO,
+        texts: Sequence[str],
+        keep: Callable[[Sequence[str], Vectors], Awaitable[None]],
+        *,
+        show_progress: bool,
+    ) -> None:
         """Embed texts; what this changes of the embedder, such as a model that is loaded, doesn't make it another."""
         try:
-            yield from embed_in_slices(self._embedding, texts, keep, show_progress=show_progress)
+            await embed_in_slices(io, self._embedding, texts, keep, show_progress=show_progress)
         finally:
             self._watch.look_after_call()
 
-    def _prove(self, most: int) -> Steps[None]:
+    async def _prove(self, io: IO, most: int) -> None:
         """Embed stored texts again, and note whether the vectors are the same."""
         self._look()
-        noted, sample = yield in_thread(self._sample, most)
+        noted, sample = await io.in_thread(self._sample, most)
         if sample:
-            is_same: bool = yield from check_same_embedder(self._embedding, sample)
+            is_same: bool = await check_same_embedder(io, self._embedding, sample)
             self._watch.look_after_call()
             self._index.origin.prove(noted.line, is_same=is_same, to_write=most >= _COMPARED_TO_WRITE)
 
@@ -579,7 +589,7 @@ class FaissStore(OpenFiles, SearchMethods):
             try:
                 return work()
             except UnprovenError:
-                run(self._prove(most))
+                run(self._prove(BLOCKING, most))
 
     def _sample(self, most: int) -> tuple[Noted, list[tuple[str, Vectors]]]:
         noted, sample = self._index.sample_embedded(_TEXTS_SAMPLED)
@@ -592,9 +602,8 @@ class FaissStore(OpenFiles, SearchMethods):
         return f"{name}.open({str(path)!r}, embedding)"
 
 
-def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Steps[None]]:
-    def keep(texts: Sequence[str], unit: Vectors) -> Steps[None]:
+def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Awaitable[None]]:
+    async def keep(texts: Sequence[str], unit: Vectors) -> None:
         vectors.update(zip(texts, to_halves(unit), strict=True))
-        yield from ()
 
     return keep

@@ -1,7 +1,7 @@
 """The conformance suite; see `langchain_sentence_window.testing`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,10 +10,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
-import langchain_sentence_window.retriever as retriever_module
+from langchain_sentence_window._io import ASYNC, BLOCKING
 from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
-from langchain_sentence_window.calls import Call, Steps, arun, run
 from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
@@ -360,20 +359,19 @@ def _check_same_order(found: list[Document], expected: list[Document]) -> None:
     assert len(found) == min(len(expected), 8)
 
 
-def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
-    """Note all calls that retrievers make from now on."""
-    made: list[Call] = []
+def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Note what retrievers call from now on, but for their embedders."""
+    made: list[object] = []
 
-    def noted(steps: Steps[Any]) -> Steps[Any]:
-        send, value = steps.send, None
-        while True:
-            try:
-                call = send(value)
-            except StopIteration as stop:
-                return stop.value
-            made.append(call)
-            send, value = steps.send, (yield call)
+    def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        def calling(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
+            if getattr(function, "__name__", "") != "embed_query":
+                made.append(function)
+            return call(function, *arguments, **keywords)
 
-    monkeypatch.setattr(retriever_module, "run", lambda steps: run(noted(steps)))
-    monkeypatch.setattr(retriever_module, "arun", lambda steps: arun(noted(steps)))
+        return calling
+
+    for io in (BLOCKING, ASYNC):
+        for name in ("call", "in_thread"):
+            monkeypatch.setattr(io, name, noted(getattr(io, name)))
     return made

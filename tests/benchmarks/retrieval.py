@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.calls import run
+from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.fusion import CANDIDATES
 from langchain_sentence_window.retrieval.opening import WindowSetting
@@ -112,7 +112,7 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
             for k, window in settings:
                 retriever = SentenceWindowRetriever(vectorstore=store, k=k, window=window)
                 request = retriever._request(question, None, None, None, {})
-                seconds = run(retrieve(request, None, None)).seconds
+                seconds = run(retrieve(BLOCKING, request, None, None)).seconds
                 times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}
     note("the store's own FAISS index: search, k = 50", middle.pop("raw"), "ms")

@@ -18,7 +18,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,8 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
-import langchain_sentence_window.retriever as retriever_module
 from langchain_sentence_window import EmbeddingsInContext, FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.calls import Call, Steps, run
+from langchain_sentence_window._io import BLOCKING
 from tests.stores import makers
 from tests.stores.postgres import running_postgres
 
@@ -130,17 +129,16 @@ def calls_of(retriever: SentenceWindowRetriever, asked: Sequence[str]) -> float:
 def counted(calls: Counter[str]) -> Iterator[None]:
     """Count what retrievers call their stores for."""
 
-    def noted(steps: Steps[Any]) -> Steps[Any]:
-        value = None
-        while True:
-            try:
-                call: Call = steps.send(value)
-            except StopIteration as stop:
-                return stop.value
-            calls[getattr(call.sync, "__name__", "call")] += 1
-            value = yield call
+    call, in_thread = BLOCKING.call, BLOCKING.in_thread
 
-    with patch.object(retriever_module, "run", lambda steps: run(noted(steps))):
+    def noted(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        def calling(blocking: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
+            calls[getattr(blocking, "__name__", "call")] += 1
+            return method(blocking, *arguments, **keywords)
+
+        return calling
+
+    with patch.multiple(BLOCKING, call=noted(call), in_thread=noted(in_thread)):
         yield
 
 
