@@ -13,7 +13,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
+from langchain_sentence_window.store import held_files
 from langchain_sentence_window.store.filters import MOST_VALUES
+from langchain_sentence_window.store.held_files import HELD_FILES
 from langchain_sentence_window.store.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.store.stats import DATABASE_FILE
 from tests.conftest import Invoke
@@ -184,6 +186,34 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path: Path)
         if mounted != folder:
             subprocess.run(["umount", mounted], check=True)  # noqa: S607
         folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("at", ["before", "begun", "after"])
+def test_closing_that_is_cut_short_while_files_are_let_go_can_be_done_again(
+    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    release = HELD_FILES.release
+
+    def cut_short(holder: object) -> None:
+        if at == "begun":
+            HELD_FILES._leaving[holder] = None
+        elif at == "after":
+            release(holder)
+        raise KeyboardInterrupt
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    store = FaissStore.from_texts(["card"], words, path=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(held_files, "seal_of_open", interrupted)
+        patch.setattr(HELD_FILES, "release", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            store.close()
+    store.close()
+    assert not HELD_FILES._files
+    with FaissStore.open(tmp_path, words) as again:
+        assert len(again) == 1
 
 
 def test_nothing_is_written_through_a_closed_store(tmp_path: Path) -> None:

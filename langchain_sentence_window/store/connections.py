@@ -241,8 +241,9 @@ class Connections:
         self.close_all()
         if self._memory is not None:
             self._memory.close()
-        HELD_FILES.release(self._holder)
+        # First, as a file that may have been let go isn't held any more.
         self._memory = self._held = None
+        HELD_FILES.release(self._holder)
         self._refusal = f"{self.name} is closed; open it again"
 
     def close_all(self) -> None:

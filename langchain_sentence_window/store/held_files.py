@@ -79,6 +79,7 @@ class HeldFiles:
         return self._lock.write(work_and_let_go)
 
     def _hold(self, path: Path, holder: object) -> Identity:
+        self._leaving.pop(holder, None)  # if letting it go was cut short, it comes back
         known = identity_of(path)
         if known is None or known not in self._files:
             file = open_regular(path)
