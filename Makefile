@@ -10,11 +10,11 @@ demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(RUN) -m pytest --ignore tests/stores
+	$(RUN) -m pytest --ignore tests/live_stores
 
 # Other vector stores, among them a PostgreSQL that is started and stopped.
 test-stores: $(VENV)/stores.stamp
-	$(RUN) -m pytest tests/stores
+	$(RUN) -m pytest tests/live_stores
 
 check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -32,7 +32,7 @@ format: $(VENV)/test.stamp
 
 # In a virtual environment of its own: ragas brings 700 MB and wants older releases of what the tests use.
 ragas: .venv-ragas/stamp
-	.venv-ragas/bin/python -m pytest tests/test_ragas.py
+	.venv-ragas/bin/python -m pytest tests/evaluation/test_ragas.py
 
 .venv-ragas/stamp: pyproject.toml
 	$(PYTHON) -m venv .venv-ragas

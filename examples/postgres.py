@@ -17,7 +17,7 @@ from langchain_postgres import Column, PGEngine, PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
 from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
 
-from langchain_sentence_window import EmbeddingsInContext, FaissStore, SentenceWindowRetriever, copy_index
+from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever, copy_index
 
 DOCUMENTS = Path(__file__).parent / "documents"
 TABLE = "sentences"
@@ -31,7 +31,7 @@ def documents() -> list[Document]:
     ]
 
 
-def open_store(engine: PGEngine, embedding: EmbeddingsInContext) -> PGVectorStore:
+def open_store(engine: PGEngine, embedding: NeighborMixedEmbeddings) -> PGVectorStore:
     """Make the table and its index, and open it."""
     engine.init_vectorstore_table(
         TABLE,
@@ -58,7 +58,7 @@ def main(url: str) -> None:
     SentenceWindowRetriever(vectorstore=local).add_documents(documents())
 
     engine = PGEngine.from_connection_string(url)
-    store = open_store(engine, EmbeddingsInContext(embedding))
+    store = open_store(engine, NeighborMixedEmbeddings(embedding))
     print(f"Copied {copy_index(local, store)} sentences.")
 
     words = HybridSearchConfig(

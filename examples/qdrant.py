@@ -16,7 +16,7 @@ from langchain_qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, FieldCondition, Filter, MatchValue, VectorParams
 
-from langchain_sentence_window import EmbeddingsInContext, SentenceWindowRetriever, WordIndex
+from langchain_sentence_window import BM25Index, NeighborMixedEmbeddings, SentenceWindowRetriever
 
 DOCUMENTS = Path(__file__).parent / "documents"
 COLLECTION = "sentences"
@@ -28,9 +28,9 @@ def main(place: str) -> None:
     if not client.collection_exists(COLLECTION):
         client.create_collection(COLLECTION, vectors_config=VectorParams(size=384, distance=Distance.COSINE))
     embedding = HuggingFaceEmbeddings(model_name=str(get_model_path()))
-    store = QdrantVectorStore(client, COLLECTION, EmbeddingsInContext(embedding))
+    store = QdrantVectorStore(client, COLLECTION, NeighborMixedEmbeddings(embedding))
 
-    retriever = SentenceWindowRetriever(vectorstore=store, words=WordIndex(), k=2)
+    retriever = SentenceWindowRetriever(vectorstore=store, bm25_index=BM25Index(), k=2)
     sources = [
         Document(page_content=path.read_text(encoding="utf-8"), id=path.name, metadata={"source": path.name})
         for path in sorted(DOCUMENTS.glob("*.md"))

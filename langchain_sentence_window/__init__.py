@@ -7,27 +7,27 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.chain import create_rag_chain
     from langchain_sentence_window.answering.context import Citation, find_citations, format_context
     from langchain_sentence_window.answering.tools import create_tools
-    from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
-    from langchain_sentence_window.any_store.words import WordIndex
-    from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
+    from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+    from langchain_sentence_window.ranking.bm25_index import BM25Index
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-    from langchain_sentence_window.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.splitter import SentenceSplitter
-    from langchain_sentence_window.store.faiss_store import FaissStore
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+    from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
+    from langchain_sentence_window.splitting.splitter import SentenceSplitter
+    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BM25Index",
     "Citation",
     "CrossEncoderReranker",
-    "EmbeddingsInContext",
     "FaissStore",
     "LateInteractionReranker",
+    "NeighborMixedEmbeddings",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
-    "WordIndex",
     "acopy_index",
     "copy_index",
     "create_rag_chain",
@@ -40,16 +40,16 @@ __all__ = [
 _HOMES = {
     "Citation": "answering.context",
     "CrossEncoderReranker": "reranking.cross_encoder",
-    "EmbeddingsInContext": "embedding.in_context",
-    "FaissStore": "store.faiss_store",
+    "NeighborMixedEmbeddings": "embedding.neighbor_mixing",
+    "FaissStore": "stores.faiss.faiss_store",
     "LateInteractionReranker": "reranking.late_interaction",
-    "SentenceSplitter": "splitter",
+    "SentenceSplitter": "splitting.splitter",
     "SentenceTransformerCrossEncoder": "reranking.cross_encoder",
-    "SentenceWindowRetriever": "retriever",
+    "SentenceWindowRetriever": "retrieval.retriever",
     "create_rag_chain": "answering.chain",
-    "WordIndex": "any_store.words",
-    "acopy_index": "any_store.transfer",
-    "copy_index": "any_store.transfer",
+    "BM25Index": "ranking.bm25_index",
+    "acopy_index": "retrieval.transfer",
+    "copy_index": "retrieval.transfer",
     "create_tools": "answering.tools",
     "find_citations": "answering.context",
     "format_context": "answering.context",

@@ -1,240 +1,149 @@
-"""Arguments that are commonly mistaken: what was meant, and what to write instead."""
+"""Checks of values that were passed in: each returns the value, or names it and the cure."""
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
-from os import PathLike
-from pathlib import Path
-from typing import Any
-
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseLanguageModel
-from langchain_core.messages import BaseMessage
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.vectorstores import VectorStore
+import inspect
+import math
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, SupportsIndex, TypeVar
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.embedding.checked import is_embedder
-from langchain_sentence_window.errors import InvalidInputError, as_number, checked_function, checked_list, gathered
+from langchain_sentence_window.errors import InvalidInputError
+
+T = TypeVar("T")
+
+LISTED = 3
+"""Names that a message lists before it only counts them."""
 
 
-def checked_documents(documents: object) -> list[Document]:
-    """Return documents as a list, of whatever gives them one by one.
-
-    Raises:
-        InvalidInputError: They are no such thing, or one of them isn't a Document; the message says which.
-    """
-    if isinstance(documents, Embeddings):
-        raise InvalidInputError(
-            f"documents is {shown(documents)}; the documents come first: from_documents(documents, embedding)"
-        )
-    if isinstance(documents, Document):
-        raise InvalidInputError("documents is a single Document; give a list of them: [document]")
-    if isinstance(documents, str | bytes | PathLike):
-        raise InvalidInputError(
-            f"documents is {shown(documents)}; give a list of Documents: [Document(page_content=text)]"
-        )
-    if hasattr(documents, "lazy_load"):
-        raise InvalidInputError(f"documents is {shown(documents)}; give what it loads: loader.load()")
-    if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
-        unrolled = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
-        raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{unrolled}")
-    found: list[Document] = gathered(documents)
-    for place, document in enumerate(found):
-        _check_document(place, document)
-    return found
-
-
-def checked_texts(texts: object) -> list[str]:
-    """Return texts as a list.
+def checked_count(name: str, value: object) -> int:
+    """Return a setting that counts something.
 
     Raises:
-        InvalidInputError: They are a single string, or one of them isn't a string; the message says which.
+        InvalidInputError: It isn't a whole number, or is below 1.
     """
-    if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
-        raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
-    found: list[str] = gathered(texts)
-    for place, text in enumerate(found):
-        if not isinstance(text, str):
-            cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
-            raise InvalidInputError(f"texts[{place}] is {shown(text)}; {cure}. Nothing was done.")
-    return found
+    count = as_integer(value)
+    if count is not None and count >= 1:
+        return count
+    raise InvalidInputError(f"{name} is {shown(value)}; it must be a whole number, 1 or more")
 
 
-def as_documents(texts: object, metadatas: object) -> list[Document]:
-    """Make Documents of texts and their metadata.
+def optional_count(name: str, value: object) -> int | None:
+    """Return a setting that counts something; ``None`` for none."""
+    return None if value is None else checked_count(name, value)
+
+
+def checked_function(name: str, function: object) -> Callable[..., Any]:
+    """Return something that can be called.
 
     Raises:
-        InvalidInputError: They aren't lists of strings and dicts, one for each; the message says which isn't.
+        InvalidInputError: It can't, or is a class, which would only make one of it.
     """
-    found = checked_texts(texts)
-    if metadatas is None:
-        return [Document(page_content=text) for text in found]
-    dicts = checked_list("metadatas", metadatas)
-    if len(dicts) != len(found):
-        raise InvalidInputError(f"got {len(dicts)} metadatas for {len(found)} texts; give one for each")
-    documents: list[Document] = []
-    for place, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
-        if not isinstance(metadata, dict):
-            raise InvalidInputError(f"metadatas[{place}] is {shown(metadata)}; give a dict. Nothing was done.")
-        documents.append(Document(page_content=text, metadata=metadata))
-    return documents
+    if not callable(function) or isinstance(function, type):
+        raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
+    return function
 
 
-def _is_async(value: object) -> bool:
-    return isinstance(value, AsyncIterable)
-
-
-def _check_document(place: int, document: object) -> None:
-    if not isinstance(document, Document):
-        cure = (
-            "Document(page_content=text)"
-            if isinstance(document, str)
-            else "one list of Documents, not lists in it"
-            if isinstance(document, list | tuple)
-            else "a Document of langchain_core.documents"
-        )
-        raise InvalidInputError(f"documents[{place}] is {shown(document)}; give {cure}. Nothing was done.")
-    if not isinstance(document.page_content, str) or not isinstance(document.metadata, dict):
-        raise InvalidInputError(
-            f"documents[{place}] has {shown(document.page_content)} as its page_content and "
-            f"{shown(document.metadata)} as its metadata; they must be a string and a dict. Nothing was done."
-        )
-
-
-def checked_vectorstore(name: str, store: object) -> VectorStore:
-    """Return a vector store.
+def checked_callback(name: str, function: object, *arguments: str) -> Callable[..., Any]:
+    """Return a function that a setting is, which will be called with some arguments.
 
     Raises:
-        InvalidInputError: It is something else, such as a retriever, a name or ``None``.
+        InvalidInputError: It can't be called, takes other arguments, or is to be awaited.
     """
-    if isinstance(store, VectorStore):
-        return store
-    if isinstance(store, type):
-        cure = f"make one of it: {store.__name__}(embedding)"
-    elif isinstance(store, BaseRetriever):
-        cure = "give the store itself, without as_retriever()"
-    elif isinstance(store, str | PathLike):
-        cure = "open the index at a path with SentenceWindowRetriever.open(path, embedding)"
-    elif isinstance(store, Embeddings):
-        cure = "make a store with it: FaissStore(embedding)"
-    elif isinstance(store, list | tuple | Document):
-        cure = "index documents with SentenceWindowRetriever.from_documents(documents, embedding)"
-    else:
-        cure = "give a VectorStore of LangChain, such as FaissStore(embedding)"
-    raise InvalidInputError(f"{name} is {shown(store)}; {cure}")
+    takes = " and ".join(arguments)
+    if not callable(function) or isinstance(function, type):
+        raise InvalidInputError(f"{name} is {shown(function)}; give a function of {takes}")
+    if inspect.iscoroutinefunction(function):
+        raise InvalidInputError(f"{name} is an async function, and isn't awaited; give a plain function of {takes}")
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise InvalidInputError(f"{name} is called with {takes}, and can't be ({error}); take these") from None
+    except ValueError:  # a function of C that doesn't say what it takes
+        pass
+    return function
 
 
-def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | None:
-    """Return a reranker; ``None`` for none.
+def checked_list(name: str, value: object) -> list[object]:
+    """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
 
     Raises:
-        InvalidInputError: It doesn't rank documents, as it is a model or its name, say.
+        InvalidInputError: It gives none.
     """
-    if reranker is None or isinstance(reranker, BaseDocumentCompressor):
-        return reranker
-    if isinstance(reranker, type):
-        cure = f"make one of it: {reranker.__name__}(...)"
-    elif isinstance(reranker, str | PathLike):
-        cure = f"write CrossEncoderReranker(model=SentenceTransformerCrossEncoder({shown(reranker)}))"
-    elif isinstance(reranker, Embeddings) or type(reranker).__name__ == "SentenceTransformer":
-        cure = "write LateInteractionReranker(model=...) with it"
-    elif callable(getattr(reranker, "score", None)):
-        cure = "write CrossEncoderReranker(model=...) with it"
-    elif type(reranker).__name__ == "CrossEncoder":
-        cure = "write CrossEncoderReranker(model=SentenceTransformerCrossEncoder(name)) with the model's name"
-    else:
-        cure = "give a BaseDocumentCompressor, such as CrossEncoderReranker(model=...)"
-    raise InvalidInputError(f"{name} is {shown(reranker)}; {cure}")
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError(f"{name} is {shown(value)}; give a list")
+    return gathered(value)
 
 
-def checked_language_model(name: str, model: object) -> Any:
-    """Return what answers a prompt: a model of LangChain, or a function.
+def gathered(values: Iterable[T]) -> list[T]:
+    """Each element, one by one; ``list`` asks for the length first, which a class may not tell."""
+    return [each for each in values]  # noqa: C416
+
+
+def listed(names: Collection[str]) -> str:
+    """Name the first few of many, and count the others."""
+    first = ", ".join(map(shown, islice(names, LISTED)))
+    return (first or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def checked_least(name: str, value: object) -> float | None:
+    """Return a setting that is the lowest score to keep; ``None`` keeps all.
 
     Raises:
-        InvalidInputError: It is a model's name, a class, a retriever, or nothing that can be called.
+        InvalidInputError: It isn't a number, or is NaN, with which nothing compares.
     """
-    if isinstance(model, BaseRetriever):
-        raise InvalidInputError(
-            f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)"
-        )
-    if isinstance(model, type):
-        raise InvalidInputError(f"{name} is {shown(model)}; make one of it: {model.__name__}(...)")
-    if isinstance(model, BaseLanguageModel) or hasattr(model, "invoke") or callable(model):
-        return model
-    called = shown(model) if isinstance(model, str) else '"openai:gpt-5-mini"'
-    raise InvalidInputError(
-        f"{name} is {shown(model)}; give a chat model of LangChain, such as ChatOpenAI(...), or load one: "
-        f"init_chat_model({called}) of langchain.chat_models"
+    if value is None:
+        return None
+    number = as_number(value)
+    if math.isnan(number):
+        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, or None for all")
+    return number
+
+
+def checked_weight(name: str, value: object) -> float:
+    """Return a setting that weighs something.
+
+    Raises:
+        InvalidInputError: It isn't a number, or is below 0.
+    """
+    number = as_number(value)
+    if not 0 <= number < math.inf:
+        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, 0 or more")
+    return number
+
+
+def as_integer(value: object) -> int | None:
+    """Read a whole number of Python or numpy; ``None`` for whatever is none, such as 2.0 or a boolean."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except Exception:  # noqa: BLE001 - an array of several, or whatever a type does
+        return None
+
+
+def as_number(value: object) -> float:
+    """Read a number of Python, numpy or torch; NaN for whatever is none, such as a string or a boolean."""
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        return math.nan
+    try:
+        return float(value)
+    except Exception:  # noqa: BLE001 - an array of several, an int beyond all floats, or whatever a type does
+        return math.nan
+
+
+def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
+    """Return how much of its neighbors each vector is given.
+
+    Raises:
+        InvalidInputError: They aren't numbers of 0 or more, the first above 0.
+    """
+    numbers = (
+        [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]
     )
-
-
-def not_a_question(question: object) -> str:
-    """Say what to ask with instead of something that isn't a string."""
-    if isinstance(question, BaseMessage):
-        return "ask with its text: message.text"
-    if isinstance(question, Document):
-        return "ask with its text: document.page_content"
-    if isinstance(question, list | tuple) and any(isinstance(each, BaseMessage) for each in question):
-        return "ask with the text of the last one: messages[-1].text"
-    if isinstance(question, list | tuple):
-        return "ask one question at a time, or several with batch(questions)"
-    if isinstance(question, Mapping):
-        return "ask with the string in it, such as itemgetter('question') | retriever"
-    return "ask with a string"
-
-
-def check_order(embedding: object, path: object, call: str) -> None:
-    """See that a path and an embedder aren't in each other's place.
-
-    Args:
-        embedding: What is given as the embedder.
-        path: What is given as the path.
-        call: How it is to be written.
-
-    Raises:
-        InvalidInputError: They are.
-    """
-    if is_embedder(path) and not isinstance(path, str | PathLike):
-        raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
-    if isinstance(embedding, PathLike):
-        raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
-
-
-def checked_counter(name: str, count: object) -> Callable[[str], int]:
-    """Return a counter of tokens whose counts are checked.
-
-    Raises:
-        InvalidInputError: It can't be called; or, once it is, it gives no number of 0 or more.
-    """
-    counter = checked_function(name, count)
-
-    def counted(text: str) -> int:
-        found = counter(text)
-        if type(found) is int and found >= 0:
-            return found
-        number = as_number(found)
-        if not 0 <= number < float("inf"):
-            raise InvalidInputError(
-                f"{name} gave {shown(found)} for a text of {len(text):,} characters; it must give the number of its "
-                "tokens, such as model.get_num_tokens"
-            )
-        return found  # type: ignore[no-any-return]
-
-    return counted
-
-
-def checked_path(path: object) -> Path:
-    """Return a path that a file can have.
-
-    Raises:
-        InvalidInputError: It is no string or ``PathLike``, or holds what no name of a file can hold.
-    """
-    if isinstance(path, str) or (isinstance(path, PathLike) and not isinstance(path, type)):
-        found = Path(path)
-        try:
-            usable = "\0" not in str(found) and bool(str(found).encode())
-        except UnicodeEncodeError:
-            usable = False
-        if usable:
-            return found
-    raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")
+    if not numbers or numbers[0] <= 0 or not all(0 <= number < math.inf for number in numbers):
+        raise InvalidInputError(
+            f"neighbor_weights is {shown(weights)}; it must be numbers of 0 or more, the first above 0, e.g. "
+            "(1, 0.3, 0.2)"
+        )
+    return tuple(numbers)

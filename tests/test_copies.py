@@ -13,18 +13,18 @@ from langchain_core.runnables import ConfigurableField, Runnable
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
+    BM25Index,
     CrossEncoderReranker,
     FaissStore,
     SentenceSplitter,
     SentenceWindowRetriever,
-    WordIndex,
     create_rag_chain,
     create_tools,
 )
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, StoreError
 from tests.conftest import Invoke
-from tests.test_callback_runs import Failing
-from tests.test_rerank import Lengths
+from tests.reranking.test_cross_encoder import Lengths
+from tests.retrieval.test_callback_runs import Failing
 from tests.toys import PLAIN, WordEmbeddings, document
 
 AROUND = {"doc_id": "a", "first": 0, "last": 0}
@@ -98,20 +98,20 @@ def test_a_copied_store_is_the_same_open_store(retriever: SentenceWindowRetrieve
 
 @pytest.mark.parametrize("path", [None, "words"])
 def test_an_index_of_words_is_shared_by_copies_and_says_how_to_open_it_again(path: str | None, tmp_path: Path) -> None:
-    words = WordIndex(None if path is None else tmp_path / path)
+    words = BM25Index(None if path is None else tmp_path / path)
     retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()), words=words)
     cure = (
-        r"make one at a path, WordIndex\(path\), and add the documents again"
+        r"make one at a path, BM25Index\(path\), and add the documents again"
         if path is None
-        else r"WordIndex\('.*words'\)"
+        else r"BM25Index\('.*words'\)"
     )
     for how, take in COPIES:
         for each in (words, retriever):
-            with pytest.raises(StoreError, match=f"a WordIndex can't be {how}, as it holds open files; .*{cure}"):
+            with pytest.raises(StoreError, match=f"a BM25Index can't be {how}, as it holds open files; .*{cure}"):
                 take(each)
     retriever.add_documents(DOCUMENTS)
     other = copy.copy(retriever)
-    assert other.words is words
+    assert other.bm25_index is words
     assert len(copy.copy(words).scores("card", [])) == 0
     assert other.invoke("card", k=1)[0].metadata["doc_id"] == "b"
 
@@ -126,7 +126,7 @@ TEXT = "Dr. Hale asks. She knows. 「はい。」 そうです。"
         {"engine": "nupunkt"},
         {"language": "ja"},
         {"language": "de"},
-        {"engine": parted, "longest": 9},
+        {"engine": parted, "max_chars": 9},
     ],
 )
 def test_a_splitter_goes_into_another_process_with_its_engine(settings: dict[str, Any]) -> None:
@@ -190,10 +190,10 @@ async def test_langchain_copies_it_by_configuration(retriever: SentenceWindowRet
     assert len(await way(fields, "invoke", "refund")) == 2
     with pytest.raises(InvalidInputError, match="k is 'x'"):
         await way(fields, "invoke", "refund", {"configurable": {"k": "x"}})
-    longest = await way(
+    max_chars = await way(
         fields, "invoke", "refund", {"configurable": {"k": 1, "reranker": CrossEncoderReranker(model=Lengths())}}
     )
-    assert [each.metadata["doc_id"] for each in longest] == ["b"]
+    assert [each.metadata["doc_id"] for each in max_chars] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from pydantic import BaseModel
 
 import langchain_sentence_window
 from langchain_sentence_window import (
+    BM25Index,
     CrossEncoderReranker,
-    EmbeddingsInContext,
     FaissStore,
     LateInteractionReranker,
+    NeighborMixedEmbeddings,
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
-    WordIndex,
     create_rag_chain,
     create_tools,
     errors,
@@ -86,8 +86,8 @@ def test_every_shell_command_names_something_that_exists() -> None:
 PARAMETERS: dict[str, Callable[..., Any]] = {
     "FaissStore": FaissStore,
     "SentenceSplitter": SentenceSplitter,
-    "EmbeddingsInContext": EmbeddingsInContext,
-    "WordIndex": WordIndex,
+    "NeighborMixedEmbeddings": NeighborMixedEmbeddings,
+    "BM25Index": BM25Index,
     "SentenceTransformerCrossEncoder": SentenceTransformerCrossEncoder,
     "create_rag_chain": create_rag_chain,
     "create_tools": create_tools,

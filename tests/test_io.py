@@ -101,7 +101,7 @@ def test_errors_reach_the_flow_and_the_caller_with_their_traceback(drive: Callab
     )
 
 
-async def test_a_flow_can_be_cancelled() -> None:
+async def test_a_flow_can_be_canceled() -> None:
     started = asyncio.Event()
 
     async def forever(_: str, *, k: int) -> list[str]:

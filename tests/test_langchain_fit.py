@@ -151,7 +151,7 @@ async def test_the_reranker_adds_its_score_and_leaves_what_it_was_given(
 
 @pytest.mark.parametrize(
     ("reranker", "score"),
-    [(ClassicReranker(model=SharedWords()), None), (CrossEncoderReranker(model=SharedWords(), reads="window"), 3.0)],
+    [(ClassicReranker(model=SharedWords()), None), (CrossEncoderReranker(model=SharedWords(), score_on="window"), 3.0)],
 )
 async def test_the_retriever_reranks_all_windows_before_it_takes_the_best(
     words: WordEmbeddings, way: Invoke, reranker: BaseDocumentCompressor, score: float | None

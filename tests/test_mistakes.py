@@ -14,23 +14,23 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import (
+    BM25Index,
     CrossEncoderReranker,
     FaissStore,
     LateInteractionReranker,
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
-    WordIndex,
     create_rag_chain,
     evaluation,
 )
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.any_store import transfer
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.evaluation import Question
-from langchain_sentence_window.store.stats import DATABASE_FILE
+from langchain_sentence_window.retrieval import transfer
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.conftest import Invoke
-from tests.test_rerank import Lengths
+from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import PLAIN, WordEmbeddings, document
 
 DOCUMENT = document("A refund is quick. It takes days.", "a")
@@ -266,7 +266,7 @@ WRONG = [
     ("reranker", Secretive(), "reranker is a Secretive; give a BaseDocumentCompressor"),
     ("splitter", "en", r"splitter: .*, not 'en'; write SentenceSplitter\('en'\)"),
     ("splitter", SentenceSplitter, r"splitter: .*; make one of it: SentenceSplitter\(...\)"),
-    ("words", "words/", r"words: .*, not 'words/'; write WordIndex\('words/'\)"),
+    ("bm25_index", "words/", r"bm25_index: .*, not 'words/'; write BM25Index\('words/'\)"),
     ("situate", "line", "situate is 'line'; give a function of a document and one of its sentences"),
     (
         "situate",
@@ -364,7 +364,7 @@ async def test_nothing_is_made_at_a_path_if_a_setting_is_wrong_for_the_store(way
     wrong: list[dict[str, Any]] = [
         {"filter": lambda found: True},
         {"search_kwargs": {"score_threshold": 0.5}},
-        {"words": WordIndex()},
+        {"bm25_index": BM25Index()},
         {"filter": {}},
     ]
     for settings in wrong:

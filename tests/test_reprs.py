@@ -9,15 +9,15 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import SecretStr
 
 from langchain_sentence_window import (
+    BM25Index,
     CrossEncoderReranker,
-    EmbeddingsInContext,
     FaissStore,
     LateInteractionReranker,
+    NeighborMixedEmbeddings,
     SentenceSplitter,
     SentenceWindowRetriever,
-    WordIndex,
 )
-from tests.test_rerank import Lengths
+from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
 
 KEY = "sk-" + "9" * 30
@@ -107,7 +107,7 @@ def test_a_store_whose_folder_is_gone_says_that_it_cannot_be_read(tmp_path: Path
         (SentenceWindowRetriever, "SentenceWindowRetriever()"),
         (CrossEncoderReranker, "CrossEncoderReranker()"),
         (SentenceSplitter, "SentenceSplitter()"),
-        (EmbeddingsInContext, "EmbeddingsInContext(None)"),
+        (NeighborMixedEmbeddings, "NeighborMixedEmbeddings(None)"),
     ],
 )
 def test_what_is_only_half_made_can_be_shown(kind: type, said: str) -> None:
@@ -167,9 +167,9 @@ def test_a_retriever_shows_its_store_and_the_settings_that_are_not_the_default()
 def test_no_secret_of_an_embedder_or_a_store_is_shown() -> None:
     ours = SentenceWindowRetriever(vectorstore=FaissStore(KeyedEmbeddings()))
     theirs = SentenceWindowRetriever(
-        vectorstore=KeyedStore(EmbeddingsInContext(KeyedEmbeddings())),
+        vectorstore=KeyedStore(NeighborMixedEmbeddings(KeyedEmbeddings())),
         search_kwargs={"token": KEY, "password": SecretStr(KEY)},
-        words=WordIndex(),
+        bm25_index=BM25Index(),
         tags=[KEY],
     )
     for each in (ours, theirs, ours.vectorstore, theirs.vectorstore.embeddings):
@@ -178,7 +178,7 @@ def test_no_secret_of_an_embedder_or_a_store_is_shown() -> None:
     assert "embedding=KeyedEmbeddings>" in repr(ours)
     assert repr(theirs) == (
         "SentenceWindowRetriever(tags=[a string that looks like a key], vectorstore=KeyedStore, "
-        "words=<WordIndex in memory>, search_kwargs={'token': …, 'password': …})"
+        "bm25_index=<BM25Index in memory>, search_kwargs={'token': …, 'password': …})"
     )
 
 
@@ -198,8 +198,8 @@ def test_a_retriever_says_little_of_a_lot() -> None:
 
 def test_rerankers_show_the_class_of_their_model() -> None:
     assert repr(CrossEncoderReranker(model=Lengths())) == "CrossEncoderReranker(model=Lengths)"
-    assert repr(CrossEncoderReranker(model=Lengths(), reads="hit", max_length=64, min_score=0.5)) == (
-        "CrossEncoderReranker(min_score=0.5, model=Lengths, reads='hit', max_length=64)"
+    assert repr(CrossEncoderReranker(model=Lengths(), score_on="hit", max_length=64, min_score=0.5)) == (
+        "CrossEncoderReranker(min_score=0.5, model=Lengths, score_on='hit', max_length=64)"
     )
     assert repr(LateInteractionReranker(model=Encoder(), weight=0.25)) == (
         "LateInteractionReranker(model=Encoder, weight=0.25)"
@@ -212,9 +212,9 @@ def test_rerankers_show_the_class_of_their_model() -> None:
         (SentenceSplitter(), "SentenceSplitter()"),
         (SentenceSplitter("de", structure="plain"), "SentenceSplitter(language='de', structure='plain')"),
         (SentenceSplitter("hi"), "SentenceSplitter(language='hi')"),
-        (SentenceSplitter(engine="punkt", longest=None), "SentenceSplitter(engine='punkt', longest=None)"),
+        (SentenceSplitter(engine="punkt", max_chars=None), "SentenceSplitter(engine='punkt', max_chars=None)"),
         (SentenceSplitter(engine=cut_at_commas), "SentenceSplitter(engine=cut_at_commas)"),
-        (SentenceSplitter(shortest=5, inline_window=2), "SentenceSplitter(shortest=5, inline_window=(2, 2))"),
+        (SentenceSplitter(min_chars=5, inline_window=2), "SentenceSplitter(min_chars=5, inline_window=(2, 2))"),
     ],
 )
 def test_a_splitter_shows_the_call_that_makes_it(splitter: SentenceSplitter, said: str) -> None:
@@ -224,8 +224,8 @@ def test_a_splitter_shows_the_call_that_makes_it(splitter: SentenceSplitter, sai
 
 
 def test_an_index_of_words_and_vectors_in_context_say_where_and_how(tmp_path: Path) -> None:
-    assert repr(WordIndex(tmp_path / "words")) == f"<WordIndex at {str(tmp_path / 'words')!r}>"
-    assert repr(EmbeddingsInContext(WordEmbeddings())) == "EmbeddingsInContext(WordEmbeddings)"
-    assert repr(EmbeddingsInContext(WordEmbeddings(), (1, 0.5))) == (
-        "EmbeddingsInContext(WordEmbeddings, neighbor_weights=(1.0, 0.5))"
+    assert repr(BM25Index(tmp_path / "words")) == f"<BM25Index at {str(tmp_path / 'words')!r}>"
+    assert repr(NeighborMixedEmbeddings(WordEmbeddings())) == "NeighborMixedEmbeddings(WordEmbeddings)"
+    assert repr(NeighborMixedEmbeddings(WordEmbeddings(), (1, 0.5))) == (
+        "NeighborMixedEmbeddings(WordEmbeddings, neighbor_weights=(1.0, 0.5))"
     )

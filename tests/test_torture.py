@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.documents.ids import sentence_id
 from tests.torture import closing, embedders, faulty, forking, interrupts, opcodes, restoring, swapping
 from tests.torture.rounds import FaultsFoundError, Struck
 

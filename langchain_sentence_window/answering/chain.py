@@ -20,9 +20,9 @@ from langchain_core.runnables import (
 )
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
 from langchain_sentence_window._settings import RELATED_NAMES
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_documents, checked_language_model, not_a_question
 from langchain_sentence_window.answering.context import Citation, find_citations, format_context
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 

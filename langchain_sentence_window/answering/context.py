@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_documents
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.disarming import on_one_line, without_label_lines, without_labels, without_tags
 from langchain_sentence_window.answering.shown_spans import ShownSpans
-from langchain_sentence_window.errors import InvalidInputError, as_integer
-from langchain_sentence_window.metadata.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
-from langchain_sentence_window.spans import Span, encodable
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.errors import InvalidInputError
 
 GAP = "\n[...]\n"
 """What stands where text was left out because a source before it has it."""

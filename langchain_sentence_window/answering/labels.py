@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.answering.context import describe_place
 from langchain_sentence_window.answering.disarming import NOTHING, disguised, looks, seen
-from langchain_sentence_window.metadata.keys import DOC_ID, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 
 LONGEST_DOC_ID = 1_000
 """Characters of a ``doc_id`` that a label shows; a longer one can't be read on."""

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 
-from langchain_sentence_window.spans import Span
+from langchain_sentence_window._types import Span
 
 
 class ShownSpans:

@@ -11,16 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
-from langchain_sentence_window.any_store.scope import Scope
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import HITS, SCORE
+from langchain_sentence_window.documents.sentence_documents import as_hit, by_place, read_sentence
+from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.ids import is_storable_id
-from langchain_sentence_window.metadata.keys import HITS, SCORE
-from langchain_sentence_window.metadata.sentence_documents import as_hit, by_place, read_sentence
-from langchain_sentence_window.metadata.window_documents import window_document
-from langchain_sentence_window.retriever import SentenceWindowRetriever
-from langchain_sentence_window.windows import Window
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.windows.geometry import Window
 
 MOST_WINDOWS = 20
 """Windows an agent may ask for in one search."""

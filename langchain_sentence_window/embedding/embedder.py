@@ -10,17 +10,18 @@ from tqdm.auto import tqdm
 
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.description import describe_embedder
-from langchain_sentence_window.embedding.mixing import Vectors, is_usual, normalised
+from langchain_sentence_window.embedding.mixing import is_usual, normalized
 from langchain_sentence_window.embedding.numbers import to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.spans import encodable
 
 __all__ = [
+    "EMBED_BATCH_SIZE",
     "LONGEST_KEPT",
     "QUERIES_KEPT",
     "SAME_EMBEDDER",
-    "TEXTS_AT_ONCE",
     "QueryEmbedder",
     "check_same_embedder",
     "describe_embedder",
@@ -32,7 +33,7 @@ __all__ = [
     "unit_vectors",
 ]
 
-TEXTS_AT_ONCE = 256
+EMBED_BATCH_SIZE = 256
 """Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
 
 QUERIES_KEPT = 1_000
@@ -68,8 +69,8 @@ async def embed_in_slices(
         EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
     """
     with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not show_progress) as bar:
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            part = texts[start : start + TEXTS_AT_ONCE]
+        for start in range(0, len(texts), EMBED_BATCH_SIZE):
+            part = texts[start : start + EMBED_BATCH_SIZE]
             given = [encodable(text) for text in part]
             vectors = await embed_texts(io, embedding, given)
             await keep(part, unit_vectors(vectors, part))
@@ -127,7 +128,7 @@ def _checked_query(query: object) -> str:
 
 def takes_several_calls(texts: Sequence[str]) -> bool:
     """Whether there are more texts than an embedder is handed at once."""
-    return len(texts) > TEXTS_AT_ONCE
+    return len(texts) > EMBED_BATCH_SIZE
 
 
 async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> bool:
@@ -150,7 +151,7 @@ async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tu
     again = unit_vectors(await embed_texts(io, embedding, texts), texts)
     if any(vector.shape != again.shape[1:] for _, vector in stored):
         return False
-    before = normalised(np.stack([vector for _, vector in stored]))
+    before = normalized(np.stack([vector for _, vector in stored]))
     both_zero = ~(before.any(axis=1) | again.any(axis=1))
     return bool((both_zero | ((before * again).sum(axis=1) >= SAME_EMBEDDER)).all())
 
@@ -168,7 +169,7 @@ def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:
     Raises:
         EmbeddingError: They aren't one for each text, all of one size, or hold NaN, infinity or no numbers.
     """
-    return normalised(to_rows(vectors, texts))
+    return normalized(to_rows(vectors, texts))
 
 
 def unit_vector(vector: object) -> Vectors:
@@ -182,7 +183,7 @@ def unit_vector(vector: object) -> Vectors:
         length = math.sqrt(row @ row)
     if is_usual(length):  # which every search asks; the check for many takes several times as long
         return np.asarray(row / np.float32(length), dtype=np.float32)
-    unit: Vectors = normalised(row[np.newaxis])[0]
+    unit: Vectors = normalized(row[np.newaxis])[0]
     return unit
 
 

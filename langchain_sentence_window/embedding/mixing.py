@@ -1,7 +1,7 @@
-"""Vectors in context: each sentence's vector is given a little of its neighbours'.
+"""Vectors in context: each sentence's vector is given a little of its neighbors'.
 
 A sentence alone often lacks the word that it is about, which stands in the one before. So what is
-searched is ``v_i = normalise(sum of w_|d| * e_(i+d))`` over the neighbours of the same section, a
+searched is ``v_i = normalize(sum of w_|d| * e_(i+d))`` over the neighbors of the same section, a
 moving average over a document's sentences. It costs one addition when a document comes in and
 nothing when a question is asked, with any embedder.
 """
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Vectors = npt.NDArray[np.float32]
+from langchain_sentence_window._types import Vectors
+
 Numbers = npt.NDArray[np.int64]
 
 NEIGHBOR_WEIGHTS = (1.0, 0.3, 0.2, 0.1)
@@ -21,7 +22,7 @@ NEIGHBOR_WEIGHTS = (1.0, 0.3, 0.2, 0.1)
 all-MiniLM-L6-v2, without and with it: 63.2 and 73.3 on Chroma's benchmark, 56.6 and 59.4 on COVID-QA, 89.1
 and 87.7 on SQuAD, whose facts stand in one sentence each."""
 
-_AT_ONCE = 1_024
+_BATCH_SIZE = 1_024
 
 _SHORT, _LONG = 1e-15, 1e15
 
@@ -29,7 +30,7 @@ _LEAST_SHARE = 1e-25
 """The least weight above 0, as a part of the largest."""
 
 NOWHERE = -1
-"""The document of a sentence that has no neighbours."""
+"""The document of a sentence that has no neighbors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Places:
     """Where sentences stand: arrays of one length, sorted by document, then by index.
 
     Attributes:
-        documents: A number for the document of each sentence; `NOWHERE` for one without neighbours.
+        documents: A number for the document of each sentence; `NOWHERE` for one without neighbors.
         sections: A number for its section, different within a document.
         indexes: Its index in the document; one that was deleted leaves a gap.
     """
@@ -48,7 +49,7 @@ class Places:
 
 
 def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Vectors:
-    """Mix each vector with those of its neighbours, and bring it to length 1.
+    """Mix each vector with those of its neighbors, and bring it to length 1.
 
     Args:
         vectors: Shape ``(n, dimension)``, in the order of the places.
@@ -62,8 +63,8 @@ def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Ve
     shares = [_shares(places, apart, scaled) for apart in range(1, len(scaled))]
     mixed = np.empty_like(vectors, dtype=np.float32)
     # In slices that stay in the processor's cache, which takes an eighth of the time.
-    for start in range(0, len(vectors), _AT_ONCE):
-        end = min(start + _AT_ONCE, len(vectors))
+    for start in range(0, len(vectors), _BATCH_SIZE):
+        end = min(start + _BATCH_SIZE, len(vectors))
         part = vectors[start:end] * scaled[0]
         for apart, share in enumerate(shares, 1):
             stop = min(end, len(vectors) - apart)
@@ -72,7 +73,7 @@ def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Ve
             first = max(start, apart)
             if first < end:
                 part[first - start :] += share[first - apart : end - apart] * vectors[first - apart : end - apart]
-        mixed[start:end] = normalised(part)
+        mixed[start:end] = normalized(part)
     return mixed
 
 
@@ -91,7 +92,7 @@ def _shares(places: Places, apart: int, weights: Vectors) -> Vectors:
     return shares
 
 
-def normalised(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
+def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
     """Bring each vector to length 1, however long or short it is; a vector of zeros stays as it is.
 
     Args:

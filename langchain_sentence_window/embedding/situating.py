@@ -12,8 +12,8 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.metadata.keys import DOC_ID, HEADING
 from langchain_sentence_window.splitting.headings import shorten, shorten_path
 
 Situate: TypeAlias = Callable[[Document, Document], str]

@@ -10,14 +10,14 @@ is how much of the gold lies in what was read. Every question is scored; one wit
 """
 
 from langchain_sentence_window.evaluation.measuring import acompare, aevaluate, asweep, compare, evaluate, sweep
-from langchain_sentence_window.evaluation.metrics import Estimate, Passage, Score
+from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, Score
 from langchain_sentence_window.evaluation.questions import Question, read_questions, write_questions
 from langchain_sentence_window.evaluation.report import Averages, Comparison, QuestionResult, Report
 
 __all__ = [
     "Averages",
     "Comparison",
-    "Estimate",
+    "MeanCI",
     "Passage",
     "Question",
     "QuestionResult",

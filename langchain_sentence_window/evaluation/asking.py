@@ -8,10 +8,13 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._arguments import checked_counter, checked_documents
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_counter, checked_documents
-from langchain_sentence_window.errors import InvalidInputError, checked_count, checked_list
+from langchain_sentence_window._validation import checked_count, checked_list
+from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.source_documents import found_span
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
@@ -22,9 +25,7 @@ from langchain_sentence_window.evaluation.sources import (
     texts_by_name,
     warn_of_unknown,
 )
-from langchain_sentence_window.metadata.keys import END_INDEX, START_INDEX
-from langchain_sentence_window.metadata.source_documents import found_span
-from langchain_sentence_window.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 
 async def ask_all(  # noqa: PLR0917 - as the functions that call it

@@ -11,7 +11,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, run
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, gathered
+from langchain_sentence_window._validation import gathered
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.asking import ask_all
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import Comparison, Report

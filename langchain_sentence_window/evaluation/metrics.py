@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.spans import Span
+from langchain_sentence_window._types import Span
 
-WHOLE = 0.95
+FULL_COVERAGE = 0.95
 """The recall from which on a question's gold counts as wholly covered: gold spans often take in a space
 or a full stop more than the sentence does."""
 
@@ -57,21 +57,21 @@ class Score:
         recall: The share of the gold characters that the context holds.
         precision: The share of the context's characters that are gold; a repetition isn't.
         iou: Gold characters held, by the characters of gold and context together (intersection over union).
-        whole: 1 if the recall is at least `WHOLE`, else 0.
+        full_coverage: 1 if the recall is at least `FULL_COVERAGE`, else 0.
     """
 
     used: int
     recall: float
     precision: float
     iou: float
-    whole: int
+    full_coverage: int
 
 
-METRICS = ("recall", "precision", "iou", "whole", "used")
+METRICS = ("recall", "precision", "iou", "full_coverage", "used")
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanCI:
     """A mean over questions, and the ends of its bootstrap interval."""
 
     mean: float
@@ -111,7 +111,7 @@ def score(context: Sequence[Passage], doc_id: str, gold: Iterable[Span], count: 
         recall=recall,
         precision=held / paid if paid else 0.0,
         iou=held / (wanted + paid - held),
-        whole=int(recall >= WHOLE),
+        full_coverage=int(recall >= FULL_COVERAGE),
     )
 
 
@@ -147,7 +147,7 @@ def is_elsewhere(first: Passage | None, doc_id: str, gold: Iterable[Span], secti
     return not any(set(mine) & set(_sections(span, section_starts)) for span in gold)
 
 
-def estimates(values: npt.ArrayLike, seed: int = 0) -> list[Estimate]:
+def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
     """Average over questions, with percentile bootstrap intervals (Efron, 1979).
 
     Args:
@@ -161,7 +161,7 @@ def estimates(values: npt.ArrayLike, seed: int = 0) -> list[Estimate]:
     count = len(table)
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
     low, high = np.quantile(drawn @ table / count, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    return [Estimate(*map(float, column)) for column in zip(table.mean(axis=0), low, high, strict=True)]
+    return [MeanCI(*map(float, column)) for column in zip(table.mean(axis=0), low, high, strict=True)]
 
 
 def _longest_prefix(text: str, budget: int, count: Count) -> str:

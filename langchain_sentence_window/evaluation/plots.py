@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window._validation import checked_path
+from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_path
-from langchain_sentence_window.errors import InvalidInputError, checked_list, gathered
-from langchain_sentence_window.spans import Span
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import checked_list, gathered
+from langchain_sentence_window.errors import InvalidInputError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'

@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, as_integer, listed, optional_count
+from langchain_sentence_window._tables import aligned
+from langchain_sentence_window._validation import as_integer, listed, optional_count
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
     Count,
-    Estimate,
+    MeanCI,
     Passage,
     Score,
-    estimates,
+    mean_cis,
     within_budget,
 )
 from langchain_sentence_window.evaluation.plots import plot_recall
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.sources import texts_by_name
-from langchain_sentence_window.tables import aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENOUGH = 0.9
+MIN_USED = 0.9
 """The share of the largest budget below which a table says that too little came back to compare."""
 
 
@@ -56,11 +57,11 @@ class Averages:
     """The means over all questions at one budget, each with its bootstrap interval; see `Score`."""
 
     budget: int
-    recall: Estimate
-    precision: Estimate
-    iou: Estimate
-    whole: Estimate
-    used: Estimate
+    recall: MeanCI
+    precision: MeanCI
+    iou: MeanCI
+    full_coverage: MeanCI
+    used: MeanCI
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,16 @@ class Report:
         """The means over questions, one for each budget."""
         return tuple(
             Averages(
-                budget, *estimates([[getattr(result.scores[i], name) for name in METRICS] for result in self.results])
+                budget, *mean_cis([[getattr(result.scores[i], name) for name in METRICS] for result in self.results])
             )
             for i, budget in enumerate(self.budgets)
         )
 
     @cached_property
-    def wrong_section(self) -> Estimate | None:
+    def wrong_section(self) -> MeanCI | None:
         """The share of questions whose first passage is from another section; ``None`` if it isn't known."""
         known = [[result.wrong_section] for result in self.results if result.wrong_section is not None]
-        return estimates(known)[0] if len(known) == len(self.results) else None
+        return mean_cis(known)[0] if len(known) == len(self.results) else None
 
     def at(self, budget: int) -> Averages:
         """The means at one of the budgets.
@@ -183,7 +184,7 @@ class Report:
         """A table with a line for each budget."""
         rows = [[self.unit, "recall", "precision", "IoU", "wholly covered", "used"]]
         for means in self.averages:
-            shares = (means.recall, means.precision, means.iou, means.whole)
+            shares = (means.recall, means.precision, means.iou, means.full_coverage)
             rows.append([f"{means.budget:,}", *map(_interval, shares), f"{means.used.mean:,.0f}"])
         return "\n".join(
             [
@@ -205,7 +206,7 @@ class Comparison:
 
     reports: Mapping[str, Report]
 
-    def difference(self, one: str, other: str, budget: int, metric: str = "recall") -> Estimate:
+    def difference(self, one: str, other: str, budget: int, metric: str = "recall") -> MeanCI:
         """How much better one is than another, question by question.
 
         Args:
@@ -226,7 +227,7 @@ class Comparison:
                     f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
                 )
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
-        return estimates([[a - b] for a, b in zip(left, right, strict=True)])[0]
+        return mean_cis([[a - b] for a, b in zip(left, right, strict=True)])[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Each report's `Report.to_dict`, by name."""
@@ -252,11 +253,11 @@ class Comparison:
     def __str__(self) -> str:
         """A table with a line for each retriever."""
         some = next(iter(self.reports.values()))
-        columns = [(metric, budget) for metric in ("recall", "whole") for budget in some.budgets]
+        columns = [(metric, budget) for metric in ("recall", "full_coverage") for budget in some.budgets]
         rows = [
             [
                 f"% of {len(some.results):,} questions",
-                *(f"{metric} at {budget:,}" for metric, budget in columns),
+                *(f"{'covered' if metric == 'full_coverage' else metric} at {budget:,}" for metric, budget in columns),
                 "wrong section",
             ]
         ]
@@ -270,7 +271,7 @@ def _remarks(reports: Collection[Report]) -> list[str]:
     """What a reader of a table should know before trusting it."""
     some = next(iter(reports))
     remarks = []
-    scarce = [report for report in reports if report.averages[-1].used.mean < ENOUGH * some.budgets[-1]]
+    scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
     if scarce:
         least = min(report.averages[-1].used.mean for report in scarce)
         remarks.append(
@@ -286,11 +287,11 @@ def _remarks(reports: Collection[Report]) -> list[str]:
     return remarks
 
 
-def _percent(estimate: Estimate | None) -> str:
+def _percent(estimate: MeanCI | None) -> str:
     """A share as percent; a dash if it isn't known."""
     return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
 
 
-def _interval(estimate: Estimate) -> str:
+def _interval(estimate: MeanCI) -> str:
     """A share as percent, with the ends of its interval."""
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"

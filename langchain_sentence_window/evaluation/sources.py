@@ -7,21 +7,22 @@ from typing import TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_documents
-from langchain_sentence_window.any_store.access import fetch
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, listed
+from langchain_sentence_window._validation import listed
+from langchain_sentence_window.adapters.access import fetch
+from langchain_sentence_window.documents.ids import is_storable_id, sentence_id
+from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.documents.source_documents import source_names
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.ids import is_storable_id, sentence_id
-from langchain_sentence_window.metadata.sentence_documents import read_sentence
-from langchain_sentence_window.metadata.source_documents import source_names
-from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
 """For each ``doc_id``, the first code point of each of its sections, in order."""
 
-IDS_AT_ONCE = 256
+ID_BATCH_SIZE = 256
 """Sentences read in one call."""
 
 
@@ -79,7 +80,7 @@ async def sections_in_store(io: IO, store: VectorStore, questions: Sequence[Ques
     for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
         index = 0
         while True:
-            ids = [sentence_id(doc_id, index + i) for i in range(IDS_AT_ONCE)]
+            ids = [sentence_id(doc_id, index + i) for i in range(ID_BATCH_SIZE)]
             documents = await fetch(io, store, ids)
             if documents is None:
                 return None
@@ -88,9 +89,9 @@ async def sections_in_store(io: IO, store: VectorStore, questions: Sequence[Ques
             if sentences:
                 found.setdefault(doc_id, []).extend(starts)
                 ends[doc_id] = sentences[-1].end
-            if len(sentences) < IDS_AT_ONCE:
+            if len(sentences) < ID_BATCH_SIZE:
                 break
-            index += IDS_AT_ONCE
+            index += ID_BATCH_SIZE
     _warn_of_gold_outside(questions, ends)
     return found
 
@@ -119,8 +120,8 @@ async def warn_of_unknown(io: IO, store: VectorStore, doc_ids: Iterable[str]) ->
     first = {sentence_id(doc_id, 0): doc_id for doc_id in doc_ids if is_storable_id(doc_id)}
     missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
     ids = list(first)
-    for start in range(0, len(ids), IDS_AT_ONCE):
-        part = ids[start : start + IDS_AT_ONCE]
+    for start in range(0, len(ids), ID_BATCH_SIZE):
+        part = ids[start : start + ID_BATCH_SIZE]
         documents = await fetch(io, store, part)
         if documents is None:
             return

@@ -8,15 +8,16 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
+from langchain_sentence_window._arguments import checked_documents, not_a_question
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_documents, not_a_question
-from langchain_sentence_window.errors import InvalidInputError, checked_least, optional_count
-from langchain_sentence_window.metadata.keys import RELEVANCE_SCORE
-from langchain_sentence_window.metadata.window_documents import hit_spans
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import checked_least, optional_count
+from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
+from langchain_sentence_window.documents.window_documents import hit_spans
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.passages import Count, passages
-from langchain_sentence_window.spans import Span
-from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 USUAL_LENGTH = 512
 """Tokens that a model is taken to read if it doesn't say."""
@@ -73,7 +74,7 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
 
 
 def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:
-    """Count the tokens of each text with a tokenizer of transformers, without the model's own marks."""
+    """Count the tokens of each text with a tokenizer of transformers, without the model's special tokens."""
     if not texts:
         return []
     encoded = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)

@@ -13,19 +13,13 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from pydantic import Field
 
+from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_path
-from langchain_sentence_window.errors import (
-    InvalidInputError,
-    MissingExtraError,
-    as_number,
-    checked_count,
-    gathered,
-    optional_count,
-)
+from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, hits_in, readable, token_counts
-from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 SHORTEST_PASSAGE = 32
 """Tokens left for a passage, however long the query is."""
@@ -36,10 +30,10 @@ class CountsTokens(Protocol):
     """A cross-encoder that says how much it reads."""
 
     max_length: int
-    """Tokens of query and text together, with the model's own marks."""
+    """Tokens of query and text together, with the model's special tokens."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The tokens of each text, without the model's own marks."""
+        """The tokens of each text, without the model's special tokens."""
 
 
 def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
@@ -71,7 +65,7 @@ class CrossEncoderReranker(Reranker):
 
     model: BaseCrossEncoder
     """Scores pairs of query and text; all pairs of a query go to it in one call."""
-    reads: Literal["window", "hit", "both"] = "both"
+    score_on: Literal["window", "hit", "both"] = "both"
     """What is scored: the window; its best hit; or the mean of the two scores. Within 400, 800 and 1,600
     characters of 50 questions each of SQuAD, Doc2Dial and Chroma's set a small cross-encoder found 16.9,
     30.0 and 45.5 % of the evidence by windows, 23.5, 43.2 and 62.1 by hits, 26.7, 46.8 and 62.9 by both.
@@ -98,9 +92,9 @@ class CrossEncoderReranker(Reranker):
         most = self._longest_text(count([query])[0])
         groups: list[list[str]] = []
         for document in documents:
-            spans = hits_in(document) if self.reads != "window" else []
+            spans = hits_in(document) if self.score_on != "window" else []
             groups.append([document.page_content[start:end] for start, end in spans])
-            whole = self.reads != "hit" or not spans
+            whole = self.score_on != "hit" or not spans
             groups.append(readable(document, count, most, max(1, most // 2), self.splitter) if whole else [])
         texts = list(dict.fromkeys(text for group in groups for text in group))
         scores = dict(zip(texts, self._scores(query, texts), strict=True))
@@ -115,8 +109,8 @@ class CrossEncoderReranker(Reranker):
         length = self.max_length
         if length is None:
             length = self.model.max_length if isinstance(self.model, CountsTokens) else USUAL_LENGTH
-        marks = 4  # at most, around two texts
-        return max(length - query_tokens - marks, min(SHORTEST_PASSAGE, length))
+        special_tokens = 4  # at most, around two texts
+        return max(length - query_tokens - special_tokens, min(SHORTEST_PASSAGE, length))
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         given = self.model.score([(query, text) for text in texts])
@@ -214,7 +208,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         return [_sigmoid(float(logit)) for logit in logits]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text, without the marks around it."""
+        """Count the tokens of each text, without special tokens."""
         return token_counts(self._model.tokenizer, texts)
 
 

@@ -16,15 +16,16 @@ from pydantic import Field
 
 from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, as_number, checked_count, checked_weight
-from langchain_sentence_window.fusion import standardized
-from langchain_sentence_window.metadata.keys import SCORE
+from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window.documents.keys import SCORE
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.fusion import zscores
 from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
-from langchain_sentence_window.splitter import SentenceSplitter
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 Floats = npt.NDArray[np.float32]
 
-SHARPNESS = 20.0
+TEMPERATURE = 0.05
 """Of the soft maximum: with more it is the highest cosine, with less the mean. On the questions named at
 `LateInteractionReranker.weight`, the highest cosine, all tokens of the query alike, lifted mean recall within
 400 and 800 characters by 0.8 and 0.6; weighed by rarity, by 1.8 and 1.7, but one set lost 1.1 at 400; with the
@@ -33,7 +34,7 @@ soft maximum, by 2.0 and 1.6, and it lost 0.5. 14 and 30 did about as well."""
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text, without the marks that a model sets around it.
+    """The tokens of a text, without a model's special tokens.
 
     Attributes:
         ids: The number of each in the model's vocabulary.
@@ -44,14 +45,14 @@ class Tokens:
     vectors: Floats
 
 
-def rarity(query: Tokens, texts: Sequence[Tokens]) -> Floats:
+def idf_weights(query: Tokens, texts: Sequence[Tokens]) -> Floats:
     """How much each token of the query tells the texts apart: BM25's weight, with the candidates as the corpus."""
     holding = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
     weights: Floats = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
     return weights
 
 
-def likeness(query: Tokens, text: Tokens, weights: Floats) -> float:
+def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
     """The weighted mean over the query's tokens of how like a token of the text is to them.
 
     ColBERT takes the highest cosine. Here it is a soft maximum, the logarithm of the mean of exponentials, as
@@ -62,8 +63,8 @@ def likeness(query: Tokens, text: Tokens, weights: Floats) -> float:
     """
     if not len(query.ids) or not len(text.ids):
         return 0.0
-    powers = np.exp(SHARPNESS * (query.vectors @ text.vectors.T))
-    return float(np.average(np.log(powers.mean(axis=1)) / SHARPNESS, weights=weights))
+    powers = np.exp((query.vectors @ text.vectors.T) / TEMPERATURE)
+    return float(np.average(TEMPERATURE * np.log(powers.mean(axis=1)), weights=weights))
 
 
 def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight: float) -> list[float]:
@@ -74,8 +75,8 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
         scores: Of each candidate in the search that found them; ``None`` if there was none.
         weight: Of the similarities; the scores have 1.
     """
-    similar = standardized(similarities)
-    blended: list[float] = (similar if scores is None else standardized(scores) + weight * similar).tolist()
+    similar = zscores(similarities)
+    blended: list[float] = (similar if scores is None else zscores(scores) + weight * similar).tolist()
     return blended
 
 
@@ -127,18 +128,18 @@ class LateInteractionReranker(Reranker):
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
         found = [_joined([next(passages) for _ in group]) for group in texts]
-        weights = rarity(asked, found)
+        weights = idf_weights(asked, found)
         given = [document.metadata.get(SCORE) for document in documents]
         scores = [number for score in given if math.isfinite(number := as_number(score))]
-        similarities = [likeness(asked, text, weights) for text in found]
+        similarities = [soft_maxsim(asked, text, weights) for text in found]
         return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return token_counts(self.model.tokenizer, texts)
 
     def _marks(self) -> int:
-        marks: int = self.model.tokenizer.num_special_tokens_to_add()
-        return marks
+        special_tokens: int = self.model.tokenizer.num_special_tokens_to_add()
+        return special_tokens
 
     def _tokens(self, texts: Sequence[str]) -> list[Tokens]:
         # Prompts are for whole texts; no model's token vectors are known to need them.
@@ -151,11 +152,11 @@ class LateInteractionReranker(Reranker):
             convert_to_numpy=False,
         )
         tokenizer = self.model.tokenizer
-        marks = [mark for mark in tokenizer.all_special_ids if mark != tokenizer.unk_token_id]
+        special_tokens = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
         found: list[Tokens] = []
         for each in encoded:
             ids, vectors = each["input_ids"].cpu().numpy(), each["token_embeddings"].float().cpu().numpy()
-            inner = ~np.isin(ids, marks)  # padding is among them
+            inner = ~np.isin(ids, special_tokens)  # padding is among them
             norms = np.linalg.norm(vectors[inner], axis=1, keepdims=True)
             found.append(Tokens(ids[inner], vectors[inner] / np.maximum(norms, 1e-9)))
         return found

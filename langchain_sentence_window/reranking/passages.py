@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from langchain_sentence_window.spans import Span, pieces
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.splitting.spans import pieces
 
 Count = Callable[[Sequence[str]], list[int]]
 """How many tokens each of some texts has."""
@@ -19,7 +20,7 @@ _WORD = re.compile(r"\S+")
 def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int) -> list[Span]:
     """Cover a text with passages that a model reads whole.
 
-    Neighbouring hits share a passage where they fit into one together. What room is left is given to
+    Neighboring hits share a passage where they fit into one together. What room is left is given to
     the sentences on either side. What lies in no hit's passage is put into others, so that nothing of
     the text stays unread.
 
@@ -84,7 +85,7 @@ def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tup
 
 
 def _grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
-    """The run with neighbours on both sides, in turn, while they fit."""
+    """The run with neighbors on both sides, in turn, while they fit."""
     first, last = run
     grows = True
     while grows:

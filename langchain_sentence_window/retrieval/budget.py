@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents.keys import WINDOW_ID
+from langchain_sentence_window.documents.sentence_documents import SentencesByPlace
+from langchain_sentence_window.documents.window_documents import window_document, window_text
 from langchain_sentence_window.errors import SentenceWindowWarning
-from langchain_sentence_window.metadata.keys import WINDOW_ID
-from langchain_sentence_window.metadata.sentence_documents import SentencesByPlace
-from langchain_sentence_window.metadata.window_documents import window_document, window_text
-from langchain_sentence_window.windows import Window, shrink
+from langchain_sentence_window.windows.geometry import Window, shrink
 
 
 def estimate_tokens(text: str) -> int:

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.retrieval.ranking import Ranking, handed_out, read_ranking
+from langchain_sentence_window.retrieval.reranked import Ranking, handed_out, read_ranking
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:

@@ -11,13 +11,14 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.any_store.access import search
-from langchain_sentence_window.any_store.scope import Scope, search_parameters
-from langchain_sentence_window.any_store.words import WordIndex
-from langchain_sentence_window.errors import InvalidInputError, listed
-from langchain_sentence_window.fusion import CANDIDATES
-from langchain_sentence_window.metadata.sentence_documents import StoredSentence, as_hit, read_sentence
-from langchain_sentence_window.windows import Hit
+from langchain_sentence_window._validation import listed
+from langchain_sentence_window.adapters.access import search
+from langchain_sentence_window.adapters.scope import Scope, search_parameters
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, read_sentence
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.bm25_index import BM25Index
+from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.windows.geometry import Hit
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """What a search is given by the retriever."""
@@ -74,7 +75,7 @@ async def find_sentences(
     *,
     lexical_weight: float,
     search_kwargs: Mapping[str, Any],
-    words: WordIndex | None = None,
+    bm25_index: BM25Index | None = None,
 ) -> tuple[list[StoredSentence], list[Hit]]:
     """Search sentences, best first.
 
@@ -85,14 +86,16 @@ async def find_sentences(
         k: How many to find at most.
         lexical_weight: How much words count beside meaning, where the store can search by words.
         search_kwargs: What else the store's search is given.
-        words: What searches by words where the store can't.
+        bm25_index: What searches by words where the store can't.
 
     Returns:
         The sentences, and a hit for each, whose score is higher for a better one.
     """
     store = scope.store
-    if words is not None and lexical_weight and not isinstance(store, HybridStore):
-        return await _with_words(io, scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, words=words)
+    if bm25_index is not None and lexical_weight and not isinstance(store, HybridStore):
+        return await _with_words(
+            io, scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, bm25_index=bm25_index
+        )
     settings: dict[str, Any] = {"k": k, **search_kwargs, **scope.search_settings}
     scored: list[tuple[Document, float]]
     if lexical_weight and isinstance(store, HybridStore):
@@ -106,13 +109,13 @@ async def find_sentences(
 
 
 async def _with_words(
-    io: IO, scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], words: WordIndex
+    io: IO, scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], bm25_index: BM25Index
 ) -> tuple[list[StoredSentence], list[Hit]]:
     settings = {"k": max(k, CANDIDATES), **search_kwargs, **scope.search_settings}
     scored = await search(io, scope.store, query, settings)
     scope.check_found([document for document, _ in scored])
     found = [read_sentence(document) for document, _ in scored]
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
-    rank = partial(words.rank, found_alone=scope.is_bound)
+    rank = partial(bm25_index.rank, found_alone=scope.is_bound)
     ranked = await io.in_thread(rank, query, found, [score for _, score in scored], weight)
     return [found[place] for place, _ in ranked[:k]], [as_hit(found[place], score) for place, score in ranked[:k]]

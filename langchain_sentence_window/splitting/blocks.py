@@ -7,8 +7,8 @@ as, so no character is lost.
 import re
 from dataclasses import dataclass
 
-from langchain_sentence_window.spans import trim
 from langchain_sentence_window.splitting.headings import LONGEST_HEADING, wiki_heading
+from langchain_sentence_window.splitting.spans import trim
 
 PROSE = "prose"
 HEADING = "heading"

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, as_integer, checked_callback
-from langchain_sentence_window.spans import Span, encodable
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer, checked_callback
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.splitting.codes import is_known, unknown_code
 from langchain_sentence_window.splitting.language import load_language
 

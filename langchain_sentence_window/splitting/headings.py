@@ -69,20 +69,20 @@ def heading_path(titles: Sequence[str]) -> str:
     return shorten_path(HEADING_SEPARATOR.join(titles), LONGEST_PATH)
 
 
-def shorten_path(path: str, longest: int) -> str:
+def shorten_path(path: str, max_chars: int) -> str:
     """Shorten a heading path: first by its outer headings, then at a word of the innermost title."""
-    while len(path) > longest and HEADING_SEPARATOR in path:
+    while len(path) > max_chars and HEADING_SEPARATOR in path:
         path = path.partition(HEADING_SEPARATOR)[2]
-    return shorten(path, longest)
+    return shorten(path, max_chars)
 
 
-def shorten(text: str, longest: int) -> str:
+def shorten(text: str, max_chars: int) -> str:
     """Cut a text at the last white space that leaves at least half of what fits, else where it must."""
-    if len(text) <= longest:
+    if len(text) <= max_chars:
         return text
-    kept = text[: longest - len(ELLIPSIS)]
+    kept = text[: max_chars - len(ELLIPSIS)]
     words = kept.rpartition(" ")[0]
-    return (words if 2 * len(words) >= longest else kept).rstrip() + ELLIPSIS
+    return (words if 2 * len(words) >= max_chars else kept).rstrip() + ELLIPSIS
 
 
 def _without_closing(title: str) -> str:

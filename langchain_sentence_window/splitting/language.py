@@ -1,7 +1,7 @@
 """What the splitter knows of a language: one data file each, ``data/languages/CODE.txt``.
 
 To add a language, add its file (the sections are the fields of `Language`) and a file of golden
-cases, ``tests/golden/CODE.txt``.
+cases, ``tests/splitting/golden/CODE.txt``.
 """
 
 import functools

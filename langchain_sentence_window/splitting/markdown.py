@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window.spans import trim
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -23,6 +22,7 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
 )
 from langchain_sentence_window.splitting.headings import LONGEST_MARKED_HEADING
+from langchain_sentence_window.splitting.spans import trim
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

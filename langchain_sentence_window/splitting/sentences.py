@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.spans import Span, pieces, trim
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -26,6 +26,7 @@ from langchain_sentence_window.splitting.markdown import is_markdown, parse_mark
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
 from langchain_sentence_window.splitting.sizes import fit_sizes
+from langchain_sentence_window.splitting.spans import pieces, trim
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """``markdown`` and ``plain`` say what a text is; ``auto`` tells it by Markdown's marks."""
@@ -66,8 +67,8 @@ def split_text(
     engine: Engine | None = None,
     structure: Structure = "auto",
     kind: str | None = None,
-    shortest: int = 0,
-    longest: int | None = None,
+    min_chars: int = 0,
+    max_chars: int | None = None,
 ) -> list[Sentence]:
     """Cut a text into sentences.
 
@@ -77,8 +78,8 @@ def split_text(
         engine: Cuts the text of one paragraph; ``None`` for the rules of this package.
         structure: What the text is.
         kind: Of what kind it is, if it is a single block already.
-        shortest: Characters; a shorter sentence joins its neighbour in the block.
-        longest: Characters; a longer one is cut, see `fit_sizes`.
+        min_chars: Characters; a shorter sentence joins its neighbor in the block.
+        max_chars: Characters; a longer one is cut, see `fit_sizes`.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space between them.
@@ -112,7 +113,7 @@ def split_text(
                         for span in _cut_paragraph(text, start, end, language, engine, casual=casual)
                     ],
                 )
-            spans += [(span, block.kind) for span in fit_sizes(text, cut, shortest, longest)]
+            spans += [(span, block.kind) for span in fit_sizes(text, cut, min_chars, max_chars)]
         low, high = len(sentences), len(sentences) + len(spans)
         sentences += [Sentence(*span, low, high, kind, heading) for span, kind in spans]
     return sentences

@@ -3,20 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from langchain_sentence_window.spans import Span, pieces
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.splitting.spans import pieces
 
 _CLAUSE_END = re.compile(r"[,;:)\]—–][\"'”’»]*\s")
 _WHITE_SPACE = re.compile(r"\s")
 
 
-def fit_sizes(text: str, spans: Sequence[Span], shortest: int, longest: int | None) -> list[Span]:
-    """Join the short spans of a block to their neighbours and cut the long ones.
+def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int | None) -> list[Span]:
+    """Join the short spans of a block to their neighbors and cut the long ones.
 
     Args:
         text: The text.
         spans: Spans of one block, in order.
-        shortest: Characters; a shorter span joins the next one, the last one that before it.
-        longest: Characters; a longer span is cut at the last clause end that leaves at least half of it,
+        min_chars: Characters; a shorter span joins the next one, the last one that before it.
+        max_chars: Characters; a longer span is cut at the last clause end that leaves at least half of it,
             else at the last white space, else where it must. ``None`` for no limit.
 
     Returns:
@@ -26,22 +27,22 @@ def fit_sizes(text: str, spans: Sequence[Span], shortest: int, longest: int | No
     waiting: int | None = None
     for start, end in spans:
         start = start if waiting is None else waiting
-        waiting = start if end - start < shortest else None
+        waiting = start if end - start < min_chars else None
         if waiting is None:
             joined.append((start, end))
     if waiting is not None:
         start = joined.pop()[0] if joined else waiting
         joined.append((start, spans[-1][1]))
-    if longest is None:
+    if max_chars is None:
         return joined
-    return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, longest))]
+    return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, max_chars))]
 
 
-def _cuts(text: str, start: int, end: int, longest: int) -> Iterator[int]:
-    while end - start > longest:
-        stop = start + longest
+def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
+    while end - start > max_chars:
+        stop = start + max_chars
         start = (
-            _last_end(_CLAUSE_END, text, start + longest // 2, stop)
+            _last_end(_CLAUSE_END, text, start + max_chars // 2, stop)
             or _last_end(_WHITE_SPACE, text, start, stop)
             or stop
         )

@@ -12,14 +12,14 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import ASYNC, BLOCKING
 from langchain_sentence_window.answering.tools import create_tools
-from langchain_sentence_window.any_store.transfer import acopy_index, copy_index
-from langchain_sentence_window.embedding.in_context import EmbeddingsInContext
+from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ids import sentence_id
-from langchain_sentence_window.retriever import SentenceWindowRetriever
-from langchain_sentence_window.splitter import SentenceSplitter
-from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
+from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.testing.material import Way, WordVectors, either_way, source, stories
 
 MANY = 10_000
@@ -103,7 +103,7 @@ class SentenceWindowStoreTests:
         assert (window.page_content, window.metadata["heading"]) == ("# Pears\n\nSoft pear. Hard pear.", "Pears")
 
     @pytest.mark.asyncio
-    async def test_neighbouring_hits_make_one_window(self, way: Way, retriever: SentenceWindowRetriever) -> None:
+    async def test_neighboring_hits_make_one_window(self, way: Way, retriever: SentenceWindowRetriever) -> None:
         """No text is returned twice, and the best comes first, with the highest score."""
         sentences = [f"Nothing {index}." for index in range(20)]
         sentences[8], sentences[10], sentences[17] = "Ripe mango fruit.", "A ripe mango fruit.", "Mango."
@@ -160,7 +160,7 @@ class SentenceWindowStoreTests:
         self, way: Way, make_store: MakeStore, words: WordVectors, *, is_in_context: bool
     ) -> None:
         """The old document stays until the new one is embedded."""
-        retriever = self.over(make_store(EmbeddingsInContext(words) if is_in_context else words))
+        retriever = self.over(make_store(NeighborMixedEmbeddings(words) if is_in_context else words))
         await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
         words.client.is_down = True
         with pytest.raises(ConnectionError):
@@ -290,7 +290,7 @@ class SentenceWindowStoreTests:
         sources = list(stories())
         expected = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS), window=window)
         expected.add_documents(sources)
-        retriever = self.over(make_store(EmbeddingsInContext(words)), window=window)
+        retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=window)
         await way(retriever, "add_documents", sources)
         for query in ("kiwi and plum", "sour lime", "the nut of a date", "fig", "apple pear"):
             _check_same_order(await way(retriever, "invoke", query, k=8), await way(expected, "invoke", query, k=8 + 8))
@@ -303,7 +303,7 @@ class SentenceWindowStoreTests:
         sources = list(stories())
         embedded = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS))
         embedded.add_documents(sources)
-        retriever = self.over(make_store(EmbeddingsInContext(words)))
+        retriever = self.over(make_store(NeighborMixedEmbeddings(words)))
         before = words.embedded
         await way(_Copying, "copy_index", embedded.vectorstore, retriever.vectorstore)
         assert words.embedded == before
@@ -315,7 +315,7 @@ class SentenceWindowStoreTests:
     async def test_ten_thousand_sentences(self, make_store: MakeStore, words: WordVectors) -> None:
         """A long document goes in, is found at its end, is replaced, and goes out."""
         many = min(MANY, 4_000) if self.splitter.inline_window is not None else MANY
-        retriever = self.over(make_store(EmbeddingsInContext(words)), window=1)
+        retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=1)
         told = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
         text = " ".join(told)
         retriever.add_documents([source("long", text), source("short", "One kiwi.")])

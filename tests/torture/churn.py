@@ -49,7 +49,7 @@ def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chan
         found = store.similarity_search_with_score(query, k=10)
         assert len(found) == 10
         for each, score in found:
-            # The neighbours that its vector is mixed with are of the same version, as documents are seen whole.
+            # The neighbors that its vector is mixed with are of the same version, as documents are seen whole.
             whole = document(each.metadata["number"], each.metadata["version"])
             vectors = searched_vectors([(one.page_content, one.metadata) for one in whole], embedding, NEIGHBOR_WEIGHTS)
             assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < 3e-3, each

@@ -4,7 +4,7 @@
 
 Threads search, fetch, filter, export and write while the store is closed: by another thread or several,
 within a loop over `export`, by a signal's handler, by the garbage collector, after an async search was
-cancelled, or because the interpreter ends. No process may crash or hang, each call that came back before
+canceled, or because the interpreter ends. No process may crash or hang, each call that came back before
 is there when the store is opened again, and each later call raises a `StoreError` that says "closed".
 """
 
@@ -229,7 +229,7 @@ def _drop_a_store(path: Path | None) -> None:
     circle.append(circle)
 
 
-def after_a_cancelled_search(store: FaissStore, chance: random.Random, path: Path | None) -> None:
+def after_a_canceled_search(store: FaissStore, chance: random.Random, path: Path | None) -> None:
     """The search goes on in its thread when nobody waits for it any more."""
 
     async def use() -> None:
@@ -249,7 +249,7 @@ WAYS: dict[str, Callable[[FaissStore, random.Random, Path | None], None]] = {
     "an export's loop": within_an_export,
     "a handler": by_a_handler,
     "the collector": by_the_collector,
-    "a task": after_a_cancelled_search,
+    "a task": after_a_canceled_search,
 }
 
 

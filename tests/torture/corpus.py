@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.ids import sentence_id
+from langchain_sentence_window.documents.ids import sentence_id
 
 Vectors = npt.NDArray[np.float32]
 
@@ -115,7 +115,7 @@ def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, quer
 def searched_vectors(
     held: list[tuple[str, dict[str, Any]]], embedding: TextEmbeddings, weights: Sequence[float]
 ) -> dict[str, Vectors]:
-    """What each text is to be searched by: its vector with its neighbours', worked out one by one."""
+    """What each text is to be searched by: its vector with its neighbors', worked out one by one."""
     alone = {(metadata["doc_id"], metadata["sentence_index"]): embedding.vector(text) for text, metadata in held}
     mixed = dict[str, Vectors]()
     for text, metadata in held:

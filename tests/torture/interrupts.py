@@ -204,7 +204,7 @@ def check(scene: Scene, held: list[BaseException | None]) -> Counter[str]:
     is_done = error is None
     del error
     if scene.on_disk:
-        _neighbour().ask("write", scene.folder, PROBES[0])
+        _neighbor().ask("write", scene.folder, PROBES[0])
         within(PATIENCE, f"another store after {scene.name}", partial(write_and_close, scene.folder, PROBES[1]))
     counts = Counter[str]()
     for probe in PROBES[2:4]:
@@ -387,9 +387,9 @@ def wait_for_another(chance: random.Random, folder: Path) -> Counter[str]:
 
     def release() -> None:
         released.set()
-        _neighbour().ask("release", scene.folder, 0)
+        _neighbor().ask("release", scene.folder, 0)
 
-    _neighbour().ask("hold", scene.folder, 0)
+    _neighbor().ask("hold", scene.folder, 0)
     patience = threading.Timer(PATIENCE, release)
     patience.start()
     held = [by_a_signal(scene.call, Moment(chance, 0.5, [], KeyboardInterrupt))]
@@ -399,7 +399,7 @@ def wait_for_another(chance: random.Random, folder: Path) -> Counter[str]:
     return judge(scene, "waiting", held)
 
 
-class Neighbour:
+class Neighbor:
     """Another process that uses the same folders."""
 
     def __init__(self) -> None:
@@ -417,8 +417,8 @@ class Neighbour:
 
 
 @cache
-def _neighbour() -> Neighbour:
-    return Neighbour()
+def _neighbor() -> Neighbor:
+    return Neighbor()
 
 
 def serve() -> None:

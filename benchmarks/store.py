@@ -1,0 +1,380 @@
+"""Measure the store against raw FAISS and other vector stores, in one run.
+
+    python -m benchmarks.store [--sentences 100000] [--index Flat] [--peers faiss,memory,chroma]
+
+The vectors are synthetic (384 numbers, in clusters as documents are), the texts of about 132 characters.
+Searches are timed one by one, raw FAISS and a store in turn, on one OpenMP thread; ratios of their medians
+are what counts, and the goals are for Flat, the default. Peers that aren't installed (``pip install --group
+stores``) are left out, and said so.
+"""
+
+import argparse
+import gc
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
+
+Vectors = npt.NDArray[np.float32]
+
+DIMENSION = 384
+PER_DOCUMENT = 20
+AT_ONCE = 50_000  # sentences in one call
+QUERIES = 40
+NO_ROWS = np.empty(0, dtype=np.int64)
+LARGEST_FOR_PEERS = 100_000
+
+
+class Corpus:
+    """Sentences in documents of 20, with vectors that are alike within a document."""
+
+    def __init__(self, sentences: int, seed: int = 1) -> None:
+        chance = np.random.default_rng(seed)
+        self.count = sentences
+        self.texts = _texts(sentences, chance)
+        centers = _unit(chance.standard_normal((sentences // PER_DOCUMENT + 1, DIMENSION), dtype=np.float32))
+        self.vectors = np.empty((sentences, DIMENSION), dtype=np.float32)
+        for start in range(0, sentences, AT_ONCE):
+            end = min(start + AT_ONCE, sentences)
+            noise = _unit(chance.standard_normal((end - start, DIMENSION), dtype=np.float32))
+            self.vectors[start:end] = _unit(centers[np.arange(start, end) // PER_DOCUMENT] + noise)
+        at = chance.integers(0, sentences, QUERIES)
+        noise = _unit(chance.standard_normal((QUERIES, DIMENSION), dtype=np.float32))
+        self.queries = _unit(self.vectors[at] + 0.5 * noise)
+        self.questions = [" ".join(self.texts[i].split()[:12]) for i in at]
+
+    def documents(self, start: int, end: int) -> list[Document]:
+        return [
+            Document(
+                id=sentence_id(str(i // PER_DOCUMENT), i % PER_DOCUMENT),
+                page_content=self.texts[i],
+                metadata={
+                    "source": f"folder/{i // PER_DOCUMENT}.md",
+                    "doc_id": str(i // PER_DOCUMENT),
+                    "sentence_index": i % PER_DOCUMENT,
+                    "start_index": i % PER_DOCUMENT * 133,
+                    "end_index": i % PER_DOCUMENT * 133 + len(self.texts[i]),
+                    "section_start": 0,
+                    "section_end": PER_DOCUMENT,
+                },
+            )
+            for i in range(start, end)
+        ]
+
+    def slices(self) -> Iterator[tuple[list[Document], Vectors]]:
+        for start in range(0, self.count, AT_ONCE):
+            end = min(start + AT_ONCE, self.count)
+            yield self.documents(start, end), self.vectors[start:end]
+
+
+class KnownEmbeddings(Embeddings):
+    """Looks vectors up, so that embedding costs next to nothing."""
+
+    def __init__(self, vectors: dict[str, list[float]] | None = None) -> None:
+        self._vectors = vectors or {}
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self._vectors[text] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0] * DIMENSION
+
+
+def measure(sentences: int, index: str, peers: list[str]) -> dict[str, float]:
+    """Measure and print; return the figures by name."""
+    faiss.omp_set_num_threads(1)
+    corpus, folder = Corpus(sentences), Path(tempfile.mkdtemp(prefix="bench"))
+    figures: dict[str, float] = {}
+
+    def note(name: str, value: float, unit: str = "", most: float | None = None) -> None:
+        figures[name] = value
+        goal = ""
+        if most is not None and index == "Flat":
+            goal = f"   (goal: at most {most:g}; {'met' if value <= most else 'MISSED'})"
+        print(f"{name:58} {value:10.3f} {unit}{goal}", flush=True)
+
+    try:
+        raw = faiss.index_factory(DIMENSION, index, faiss.METRIC_INNER_PRODUCT)
+        raw.train(corpus.vectors[:50_000])
+        note("raw FAISS: add", _seconds(lambda: raw.add(corpus.vectors)) / sentences * 1e6, "us a sentence")
+        faiss.write_index(raw, str(folder / "raw.faiss"))
+        raw_bytes = (folder / "raw.faiss").stat().st_size
+
+        store = FaissStore(KnownEmbeddings(), folder / "store", index, neighbor_weights=(1,))
+        seconds = 0.0
+        for documents, vectors in corpus.slices():
+            seconds += _seconds(lambda: store.add_embeddings(documents, vectors))  # noqa: B023
+        seconds += _seconds(lambda: store.similarity_search_by_vector(corpus.queries[0].tolist(), k=1))
+        seconds += _seconds(lambda: store.lexical_search(corpus.questions[0], k=1))
+        note("ingest, FAISS and lexical index included", seconds / sentences * 1e6, "us a sentence", 40)
+        note(
+            "of which the lexical index",
+            _seconds_of_words(corpus, folder / "words") / sentences * 1e6,
+            "us a sentence",
+            20,
+        )
+        note("save", _seconds(store.save), "s")
+        _measure_searches(note, store, corpus, raw)
+        _measure_changes(note, store, corpus)
+        store.save()
+        store.close()
+        _measure_files(note, folder / "store", corpus, raw_bytes)
+        _measure_reopening(note, folder, corpus)
+        for peer in peers:
+            _measure_peer(note, peer, corpus, raw)
+    finally:
+        shutil.rmtree(folder)
+    return figures
+
+
+def _seconds_of_words(corpus: Corpus, folder: Path) -> float:
+    """How long a lexical index takes that is filled as the store's is."""
+    folder.mkdir()
+    index, rows, seconds = LexicalIndex(folder), list(enumerate(corpus.texts)), 0.0
+    for start in range(0, corpus.count, AT_ONCE):
+        seconds += _seconds(lambda: index.change(NO_ROWS, rows[start : start + AT_ONCE]))  # noqa: B023
+    return seconds
+
+
+def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corpus, raw: Any) -> None:
+    queries = corpus.queries.tolist()
+    own: Any = store._index._vectors._current[0]._faiss  # type: ignore[union-attr]
+    for k in (10, 50):
+        ours, theirs, bare = [], [], []
+        for number, query in enumerate(queries):
+            theirs.append(_seconds(lambda: raw.search(corpus.queries[number : number + 1], k)))  # noqa: B023
+            ours.append(_seconds(lambda: store.similarity_search_with_score_by_vector(query, k)))  # noqa: B023
+            bare.append(_seconds(lambda: own.search(corpus.queries[number : number + 1], k)))  # noqa: B023
+        note(f"raw FAISS: search, k = {k}", _middle(theirs) * 1e3, "ms")
+        note(f"search with text and metadata, k = {k}", _middle(ours) * 1e3, "ms")
+        note(f"search with text and metadata, k = {k}, to raw FAISS", _middle(ours) / _middle(theirs), "", 1.15)
+        note("the same, to FAISS with its vectors in the store's memory", _middle(ours) / _middle(bare))
+    documents = corpus.count // PER_DOCUMENT
+    filters: dict[str, dict[str, Any]] = {
+        "one document": {"doc_id": "1"},
+        "5 % by metadata": {"sentence_index": 3},
+        "half by metadata": {"sentence_index": {"$lt": PER_DOCUMENT // 2}},
+    }
+    for name, condition in filters.items():
+        search = store.similarity_search_with_score_by_vector
+        note(f"filter ({name}), first", _seconds(lambda: search(queries[0], 10, filter=condition)) * 1e3, "ms")  # noqa: B023
+        again = [_seconds(lambda: search(query, 10, filter=condition)) for query in queries]  # noqa: B023
+        note(f"filter ({name}), again", _middle(again) * 1e3, "ms")
+    lexical = [_seconds(lambda: store.lexical_search(question, 10)) for question in corpus.questions]  # noqa: B023
+    # The goal below a million is that of the Flat search.
+    most = 25.0 if corpus.count >= 1_000_000 else _middle(bare) * 1e3
+    note("lexical search of 12 words, k = 10", _middle(lexical) * 1e3, "ms", most)
+    some = {"doc_id": {"$in": [str(number) for number in range(0, documents, 100)]}}
+    filtered = [_seconds(lambda: store.lexical_search(question, 10, filter=some)) for question in corpus.questions]  # noqa: B023
+    note("lexical search within 1 % of the documents", _middle(filtered) * 1e3, "ms")
+
+
+def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpus) -> None:
+    updates, deletions, lexical, filtered = [], [], [], []
+    chance, search = np.random.default_rng(5), store.similarity_search_with_score_by_vector
+    for number in range(20):
+        document = 7 + number * 11 % (corpus.count // PER_DOCUMENT - 8)
+        start = document * PER_DOCUMENT
+        new = corpus.documents(start, start + PER_DOCUMENT)
+        for each in new[:5]:
+            each.page_content += f" {number}"
+        vectors = _unit(chance.standard_normal((PER_DOCUMENT, DIMENSION), dtype=np.float32)).tolist()
+        store._embedding = KnownEmbeddings({each.page_content: v for each, v in zip(new, vectors, strict=True)})
+        updates.append(_seconds(lambda: store.replace_documents(new, [str(document)])))  # noqa: B023
+        lexical.append(_seconds(lambda: store.lexical_search("word", k=1)))
+        filtered.append(_seconds(lambda: search(corpus.queries[0].tolist(), 10, filter={"sentence_index": 3})))
+        deletions.append(_seconds(lambda: store.delete(filter={"doc_id": str(document)})))  # noqa: B023
+    note(f"update of a document of {PER_DOCUMENT} sentences", _middle(updates) * 1e3, "ms", 15)
+    note(f"delete of a document of {PER_DOCUMENT} sentences", _middle(deletions) * 1e3, "ms", 15)
+    note("first lexical search after an update", _middle(lexical) * 1e3, "ms")
+    note("first filtered search (5 % by metadata) after an update", _middle(filtered) * 1e3, "ms")
+
+
+def _measure_files(note: Callable[..., None], folder: Path, corpus: Corpus, raw_bytes: int) -> None:
+    parts = {
+        "database": _bytes(folder.glob("sentences.*")),
+        "FAISS file": _bytes(folder.glob("vectors.faiss")),
+        "lexical index": _bytes((folder / "lexical").glob("*")),
+    }
+    for name, size in parts.items():
+        note(f"on disk: {name}", size / corpus.count, "bytes a sentence")
+    least = sum(len(text) for text in corpus.texts) + corpus.count * DIMENSION * 2 + raw_bytes
+    note("on disk, to text + half-precision vectors + FAISS file", sum(parts.values()) / least, "", 1.25)
+
+
+def _measure_reopening(note: Callable[..., None], folder: Path, corpus: Corpus) -> None:
+    results = []
+    for what in ("store", "raw"):
+        command = [sys.executable, "-m", "benchmarks.store", "--child", what, "--path", str(folder)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        results.append(json.loads(done.stdout))
+    store, raw = results
+    note("reopen and search, current caches", store["seconds"], "s", 3)
+    note("raw FAISS: read and search", raw["seconds"], "s")
+    beyond = (store["memory"] - raw["memory"]) / corpus.count
+    note("memory beyond the FAISS index", beyond, "bytes a sentence", 200)
+    later = (store["memory later"] - raw["memory"]) / corpus.count
+    note("memory beyond it, after lexical and filtered searches", later, "bytes a sentence")
+
+
+def child(what: str, folder: Path) -> None:
+    """Open and search in a process of its own; print seconds and bytes of memory."""
+    faiss.omp_set_num_threads(1)
+    import tantivy  # noqa: F401 - as FAISS, not to be counted
+
+    query = [1.0] * DIMENSION
+    FaissStore(KnownEmbeddings()).similarity_search_by_vector(query)
+    gc.collect()
+    before, start = _memory(), time.perf_counter()
+    later = 0
+    if what == "raw":
+        index = faiss.read_index(str(folder / "raw.faiss"))
+        index.search(np.array([query], dtype=np.float32), 10)
+        seconds, memory = time.perf_counter() - start, _memory() - before
+    else:
+        store = FaissStore.open(folder / "store", KnownEmbeddings())
+        store.similarity_search_by_vector(query, 10)
+        seconds, memory = time.perf_counter() - start, _memory() - before
+        store.lexical_search("some words", 10)
+        store.similarity_search_by_vector(query, 10, filter={"sentence_index": {"$lt": 10}})
+        later = _memory() - before
+    print(json.dumps({"seconds": seconds, "memory": memory, "memory later": later}))
+
+
+# Others
+
+
+def _measure_peer(note: Callable[..., None], peer: str, corpus: Corpus, raw: Any) -> None:
+    missing = [name for name in MODULES[peer] if find_spec(name) is None]
+    if missing:
+        print(f"{peer}: left out, as {missing[0]} isn't installed")
+        return
+    if corpus.count > LARGEST_FOR_PEERS:
+        print(f"{peer}: left out above {LARGEST_FOR_PEERS:,} sentences, where it takes minutes or too much memory")
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        store, seconds = PEERS[peer](corpus, folder)
+        note(f"{peer}: ingest", seconds / corpus.count * 1e6, "us a sentence")
+        for k in (10, 50):
+            theirs, ours = [], []
+            for number, query in enumerate(corpus.queries.tolist()):
+                ours.append(_seconds(lambda: raw.search(corpus.queries[number : number + 1], k)))  # noqa: B023
+                theirs.append(_seconds(lambda: store.similarity_search_by_vector(query, k)))  # noqa: B023
+            note(f"{peer}: search, k = {k}, to raw FAISS", _middle(theirs) / _middle(ours))
+        deletions = []
+        for document in range(5):
+            ids = [sentence_id(str(document), i) for i in range(PER_DOCUMENT)]
+            deletions.append(_seconds(lambda: store.delete(ids)))  # noqa: B023
+        note(f"{peer}: delete of a document", _middle(deletions) * 1e3, "ms")
+
+
+def _fill_community(corpus: Corpus, folder: str) -> tuple[VectorStore, float]:
+    from langchain_community.docstore.in_memory import InMemoryDocstore
+    from langchain_community.vectorstores import FAISS
+    from langchain_community.vectorstores.utils import DistanceStrategy
+
+    index = faiss.IndexFlatIP(DIMENSION)
+    store = FAISS(
+        KnownEmbeddings(), index, InMemoryDocstore(), {}, distance_strategy=DistanceStrategy.MAX_INNER_PRODUCT
+    )
+    seconds = 0.0
+    for documents, vectors in corpus.slices():
+        pairs = [(each.page_content, vector) for each, vector in zip(documents, vectors.tolist(), strict=True)]
+        metadatas, ids = [each.metadata for each in documents], [str(each.id) for each in documents]
+        seconds += _seconds(lambda: store.add_embeddings(pairs, metadatas, ids))  # noqa: B023
+    return store, seconds
+
+
+def _fill_memory(corpus: Corpus, folder: str) -> tuple[VectorStore, float]:
+    embedding = KnownEmbeddings()
+    store = InMemoryVectorStore(embedding)
+    seconds = 0.0
+    for documents, vectors in corpus.slices():
+        embedding._vectors = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
+        seconds += _seconds(lambda: store.add_documents(documents))  # noqa: B023
+    return store, seconds
+
+
+def _fill_chroma(corpus: Corpus, folder: str) -> tuple[VectorStore, float]:
+    from langchain_chroma import Chroma
+
+    embedding = KnownEmbeddings()
+    store: VectorStore = Chroma("bench", embedding, folder, collection_metadata={"hnsw:space": "ip"})
+    seconds = 0.0
+    for documents, vectors in corpus.slices():
+        embedding._vectors = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
+        for start in range(0, len(documents), 5_000):
+            seconds += _seconds(lambda: store.add_documents(documents[start : start + 5_000]))  # noqa: B023
+    return store, seconds
+
+
+MODULES = {"faiss": ["langchain_community"], "memory": [], "chroma": ["langchain_chroma"]}
+PEERS = {"faiss": _fill_community, "memory": _fill_memory, "chroma": _fill_chroma}
+
+
+# Machinery
+
+
+def _texts(count: int, chance: np.random.Generator) -> list[str]:
+    """Sentences of about 132 characters, their words as often as in a language: the n-th 1/n times."""
+    letters = np.array(list("etaoinshrdlucmfwypvbgk"))
+    lengths = np.clip(chance.normal(3 + np.log10(np.arange(30_000) + 1), 1.3), 1, 14).round().astype(int)
+    words = ["".join(chance.choice(letters, length)) for length in lengths]
+    odds = 1 / (np.arange(len(words)) + 2.7)
+    drawn = chance.choice(len(words), (count, 23), p=odds / odds.sum())
+    return [f"{' '.join([words[i] for i in row])}." for row in drawn.tolist()]
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _middle(values: list[float]) -> float:
+    return float(np.median(values))
+
+
+def _bytes(files: Iterator[Path]) -> int:
+    return sum(file.stat().st_size for file in files)
+
+
+def _memory() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sentences", type=int, default=100_000)
+    parser.add_argument("--index", default="Flat")
+    parser.add_argument("--peers", default="faiss,memory,chroma", help="'' for none")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child, arguments.path)
+    else:
+        measure(arguments.sentences, arguments.index, [peer for peer in arguments.peers.split(",") if peer])

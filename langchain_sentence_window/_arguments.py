@@ -1,0 +1,241 @@
+"""Arguments that are commonly mistaken: what was meant, and what to write instead."""
+
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import as_number, checked_function, checked_list, gathered
+from langchain_sentence_window.embedding.checked import is_embedder
+from langchain_sentence_window.errors import InvalidInputError
+
+
+def checked_documents(documents: object) -> list[Document]:
+    """Return documents as a list, of whatever gives them one by one.
+
+    Raises:
+        InvalidInputError: They are no such thing, or one of them isn't a Document; the message says which.
+    """
+    if isinstance(documents, Embeddings):
+        raise InvalidInputError(
+            f"documents is {shown(documents)}; the documents come first: from_documents(documents, embedding)"
+        )
+    if isinstance(documents, Document):
+        raise InvalidInputError("documents is a single Document; give a list of them: [document]")
+    if isinstance(documents, str | bytes | PathLike):
+        raise InvalidInputError(
+            f"documents is {shown(documents)}; give a list of Documents: [Document(page_content=text)]"
+        )
+    if hasattr(documents, "lazy_load"):
+        raise InvalidInputError(f"documents is {shown(documents)}; give what it loads: loader.load()")
+    if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
+        unrolled = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
+        raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{unrolled}")
+    found: list[Document] = gathered(documents)
+    for place, document in enumerate(found):
+        _check_document(place, document)
+    return found
+
+
+def checked_texts(texts: object) -> list[str]:
+    """Return texts as a list.
+
+    Raises:
+        InvalidInputError: They are a single string, or one of them isn't a string; the message says which.
+    """
+    if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
+        raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
+    found: list[str] = gathered(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
+            raise InvalidInputError(f"texts[{place}] is {shown(text)}; {cure}. Nothing was done.")
+    return found
+
+
+def as_documents(texts: object, metadatas: object) -> list[Document]:
+    """Make Documents of texts and their metadata.
+
+    Raises:
+        InvalidInputError: They aren't lists of strings and dicts, one for each; the message says which isn't.
+    """
+    found = checked_texts(texts)
+    if metadatas is None:
+        return [Document(page_content=text) for text in found]
+    dicts = checked_list("metadatas", metadatas)
+    if len(dicts) != len(found):
+        raise InvalidInputError(f"got {len(dicts)} metadatas for {len(found)} texts; give one for each")
+    documents: list[Document] = []
+    for place, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
+        if not isinstance(metadata, dict):
+            raise InvalidInputError(f"metadatas[{place}] is {shown(metadata)}; give a dict. Nothing was done.")
+        documents.append(Document(page_content=text, metadata=metadata))
+    return documents
+
+
+def _is_async(value: object) -> bool:
+    return isinstance(value, AsyncIterable)
+
+
+def _check_document(place: int, document: object) -> None:
+    if not isinstance(document, Document):
+        cure = (
+            "Document(page_content=text)"
+            if isinstance(document, str)
+            else "one list of Documents, not lists in it"
+            if isinstance(document, list | tuple)
+            else "a Document of langchain_core.documents"
+        )
+        raise InvalidInputError(f"documents[{place}] is {shown(document)}; give {cure}. Nothing was done.")
+    if not isinstance(document.page_content, str) or not isinstance(document.metadata, dict):
+        raise InvalidInputError(
+            f"documents[{place}] has {shown(document.page_content)} as its page_content and "
+            f"{shown(document.metadata)} as its metadata; they must be a string and a dict. Nothing was done."
+        )
+
+
+def checked_vectorstore(name: str, store: object) -> VectorStore:
+    """Return a vector store.
+
+    Raises:
+        InvalidInputError: It is something else, such as a retriever, a name or ``None``.
+    """
+    if isinstance(store, VectorStore):
+        return store
+    if isinstance(store, type):
+        cure = f"make one of it: {store.__name__}(embedding)"
+    elif isinstance(store, BaseRetriever):
+        cure = "give the store itself, without as_retriever()"
+    elif isinstance(store, str | PathLike):
+        cure = "open the index at a path with SentenceWindowRetriever.open(path, embedding)"
+    elif isinstance(store, Embeddings):
+        cure = "make a store with it: FaissStore(embedding)"
+    elif isinstance(store, list | tuple | Document):
+        cure = "index documents with SentenceWindowRetriever.from_documents(documents, embedding)"
+    else:
+        cure = "give a VectorStore of LangChain, such as FaissStore(embedding)"
+    raise InvalidInputError(f"{name} is {shown(store)}; {cure}")
+
+
+def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | None:
+    """Return a reranker; ``None`` for none.
+
+    Raises:
+        InvalidInputError: It doesn't rank documents, as it is a model or its name, say.
+    """
+    if reranker is None or isinstance(reranker, BaseDocumentCompressor):
+        return reranker
+    if isinstance(reranker, type):
+        cure = f"make one of it: {reranker.__name__}(...)"
+    elif isinstance(reranker, str | PathLike):
+        cure = f"write CrossEncoderReranker(model=SentenceTransformerCrossEncoder({shown(reranker)}))"
+    elif isinstance(reranker, Embeddings) or type(reranker).__name__ == "SentenceTransformer":
+        cure = "write LateInteractionReranker(model=...) with it"
+    elif callable(getattr(reranker, "score", None)):
+        cure = "write CrossEncoderReranker(model=...) with it"
+    elif type(reranker).__name__ == "CrossEncoder":
+        cure = "write CrossEncoderReranker(model=SentenceTransformerCrossEncoder(name)) with the model's name"
+    else:
+        cure = "give a BaseDocumentCompressor, such as CrossEncoderReranker(model=...)"
+    raise InvalidInputError(f"{name} is {shown(reranker)}; {cure}")
+
+
+def checked_language_model(name: str, model: object) -> Any:
+    """Return what answers a prompt: a model of LangChain, or a function.
+
+    Raises:
+        InvalidInputError: It is a model's name, a class, a retriever, or nothing that can be called.
+    """
+    if isinstance(model, BaseRetriever):
+        raise InvalidInputError(
+            f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)"
+        )
+    if isinstance(model, type):
+        raise InvalidInputError(f"{name} is {shown(model)}; make one of it: {model.__name__}(...)")
+    if isinstance(model, BaseLanguageModel) or hasattr(model, "invoke") or callable(model):
+        return model
+    called = shown(model) if isinstance(model, str) else '"openai:gpt-5-mini"'
+    raise InvalidInputError(
+        f"{name} is {shown(model)}; give a chat model of LangChain, such as ChatOpenAI(...), or load one: "
+        f"init_chat_model({called}) of langchain.chat_models"
+    )
+
+
+def not_a_question(question: object) -> str:
+    """Say what to ask with instead of something that isn't a string."""
+    if isinstance(question, BaseMessage):
+        return "ask with its text: message.text"
+    if isinstance(question, Document):
+        return "ask with its text: document.page_content"
+    if isinstance(question, list | tuple) and any(isinstance(each, BaseMessage) for each in question):
+        return "ask with the text of the last one: messages[-1].text"
+    if isinstance(question, list | tuple):
+        return "ask one question at a time, or several with batch(questions)"
+    if isinstance(question, Mapping):
+        return "ask with the string in it, such as itemgetter('question') | retriever"
+    return "ask with a string"
+
+
+def check_order(embedding: object, path: object, call: str) -> None:
+    """See that a path and an embedder aren't in each other's place.
+
+    Args:
+        embedding: What is given as the embedder.
+        path: What is given as the path.
+        call: How it is to be written.
+
+    Raises:
+        InvalidInputError: They are.
+    """
+    if is_embedder(path) and not isinstance(path, str | PathLike):
+        raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
+    if isinstance(embedding, PathLike):
+        raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
+
+
+def checked_counter(name: str, count: object) -> Callable[[str], int]:
+    """Return a counter of tokens whose counts are checked.
+
+    Raises:
+        InvalidInputError: It can't be called; or, once it is, it gives no number of 0 or more.
+    """
+    counter = checked_function(name, count)
+
+    def counted(text: str) -> int:
+        found = counter(text)
+        if type(found) is int and found >= 0:
+            return found
+        number = as_number(found)
+        if not 0 <= number < float("inf"):
+            raise InvalidInputError(
+                f"{name} gave {shown(found)} for a text of {len(text):,} characters; it must give the number of its "
+                "tokens, such as model.get_num_tokens"
+            )
+        return found  # type: ignore[no-any-return]
+
+    return counted
+
+
+def checked_path(path: object) -> Path:
+    """Return a path that a file can have.
+
+    Raises:
+        InvalidInputError: It is no string or ``PathLike``, or holds what no name of a file can hold.
+    """
+    if isinstance(path, str) or (isinstance(path, PathLike) and not isinstance(path, type)):
+        found = Path(path)
+        try:
+            usable = "\0" not in str(found) and bool(str(found).encode())
+        except UnicodeEncodeError:
+            usable = False
+        if usable:
+            return found
+    raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")

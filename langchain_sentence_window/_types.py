@@ -1,0 +1,18 @@
+"""Types that several folders share."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Span: TypeAlias = tuple[int, int]
+"""A half-open range of code points, ``[start, end)``."""
+
+SentenceKey: TypeAlias = tuple[str, int]
+"""A document and the index of a sentence in it."""
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+"""Vectors in single precision, mostly of shape ``(n, dimension)``."""
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+"""Row numbers of the database."""

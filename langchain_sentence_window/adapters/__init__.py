@@ -1,0 +1,1 @@
+"""What any LangChain vector store can do, answered in one place."""

@@ -1,1 +1,0 @@
-"""Stores of other packages, and what they lack."""

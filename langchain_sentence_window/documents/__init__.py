@@ -1,0 +1,1 @@
+"""The metadata contract, and nothing else that knows its keys."""

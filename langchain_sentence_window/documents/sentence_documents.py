@@ -1,0 +1,217 @@
+"""Sentence Documents, which a vector store holds: written, and read back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
+from langchain_sentence_window.documents.inline_windows import (
+    InlineSentence,
+    read_window,
+    separator_after,
+    write_window,
+)
+from langchain_sentence_window.documents.keys import (
+    CONTRACT_KEYS,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    KIND,
+    SECTION_END,
+    SECTION_START,
+    SENTENCE_INDEX,
+    SEPARATOR,
+    START_INDEX,
+    WINDOW_SPANS,
+)
+from langchain_sentence_window.documents.source_documents import carried_metadata
+from langchain_sentence_window.documents.values import checked, is_index, number
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.sentences import Sentence
+from langchain_sentence_window.windows.geometry import Hit, expand
+
+_COLLECTION = "_collection_name"  # Qdrant's, beside the id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSentence:
+    """A sentence as a store gives it back.
+
+    Attributes:
+        doc_id: The source document.
+        index: Its place among the document's sentences, from 0.
+        start: First code point in the source.
+        end: One past its last code point.
+        section_start: Index of the first sentence of its section.
+        section_end: One past the index of the section's last sentence.
+        separator: White space between it and the next sentence of the document.
+        heading: The heading path, empty where there is none.
+        text: The sentence.
+        source: What the source document's own metadata was, scalars only.
+        window: The sentences of its inline window, in order; none where it has no such window.
+    """
+
+    doc_id: str
+    index: int
+    start: int
+    end: int
+    section_start: int
+    section_end: int
+    separator: str
+    heading: str
+    text: str
+    source: Mapping[str, Any]
+    window: tuple["StoredSentence", ...] = ()
+
+
+SentencesByPlace: TypeAlias = Mapping[tuple[str, int], StoredSentence]
+"""Sentences by document and index."""
+
+
+def sentence_documents(
+    document: Document, doc_id: str, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
+) -> list[Document]:
+    """Make the Documents a store holds, one for each sentence of a document.
+
+    Args:
+        document: The source.
+        doc_id: Its name.
+        sentences: Its sentences, in order.
+        inline_window: Sentences before and after each, whose text is to go into its metadata; ``None``
+            for no such text.
+    """
+    text = document.page_content
+    own = carried_metadata(document, doc_id)
+    spans = [(sentence.start, sentence.end) for sentence in sentences]
+    made: list[Document] = []
+    for index, sentence in enumerate(sentences):
+        metadata = own | {
+            DOC_ID: doc_id,
+            SENTENCE_INDEX: index,
+            START_INDEX: sentence.start,
+            END_INDEX: sentence.end,
+            SECTION_START: sentence.section_start,
+            SECTION_END: sentence.section_end,
+        }
+        separator = separator_after(text, spans, index)
+        optional = ((SEPARATOR, separator, " "), (KIND, sentence.kind, PROSE), (HEADING, sentence.heading, ""))
+        metadata |= {key: value for key, value, usual in optional if value != usual}
+        if inline_window is not None:
+            alone = Hit(doc_id, index, sentence.section_start, sentence.section_end, score=0.0)
+            metadata |= write_window(text, spans, expand(alone, *inline_window))
+        made.append(
+            Document(
+                id=sentence_id(doc_id, index),
+                page_content=text[sentence.start : sentence.end],
+                metadata=metadata,
+            )
+        )
+    return made
+
+
+def read_sentence(document: Document) -> StoredSentence:
+    """Read a sentence Document.
+
+    Raises:
+        IncompleteWindowError: It doesn't carry the metadata that `sentence_documents` writes, or carries
+            what that can't have written.
+    """
+    metadata = document.metadata
+    try:
+        sentence = _read(document)
+        return replace(sentence, window=_window_of(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
+    except KeyError as error:
+        raise IncompleteWindowError(
+            f"the store returned a document (id {shown(document.id)}) without {error.args[0]!r} in its metadata, so "
+            "its window can't be read; add documents through the retriever, or split them with "
+            "SentenceSplitter before they go into the store"
+        ) from None
+    except ValueError as error:
+        raise IncompleteWindowError(
+            f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(document.id)}) whose "
+            f"metadata can't be true, as {error}; delete that document and add it again"
+        ) from None
+
+
+def _read(document: Document) -> StoredSentence:
+    metadata = document.metadata
+    doc_id, index = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX)
+    sentence = StoredSentence(
+        doc_id=doc_id,
+        index=index,
+        start=number(metadata, START_INDEX),
+        end=number(metadata, END_INDEX),
+        section_start=number(metadata, SECTION_START),
+        section_end=number(metadata, SECTION_END),
+        separator=checked(metadata, SEPARATOR, str, " "),
+        heading=checked(metadata, HEADING, str, ""),
+        text=document.page_content,
+        source=_own_metadata(metadata, doc_id, index),
+    )
+    if sentence.start > sentence.end:
+        raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
+    if not sentence.section_start <= index < sentence.section_end:
+        raise ValueError(
+            f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
+        )
+    if sentence.separator.strip():
+        raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
+    return sentence
+
+
+def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
+    """What the source document had; not our keys, nor what a store adds: the id, its collection, empty columns."""
+    own = {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS and value is not None}
+    # Told by their length first, as working out the id takes longer than all else.
+    ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
+    if ids:
+        id_ = sentence_id(doc_id, index)
+        added = [key for key in ids if own[key] == id_]
+        for key in [*added, _COLLECTION] if added else []:
+            own.pop(key, None)
+    return own
+
+
+def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
+    """Make the sentences of an inline window; of the same section, so of the same heading path."""
+    held = read_window(metadata)
+    if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
+        _is_same(each, sentence) for each in held
+    ):
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
+    return tuple(
+        replace(sentence, index=each.index, start=each.start, end=each.end, separator=each.separator, text=each.text)
+        for each in held
+    )
+
+
+def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
+    return (one.index, one.start, one.end, one.text) == (sentence.index, sentence.start, sentence.end, sentence.text)
+
+
+def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:
+    """Key sentences by document and index."""
+    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
+
+
+def as_hit(sentence: StoredSentence, score: float) -> Hit:
+    """Make a hit of a sentence that a search found."""
+    return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score)
+
+
+def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
+    """What says which sentences are neighbors: the document, the index in it, and its section.
+
+    Returns:
+        ``None`` for a document or an index that the metadata doesn't hold.
+    """
+    doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START, 0)
+    return (
+        doc_id if isinstance(doc_id, str) else None,
+        index if is_index(index) else None,
+        section if is_index(section) else 0,
+    )

@@ -1,0 +1,107 @@
+"""Window Documents, which a retriever returns: put together of sentences, and what they tell."""
+
+from collections.abc import Mapping, Sequence
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.ids import window_id
+from langchain_sentence_window.documents.keys import (
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    HITS,
+    SCORE,
+    SENTENCE_INDEX,
+    SENTENCES,
+    START_INDEX,
+    WINDOW_ID,
+)
+from langchain_sentence_window.documents.sentence_documents import SentencesByPlace, StoredSentence, by_place
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.windows.geometry import Window
+
+
+def window_document(window: Window, sentences: SentencesByPlace) -> Document:
+    """Make the Document a retriever returns for a window.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    text = window_text(window, sentences)
+    first, last = sentences[window.doc_id, window.first], sentences[window.doc_id, window.last]
+    best = sentences[window.doc_id, window.best.index]
+    hits = [(hit, sentences[window.doc_id, hit.index]) for hit in window.hits]
+    name = window_id(window.doc_id, window.first, window.last)
+    return Document(
+        id=name,
+        page_content=text,
+        metadata={
+            **best.source,
+            DOC_ID: window.doc_id,
+            START_INDEX: first.start,
+            END_INDEX: last.end,
+            SENTENCES: [window.first, window.last],
+            HITS: [
+                {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+                for hit, found in hits
+            ],
+            SCORE: window.score,
+            WINDOW_ID: name,
+            **({HEADING: best.heading} if best.heading else {}),
+        },
+    )
+
+
+def source_document(sentences: Sequence[StoredSentence]) -> Document:
+    """Put a source document together of all its sentences, in order: its text from the first to the last.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    first, last = sentences[0], sentences[-1]
+    whole = Window(first.doc_id, first.index, last.index, ())
+    metadata = {**first.source, DOC_ID: first.doc_id, START_INDEX: first.start, END_INDEX: last.end}
+    return Document(id=first.doc_id, page_content=window_text(whole, by_place(sentences)), metadata=metadata)
+
+
+def window_text(window: Window, sentences: SentencesByPlace) -> str:
+    """The source's text from the window's first sentence to its last.
+
+    Raises:
+        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+    """
+    parts: list[str] = []
+    at: int | None = None
+    for index in range(window.first, window.last + 1):
+        sentence = sentences.get((window.doc_id, index))
+        if sentence is None:
+            raise IncompleteWindowError(
+                f"the store has no sentence {index} of document {window.doc_id!r}, which stands in the window "
+                f"{window.first} to {window.last}; add the document again"
+            )
+        if at not in (None, sentence.start) or sentence.end - sentence.start != len(sentence.text):
+            raise IncompleteWindowError(
+                f"sentence {index} of document {window.doc_id!r} isn't of the same version of the document as those "
+                "before it; add the document again"
+            )
+        at = sentence.end + len(sentence.separator)
+        parts += [sentence.text, sentence.separator]
+    return "".join(parts[:-1])
+
+
+def document_place(document: Document) -> tuple[str, int]:
+    """The source document of a window Document, and where the window starts in it."""
+    return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
+
+
+def hit_spans(document: Document) -> list[Span]:
+    """Where a window's hits stand in its text; none for Documents that aren't a slice of their source."""
+    metadata = document.metadata
+    start = metadata.get(START_INDEX)
+    end = as_integer(metadata.get(END_INDEX))
+    if not isinstance(start, int) or end != start + len(document.page_content):
+        return []
+    hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
+    return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]

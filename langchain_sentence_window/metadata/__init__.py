@@ -1,1 +1,0 @@
-"""The metadata contract: no module outside knows which key means what."""

@@ -1,0 +1,1 @@
+"""Scores of meaning and of words, joined."""

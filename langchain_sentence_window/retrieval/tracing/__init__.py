@@ -1,0 +1,1 @@
+"""What became of a query, stage by stage."""

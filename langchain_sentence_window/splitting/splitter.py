@@ -1,0 +1,195 @@
+"""`SentenceSplitter`: documents in, sentence Documents out."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from langchain_core.documents import BaseDocumentTransformer, Document
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._showing import as_call, shown
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.sentence_documents import sentence_documents
+from langchain_sentence_window.documents.source_documents import document_ids
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.splitting.codes import check_code, is_known, unknown_code
+from langchain_sentence_window.splitting.engines import Engine, make_engine
+from langchain_sentence_window.splitting.language import Language, known_languages, load_language
+from langchain_sentence_window.splitting.sentences import Sentence, Structure, split_text
+from langchain_sentence_window.windows.geometry import WindowSize, window_size
+
+LONGEST = 2_000
+"""Characters, about 500 tokens: what embedders of BERT's family read at most."""
+
+ELEMENT_KINDS = {
+    "Title": HEADING,
+    "NarrativeText": PROSE,
+    "UncategorizedText": PROSE,
+    "ListItem": LIST_ITEM,
+    "Table": TABLE_ROW,
+    "CodeSnippet": CODE,
+}
+"""Block kinds of the elements that unstructured makes of a file, by their ``category``."""
+
+
+class SentenceSplitter(BaseDocumentTransformer):
+    """Cut documents into sentences that know where they stand.
+
+    Structure decides first: a heading, a table row and a code block are a unit each, and no sentence
+    crosses a paragraph or a list item. For each newline in a paragraph it is decided whether it ends
+    a sentence or only a line. Then the engine decides about full stops. In doubt two sentences stay
+    together.
+
+    Example:
+        >>> SentenceSplitter().spans("Ask Dr. Hale. She knows.")
+        [(0, 13), (14, 24)]
+    """
+
+    def __init__(
+        self,
+        language: str = "en",
+        *,
+        engine: str | Engine | None = None,
+        structure: Structure = "auto",
+        min_chars: int = 0,
+        max_chars: int | None = LONGEST,
+        inline_window: WindowSize | None = None,
+    ) -> None:
+        """Choose how to cut.
+
+        Args:
+            language: An ISO 639 code in small letters; with a callable as engine, of any language.
+            engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
+                ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or
+                ``"nupunkt"`` (the last two extras of their names); or a callable that takes the text of
+                a paragraph and gives ``(start, end)`` of its sentences.
+            structure: ``"markdown"`` or ``"plain"`` say what the texts are; ``"auto"`` tells it for each by
+                whether it has Markdown's marks. Lines indented by four spaces are code in
+                ``"markdown"`` alone, as plain text indents for looks.
+            min_chars: Characters; a shorter sentence joins its neighbor in the same paragraph.
+            max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause,
+                else at white space, so that an embedder reads all of it. ``None`` for no limit.
+            inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's
+                metadata as its window, for stores that can't fetch neighbors by id. Text is stored as
+                often as windows hold it: 6.9 times at 3 on each side (measured on articles of SQuAD).
+
+        Raises:
+            InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
+            MissingExtraError: The engine's library isn't installed.
+        """
+        if not isinstance(structure, str) or structure not in get_args(Structure):
+            raise InvalidInputError(
+                f"structure is {shown(structure)}; it must be one of {', '.join(get_args(Structure))}"
+            )
+        least, most = as_integer(min_chars), as_integer(max_chars)
+        if least is None or least < 0 or (max_chars is not None and (most is None or most < max(1, least))):
+            raise InvalidInputError(
+                f"min_chars is {shown(min_chars)} and max_chars is {shown(max_chars)}; they must be whole numbers of "
+                "characters, 0 <= min_chars <= max_chars, or None for max_chars"
+            )
+        self._structure: Structure = structure
+        self._inline_window = None if inline_window is None else window_size(inline_window)
+        self._shortest, self._longest = least, most
+        if not is_known(check_code(language)) and not callable(engine):
+            raise unknown_code(language)
+        self._settings: dict[str, Any] = {
+            "language": language,
+            "engine": engine,
+            "structure": structure,
+            "min_chars": min_chars,
+            "max_chars": max_chars,
+            "inline_window": self._inline_window,
+        }
+        self._load(language, engine)
+
+    def _load(self, language: str, engine: str | Engine | None) -> None:
+        if engine is None and language not in known_languages():
+            engine = "sentencex"
+        self._engine = None if engine is None else make_engine(engine, language)
+        # Engines of others know more languages; the newline layer then goes by typography alone.
+        self._words = load_language(language) if language in known_languages() else Language()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what a copy in another process is made of: the engine by its name, as engines can't be taken along."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_words")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Make a copy of it."""
+        self.__dict__.update(state)
+        self._load(self._settings["language"], self._settings["engine"])
+
+    def __repr__(self) -> str:
+        """Write the call that makes such a splitter, with the settings that aren't the default."""
+        usual = inspect.signature(SentenceSplitter).parameters
+        settings = self.__dict__.get("_settings", {})
+        return as_call(type(self).__name__, settings, {name: usual[name].default for name in settings})
+
+    @property
+    def inline_window(self) -> tuple[int, int] | None:
+        """Sentences before and after each whose text goes into its metadata; ``None`` for no such text."""
+        return self._inline_window
+
+    def spans(self, text: str) -> list[Span]:
+        """Find the sentences of a text.
+
+        Args:
+            text: Any string.
+
+        Returns:
+            Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
+            with nothing but white space before, between and after them.
+        """
+        return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
+
+    def split_text(self, text: str, *, category: str | None = None) -> list[Sentence]:
+        """Find the sentences of a text, with their sections, kinds and headings.
+
+        Args:
+            text: Any string.
+            category: What the text is as an element of unstructured, such as ``Title`` or ``ListItem``; it
+                is a single block then.
+        """
+        if not isinstance(text, str):
+            raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
+        return split_text(
+            text,
+            self._words,
+            engine=self._engine,
+            structure=self._structure,
+            kind=ELEMENT_KINDS.get(category) if isinstance(category, str) else None,
+            min_chars=self._shortest,
+            max_chars=self._longest,
+        )
+
+    def split_documents(self, documents: Iterable[Document]) -> list[Document]:
+        """Cut documents into sentence Documents, as a vector store is to hold them.
+
+        Args:
+            documents: Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of
+                source and text. One whose ``category`` is that of an element of unstructured is a
+                block of that kind. Of their metadata, what isn't a string, a number or a boolean is
+                left out, as many stores can't hold it.
+
+        Returns:
+            The sentences, document by document, in order; documents without text have none. The
+            metadata is described in `langchain_sentence_window.documents.keys`.
+
+        Raises:
+            InvalidInputError: Two documents have the same id, or one isn't a Document.
+        """
+        documents = checked_documents(documents)
+        return [
+            made
+            for document, doc_id in zip(documents, document_ids(documents), strict=True)
+            for made in sentence_documents(document, doc_id, self._split(document), self._inline_window)
+        ]
+
+    def _split(self, document: Document) -> list[Sentence]:
+        category = document.metadata.get("category")
+        return self.split_text(document.page_content, category=category if isinstance(category, str) else None)
+
+    def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
+        """Do what `split_documents` does, as a LangChain document transformer."""
+        return self.split_documents(documents)

@@ -1,0 +1,1 @@
+"""Stores that this package brings."""

@@ -1,0 +1,1 @@
+"""`FaissStore`: SQLite keeps everything, FAISS and tantivy search it."""

@@ -1,0 +1,210 @@
+"""Documents as records of the database, and back."""
+
+import json
+import math
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+import orjson
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.ids import checked_ids, is_storable_id
+from langchain_sentence_window.documents.keys import PER_SECTION_KEYS, PER_SENTENCE_KEYS
+from langchain_sentence_window.documents.sentence_documents import sentence_key
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
+from langchain_sentence_window.stores.faiss.database.schema import Record
+
+DEEPEST_METADATA = 100
+"""Levels of lists and mappings in each other that metadata may have; SQLite reads no JSON of more than 1,000."""
+
+_ENCODER = json.JSONEncoder(allow_nan=False)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_ALIKE = frozenset({str, int, bool, type(None)})
+_STRING = frozenset({str})
+
+
+def to_records(
+    documents: Sequence[Document], ids: Sequence[str] | None, contexts: Sequence[str] | None = None
+) -> list[Record]:
+    """Make records of Documents, under ids that replace their own if there are some.
+
+    Raises:
+        InvalidInputError: Not one id or context for each, an id that can't be stored, or metadata JSON can't hold.
+    """
+    given = _checked_names(ids, len(documents)) if ids is not None else [document.id for document in documents]
+    if contexts is not None and len(contexts) != len(documents):
+        raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
+    before = contexts if contexts is not None else [""] * len(documents)
+    parts = _MetadataParts()
+    return [
+        _record(document, id_, context, parts) for id_, document, context in zip(given, documents, before, strict=True)
+    ]
+
+
+def to_documents(records: Sequence[Record]) -> list[Document]:
+    """Make the Documents that records were made of."""
+    shared = list({text for record in records for text in record[3:5] if text})
+    # All at once, as reading single ones takes twice as long; and what many share only once.
+    joined = f"[{','.join([*[record.metadata for record in records], *shared])}]"
+    metadatas: list[dict[str, Any]] = json.loads(joined)
+    if needs_stand_in(joined):
+        metadatas = with_nul(metadatas)
+    read: dict[str, dict[str, Any]] = {"": {}} | dict(zip(shared, metadatas[len(records) :], strict=True))
+    nested = {text for text in shared if "[" in text or "{" in text[1:]}
+    # What Document(...) does, without its layers of __init__, which take longer than all it does.
+    validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
+    return [
+        validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
+        for record, own in zip(records, metadatas, strict=False)
+        for source, section in [(read[record.source_metadata], read[record.section_metadata])]
+        for metadata in [(_copied(source) if record.source_metadata in nested else source) | section | own]
+    ]
+
+
+def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
+    """Ids given for documents; ``None`` among them stands for a new one."""
+    is_list = isinstance(ids, Iterable) and not isinstance(ids, str | bytes)
+    names: list[str | None] = list(ids) if is_list else [*checked_ids(ids)]
+    checked_ids([name for name in names if name is not None])
+    if len(names) != documents:
+        raise InvalidInputError(f"got {len(names)} ids for {documents} documents; give one for each")
+    return names
+
+
+def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
+    metadata = document.metadata
+    doc_id, place, section = sentence_key(metadata)
+    for given in (id_, doc_id):
+        if isinstance(given, str) and not is_storable_id(given):
+            raise InvalidInputError(
+                f"{shown(given)} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
+            )
+    name = str(uuid.uuid4()) if id_ is None else id_
+    is_sentence = doc_id is not None and place is not None
+    own, of_source, of_section = parts.split(metadata) if is_sentence else (_to_json(metadata), "", "")
+    return Record(name, document.page_content, own, of_source, of_section, doc_id, place, section, context)
+
+
+class _MetadataParts:
+    """Writes metadata as JSON, in parts: what differs by sentence, what by source document, what by section."""
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._own: list[str] = []
+        self._of_source, self._of_section = _SharedPart(), _SharedPart()
+
+    def split(self, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Write what is a sentence's own, its source document's, and its section's."""
+        keys = list(metadata)
+        if keys != self._keys:
+            self._keys = keys
+            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
+            self._of_section.choose([key for key in keys if key in PER_SECTION_KEYS])
+            self._of_source.choose([key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS])
+        own = {key: metadata[key] for key in self._own}
+        return _to_json(own), self._of_source.write(metadata), self._of_section.write(metadata)
+
+
+class _SharedPart:
+    """Writes some of the metadata as JSON, once for all that come one after the other and have the same there."""
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._values: list[Any] = []
+        self._types: list[type] = []
+        self._text = ""
+
+    def choose(self, keys: list[str]) -> None:
+        """Say which keys are written from here on."""
+        if keys != self._keys:
+            self._keys, self._text = keys, ""
+
+    def write(self, metadata: Mapping[str, Any]) -> str:
+        """Write the values of the chosen keys."""
+        values = [metadata[key] for key in self._keys]
+        if self._text and self._are_as_before(values):
+            return self._text
+        self._values, self._types = values, list(map(type, values))
+        self._text = _to_json(dict(zip(self._keys, values, strict=True)))
+        return self._text
+
+    def _are_as_before(self, values: list[Any]) -> bool:
+        if all(map(is_, values, self._values)):
+            return True
+        # Of other types, values that are equal may not be the same in JSON.
+        types = list(map(type, values))
+        return types == self._types and _ALIKE.issuperset(types) and values == self._values
+
+
+def _to_json(metadata: dict[str, Any]) -> str:
+    """Write metadata as JSON, unless it would come back changed or not at all."""
+    text = _plain_to_json(metadata) or _any_to_json(metadata)
+    return _ENCODER.encode(without_nul(metadata)) if needs_stand_in(text) else text
+
+
+def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
+    """Write what most metadata is, quickly: no lists, no mappings, no numbers that JSON may not give back."""
+    kinds = {*map(type, metadata.values())}
+    if not _PLAIN.issuperset(kinds) or {*map(type, metadata)} != _STRING:
+        return None
+    if float in kinds and not all(math.isfinite(value) for value in metadata.values() if type(value) is float):
+        return None  # orjson would write null
+    try:
+        return orjson.dumps(metadata).decode()
+    except TypeError:
+        return None  # a large integer or a lone surrogate
+
+
+def _any_to_json(metadata: dict[str, Any]) -> str:
+    try:
+        text = _ENCODER.encode(metadata)
+    except (TypeError, ValueError, RecursionError) as error:
+        key, value = next(
+            ((key, value) for key, value in metadata.items() if not _is_json(key, value)), ("?", metadata)
+        )
+        why = "it nests too deep" if isinstance(error, RecursionError) else error
+        raise InvalidInputError(
+            f"the metadata {shown(key)}: {shown(value)} can't be stored as JSON: {why}; convert the value, e.g. "
+            "to a string"
+        ) from error
+    for key, value in metadata.items():
+        if _is_deeper(value, DEEPEST_METADATA - 1):
+            raise InvalidInputError(
+                f"the metadata {shown(key)} nests more than {DEEPEST_METADATA} levels; flatten it, or store it as "
+                "a string"
+            )
+    if json.loads(text) != metadata:
+        raise InvalidInputError(
+            f"the metadata {shown(metadata)} would come back from JSON as {shown(text)}; use strings as keys, and "
+            "lists instead of tuples"
+        )
+    return text
+
+
+def _is_json(key: object, value: object) -> bool:
+    try:
+        _ENCODER.encode({key: value})
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether lists and mappings nest more than so many levels."""
+    if not isinstance(value, list | tuple | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
+
+
+def _copied(value: Any) -> Any:
+    """Copy what JSON gave, so that no two Documents share what can be changed."""
+    if isinstance(value, list):
+        return list(map(_copied, value))
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""The SQLite database: what is in it, how it is read, written, opened, restored and checked."""

@@ -1,0 +1,54 @@
+"""Checksums of files, by which a file that was damaged is told from one that wasn't."""
+
+import stat
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from langchain_sentence_window.stores.faiss.database.files import open_regular
+
+Seal: TypeAlias = list[int]
+"""The size of a file in bytes, and its CRC-32."""
+
+_READ_BATCH_SIZE = 1 << 22
+
+
+def seal_of(path: Path) -> Seal | None:
+    """Read a whole file and make its seal; ``None`` if it can't be read."""
+    try:
+        with open_regular(path) as file:
+            return seal_of_open(file)
+    except OSError:
+        return None
+
+
+def seal_of_open(file: BinaryIO) -> Seal:
+    """Read what is left of an open file, and make its seal."""
+    checksum = size = 0
+    while part := file.read(_READ_BATCH_SIZE):
+        checksum = zlib.crc32(part, checksum)
+        size += len(part)
+    return [size, checksum]
+
+
+def seals_in(folder: Path, known: Mapping[str, Seal] | None = None) -> dict[str, Seal]:
+    """Make the seals of all files in a folder, by name.
+
+    Args:
+        folder: Where they are.
+        known: Seals of files that don't change once they are written; these aren't read again.
+
+    Returns:
+        None of a folder that is a link or holds one, as what is written there would be written elsewhere.
+    """
+    try:
+        kinds = {path.name: path.lstat().st_mode for path in sorted(folder.iterdir())}
+        is_link = stat.S_ISLNK(folder.lstat().st_mode)
+    except OSError:
+        return {}
+    if is_link or any(map(stat.S_ISLNK, kinds.values())):
+        return {}
+    known = known or {}
+    names = [name for name, kind in kinds.items() if stat.S_ISREG(kind)]
+    return {name: seal for name in names if (seal := known.get(name) or seal_of(folder / name))}

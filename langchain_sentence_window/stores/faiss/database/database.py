@@ -1,0 +1,316 @@
+"""The SQLite file of a store: what one may read or write at a time.
+
+Each write is one transaction. Readers have connections of their own, and see one state of the database
+for as long as they read, whatever is written meanwhile. A database in memory has no log to read from
+meanwhile, so there a lock keeps readers and the writer apart.
+
+What is read or written is given as a function, so that whatever happens in it, and wherever an exception
+comes, what it held is given back.
+"""
+
+import secrets
+import sqlite3
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.checksums import seal_of
+from langchain_sentence_window.stores.faiss.database.connections import Connections
+from langchain_sentence_window.stores.faiss.database.files import make_part, put_if_new
+from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock
+from langchain_sentence_window.stores.faiss.database.opening import (
+    check_file,
+    check_log,
+    check_names,
+    head_of,
+    make_file,
+    make_tables,
+)
+from langchain_sentence_window.stores.faiss.database.schema import Record, Version
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.state_files import write_seal
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+
+T = TypeVar("T")
+
+_PAGE_BATCH_SIZE = 1_000
+_ATTEMPTS = 20
+_UNDAMAGED = "if it isn't closed, it may be damaged: open it again"
+
+
+class Database:
+    """A store's database, for any number of threads."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        """Open the database, or make it, and see that it is sound.
+
+        Args:
+            path: The file; ``None`` for a database in memory.
+            read_only: Whether nothing may be written, not even a new database.
+
+        Raises:
+            StoreError: The file isn't a database of this package, is damaged, or can't be opened.
+            IndexMismatchError: Its format isn't the one this version knows.
+        """
+        self.name = str(path) if path else "the store in memory"
+        self.read_only = read_only
+        self._connections = Connections(path, read_only=read_only)
+        # One in a file keeps its readers and its writer apart itself.
+        self._lock = AccessLock(writers_exclude_readers=path is None)
+        self._long_reads: weakref.WeakSet[LongRead[Any]] = weakref.WeakSet()
+        try:
+            with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
+                self._prepare(path)
+        except BaseException:
+            self._connections.is_dirty = False
+            self._connections.close()
+            raise
+
+    # Reading
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """Read one state of the database, whatever is written meanwhile.
+
+        Args:
+            work: Is given that state. It may be called again if the state was swept away under it.
+
+        Raises:
+            StoreError: SQLite can't read: the store is closed, or its file damaged.
+        """
+        return self._lock.read(lambda: self._read(work, begin=True))
+
+    def records_at(self, version: Version, rows: Sequence[int]) -> dict[int, Record] | None:
+        """Fetch records by row; ``None`` unless all are there and no write came after the given one.
+
+        One statement sees one state, so this needs no transaction, which would take three more.
+
+        Raises:
+            StoreError: SQLite can't read.
+        """
+        records = self._lock.read(lambda: self._read(lambda found: found.by_rows(rows, latest=version), begin=False))
+        return records if len(records) == len(rows) else None
+
+    def private_copy(self) -> "Database | None":
+        """A copy to read at leisure, of a database that would make writers wait meanwhile; ``None`` for others."""
+        if self._connections.path is not None:
+            return None
+        copy = Database(None)
+        self.read(lambda snapshot: snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE))
+        return copy
+
+    def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> LongRead[T]:
+        """Read one state in several calls; what is returned is to be ended.
+
+        Args:
+            parts: Reads a state part by part, without the first so many; always the same of the same state.
+        """
+        reading = LongRead(self._connections, parts)
+        self._long_reads.add(reading)
+        with self._errors("can't be read", _UNDAMAGED):
+            reading.begin()
+        return reading
+
+    def read_on(self, reading: LongRead[T]) -> T | None:
+        """Read the next part; ``None`` if there is none.
+
+        Raises:
+            StoreError: SQLite can't read, or the state is gone.
+        """
+        with self._errors("can't be read any further", "begin again"):
+            part = reading.next()
+            if reading.is_outdated():
+                raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
+            return part
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Read one state of the database in a ``with`` block; for tests and tools, as `read` can't be interrupted."""
+        lease = Lease(self._connections)
+        try:
+            connection = lease.take()
+            connection.execute("BEGIN")
+            yield Snapshot(connection)
+        finally:
+            lease.end()
+
+    # Writing
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
+
+        Raises:
+            StoreError: SQLite can't do it: the disk is full, the file locked, damaged or read-only.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
+        return self._lock.write(lambda: self._write(work))
+
+    def seal(self) -> None:
+        """Bring the whole database into its file, and note the checksum of that file."""
+        if not self.read_only:
+            self._lock.write(lambda: self._guarded(self._connections.seal))
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the whole database into a new file, which has its name only when it is whole.
+
+        Raises:
+            StoreError: It can't be read, or the file not be written.
+        """
+        with self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"):
+            part = make_part(path)
+            try:
+                self.write_copy(part)
+                seal = seal_of(part)
+                if not put_if_new(part, path):
+                    raise StoreError(f"{str(path.parent)!r} holds an index already; choose another folder")
+                if seal is not None:
+                    # By it a log that the copy is put beside one day is known for another's.
+                    write_seal(path.parent, seal)
+            finally:
+                with suppress(OSError):
+                    part.unlink()
+
+    def write_copy(self, path: Path) -> None:
+        """Write a copy of the whole database into an empty file.
+
+        Raises:
+            StoreError: It can't be read, or the file not be written.
+        """
+        with closing(sqlite3.connect(path, isolation_level=None)) as target:
+
+            def copy(snapshot: Snapshot) -> None:
+                with self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"):
+                    snapshot.copy_to(target, _PAGE_BATCH_SIZE)
+                    target.execute("PRAGMA journal_mode = WAL")
+
+            self.read(copy)
+
+    # The end, and forks
+
+    def close(self) -> None:
+        """Seal the file and close all connections; nobody is using one."""
+        self._lock.write(self._connections.close)
+
+    def before_fork(self) -> None:
+        """Close what must not cross a fork; nobody is reading or writing."""
+        if self._connections.path is not None:
+            self._cut_long_reads()
+            self._connections.close_all()
+
+    def after_fork_in_parent(self) -> None:
+        """Take up what is read in several calls, before anybody writes; what fails is told by the next of them."""
+        if self._connections.path is not None:
+            for reading in list(self._long_reads):
+                with suppress(StoreError), self._errors("can't be read any further", "begin again"):
+                    reading.begin()
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Begin anew in another process."""
+        self._lock.reset()
+        if not was_quiet:
+            self._connections.refuse(
+                "was in use by another thread for long when the process forked; open it again in this process"
+            )
+            self._cut_long_reads()
+
+    def _cut_long_reads(self) -> None:
+        for reading in list(self._long_reads):
+            reading.cut()
+
+    # Machinery
+
+    def _read(self, work: Callable[[Snapshot], T], *, begin: bool) -> T:
+        with self._errors("can't be read", _UNDAMAGED):
+            for _ in range(_ATTEMPTS):
+                lease = Lease(self._connections)
+                try:
+                    try:
+                        result = self._read_once(lease, work, begin=begin)
+                    finally:
+                        lease.end()
+                except (sqlite3.DatabaseError, StoreError):
+                    if not lease.is_outdated():
+                        raise
+                    continue
+                finally:
+                    # Once more, in case an exception such as Ctrl-C came in the middle of the first.
+                    lease.end()
+                if not lease.is_outdated():
+                    return result
+            raise StoreError(
+                f"{self.name} is changed all the time, and this process can't lock it, as it may not write in its "
+                "folder; let it write there, or read when nobody writes"
+            )
+
+    def _read_once(self, lease: Lease, work: Callable[[Snapshot], T], *, begin: bool) -> T:
+        connection = lease.take()
+        if begin:
+            connection.execute("BEGIN")
+        result = work(Snapshot(connection))
+        lease.has_succeeded = True
+        return result
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        with self._errors("can't be read or written", "it is as it was before the call"):
+            return self._guarded(lambda: self._transact(work))
+
+    def _transact(self, work: Callable[[Transaction], T]) -> T:
+        connection = self._connections.begin_writing()
+        transaction = Transaction(connection, secrets.randbits(62))
+        result = work(transaction)
+        transaction.finish()
+        head = head_of(transaction) if transaction.generation is not None else None
+        connection.execute("COMMIT")
+        # Was it still the store of this path that was written?
+        self._connections.check_identity()
+        self._connections.wrote(head)
+        return result
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Do something with the connection that writes, and leave no transaction open."""
+        has_failed = True
+        try:
+            try:
+                try:
+                    result = work()
+                    has_failed = False
+                    return result
+                finally:
+                    self._connections.end_writing(has_failed=has_failed)
+            finally:
+                self._connections.end_writing(has_failed=has_failed)
+        finally:
+            self._connections.end_writing(has_failed=has_failed)
+
+    @contextmanager
+    def _errors(self, what: str, cure: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OSError) as error:
+            raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+
+    # Opening
+
+    def _prepare(self, path: Path | None) -> None:
+        connections = self._connections
+        if path is None:
+            self._guarded(lambda: make_tables(connections.writer))
+            return
+        connections.check_restored()
+        make_file(path, read_only=self.read_only)
+        check_names(path, read_only=self.read_only)
+        check_log(connections)
+        # Reads only, so that nothing is brought from a log into the file before both were checked.
+        checking = connections.open_to_check()
+        try:
+            check_file(connections, checking)
+        finally:
+            connections.discard(checking)
+        if self.read_only:
+            connections.is_dirty = False
+        else:
+            self._guarded(lambda: connections.writer)

@@ -1,0 +1,202 @@
+"""Making the SQLite file of a store, and seeing that one is sound before anything is written to it."""
+
+import os
+import secrets
+import sqlite3
+from contextlib import closing, suppress
+from functools import lru_cache
+from pathlib import Path
+
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.stores.faiss.database.connections import Connections
+from langchain_sentence_window.stores.faiss.database.files import (
+    make_part,
+    put_if_new,
+    refuse_links,
+    remove_abandoned,
+    remove_second_names,
+    size_of,
+)
+from langchain_sentence_window.stores.faiss.database.schema import SCHEMA
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.state_files import (
+    HEAD_FILE,
+    RESTORING_FILE,
+    SEAL_FILE,
+    Head,
+    read_head,
+)
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+
+FORMAT_VERSION = 5
+"""Goes up when another version of this package couldn't read the database any more."""
+
+APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
+
+# Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
+_PAGE_SIZE = 16_384
+_BIRTH = "birth"
+_RESTORE = "restore it from a backup, or choose another path"
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite's own files beside a database are called after its name."""
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make an empty database."""
+    execute = connection.execute
+    execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+    execute("BEGIN IMMEDIATE")
+    execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for statement in SCHEMA:
+        execute(statement)
+    execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+    transaction = Transaction(connection, secrets.randbits(62))
+    transaction.begin()
+    give_birth(transaction)
+    execute("COMMIT")
+
+
+def give_birth(transaction: Transaction) -> None:
+    """Let a database be another one than that it is a copy of."""
+    transaction.set_fact(_BIRTH, secrets.randbits(62))
+
+
+def head_of(snapshot: Snapshot) -> Head:
+    """What the last write is known by."""
+    birth = snapshot.fact(_BIRTH)
+    return Head(birth if isinstance(birth, int) and 0 <= birth < 2**62 else 0, snapshot.state.generation)
+
+
+def make_file(path: Path, *, read_only: bool) -> None:
+    """Make the file of an empty database, if there is none; it has its name only when it is whole.
+
+    Raises:
+        StoreError: There was an index, or nothing may be written.
+        OSError: It can't be written.
+        sqlite3.Error: Likewise.
+    """
+    was_there = is_left_of_index(path)
+    if path.exists():
+        return
+    if was_there:
+        raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {_RESTORE}")
+    if read_only:
+        raise StoreError(f"there is no index at {str(path.parent)!r} to read; make one without read_only=True")
+    part = make_part(path)
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            make_tables(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+        put_if_new(part, path)
+    finally:
+        for name in (part.name, *(f"{part.name}{ending}" for ending in BESIDE)):
+            with suppress(OSError):
+                path.with_name(name).unlink()
+
+
+def is_left_of_index(path: Path) -> bool:
+    """Whether there is what lies beside a database, whose log would be taken for that of a new one."""
+    beside = [path.parent / name for name in (SEAL_FILE, HEAD_FILE, RESTORING_FILE)]
+    logs = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
+    return any(map(os.path.lexists, beside)) or any(map(size_of, logs))
+
+
+def check_names(path: Path, *, read_only: bool) -> None:
+    """See that a database's files are files of its own, before SQLite opens them.
+
+    Raises:
+        StoreError: One is a link, the database is empty, or there is a journal that no store writes.
+    """
+    if not read_only:
+        beside = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
+        refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
+        remove_second_names(path)
+        remove_abandoned(path)
+        for each in beside:
+            if each.exists() and each.stat().st_nlink > 1:
+                raise StoreError(
+                    f"{str(each)!r} has another name elsewhere (a hard link), so writing would change that file too; "
+                    "delete this name if no process uses the index"
+                )
+    if not path.stat().st_size:
+        raise StoreError(f"{str(path)!r} is empty, though there was an index; {_RESTORE}")
+    journal = path.with_name(f"{path.name}-journal")
+    if journal.exists():
+        raise StoreError(
+            f"{str(journal)!r} is a rollback journal, which no store writes, and SQLite would apply it; delete it if "
+            "you trust the database, or restore the index from a backup"
+        )
+
+
+def check_file(connections: Connections, connection: sqlite3.Connection) -> None:
+    """See that a database is one of this package, in its format, and as it was written.
+
+    Args:
+        connections: What is noted of the file.
+        connection: Reads it; it is in no transaction yet.
+
+    Raises:
+        StoreError: It isn't a database of this package, or is damaged.
+        IndexMismatchError: Its format isn't the one this version knows.
+    """
+    path, name = connections.path, connections.name
+    # Before anything else is read: others may write at any time, and note it here after that.
+    head = read_head(path.parent) if path is not None else None
+    connection.execute("BEGIN")
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT_VERSION:
+        raise IndexMismatchError(
+            f"{name} has format {version or 1}, and this version of langchain-sentence-window reads format "
+            f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
+        )
+    is_sealed = connections.is_sealed()
+    snapshot = Snapshot(connection)
+    if snapshot.schema() != _expected_schema():
+        raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
+    if path is None:
+        return
+    _check_head(name, path.parent / HEAD_FILE, head, snapshot)
+    if is_sealed:
+        return
+    damage = snapshot.find_damage()
+    if damage:
+        raise StoreError(
+            f"{name} is damaged: {damage}; restore it from a backup, with FaissStore.restore(), which takes the place "
+            "of the write-ahead log too, or index again elsewhere"
+        )
+    connections.is_dirty = True
+
+
+def check_log(connections: Connections) -> None:
+    """See that the write-ahead log belongs to the file, before SQLite reads it.
+
+    Raises:
+        StoreError: It belongs to another version of it.
+    """
+    if connections.has_foreign_log():
+        raise StoreError(
+            f"{connections.name}-wal is the write-ahead log of another version of {connections.name}, as when a backup "
+            f"was copied over an index that was in use; see that no process uses it, and delete {connections.name}-wal "
+            f"and {connections.name}-shm to go on with the backup, or use FaissStore.restore()"
+        )
+
+
+def _check_head(name: str, head_file: Path, noted: Head | None, snapshot: Snapshot) -> None:
+    head = head_of(snapshot)
+    if noted is not None and noted.birth == head.birth and noted.generation > head.generation:
+        raise StoreError(
+            f"{name} holds {head.generation} writes, and {noted.generation} were made: its file or its write-ahead log "
+            f"was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+            f"{str(head_file)!r}"
+        )
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> list[str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in SCHEMA:
+            connection.execute(statement)
+        return Snapshot(connection).schema()

@@ -1,0 +1,210 @@
+"""Putting a backup in the place of an index, whatever state that is in: whole, or not at all.
+
+A copy of the backup is made in a folder beside the old index. Then the old files are moved into that folder, and the
+new database is moved out of it. If a step fails, they are moved back. Meanwhile a file says so, without which a
+process that opens the index could read the new database with the log of the old one. It names the folder, so that
+the next restore moves back what one that was killed has moved.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from langchain_sentence_window.errors import IndexNotFoundError, StoreError
+from langchain_sentence_window.stores.faiss.database.checksums import seal_of
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.files import (
+    NOT_THROUGH_A_LINK,
+    make_folder,
+    make_new,
+    remove_abandoned,
+    sync_folder,
+)
+from langchain_sentence_window.stores.faiss.database.forking import apart_from_forks
+from langchain_sentence_window.stores.faiss.database.opening import BESIDE, give_birth, head_of
+from langchain_sentence_window.stores.faiss.database.state_files import (
+    HEAD_FILE,
+    RESTORING_FILE,
+    SEAL_FILE,
+    Head,
+    write_head,
+    write_seal,
+)
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
+
+_FILES = (SEAL_FILE, HEAD_FILE, VECTORS_FILE, *(f"{DATABASE_FILE}{ending}" for ending in BESIDE), DATABASE_FILE)
+_NEW = "new"
+_WORKSHOP = re.compile(rf"{re.escape(DATABASE_FILE)}\.[0-9a-f]{{16}}\.part")
+
+
+def restore_index(backup: Path, folder: Path) -> None:
+    """Put a backup in the place of an index.
+
+    Args:
+        backup: The folder of an index.
+        folder: Where it is to be.
+
+    Raises:
+        IndexNotFoundError: There is no index in the backup's folder.
+        StoreError: The backup is damaged, or the folder can't be written; nothing was changed.
+    """
+    if not (backup / DATABASE_FILE).exists():
+        raise IndexNotFoundError(f"there is no index at {str(backup)!r} to restore; give the folder of a backup")
+    if backup == folder or (folder.exists() and backup.samefile(folder)):
+        raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
+    make_folder(folder)
+    _refuse_folders(folder)
+    apart_from_forks(lambda: _restore(backup, folder))
+
+
+def _restore(backup: Path, folder: Path) -> None:
+    database = Database(backup / DATABASE_FILE, read_only=True)
+    try:
+        with _workshop(folder) as workshop:
+            make_new(workshop / _NEW)
+            database.write_copy(workshop / _NEW)
+            head = _made_another(workshop / _NEW)
+            with _alone(folder, workshop):
+                _exchange(folder, workshop, head)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; make room, and try again"
+        ) from error
+    finally:
+        database.close()
+
+
+def _refuse_folders(folder: Path) -> None:
+    for path in (folder / name for name in (*_FILES, RESTORING_FILE)):
+        if path.is_dir() and not path.is_symlink():
+            raise StoreError(f"{str(path)!r} is a folder, where an index has a file; move it elsewhere, and try again")
+
+
+def _made_another(path: Path) -> Head:
+    """Let a copy be a database of its own, and say what its last write is known by."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        transaction = Transaction(connection, secrets.randbits(62))
+        give_birth(transaction)
+        head = head_of(transaction)
+        connection.execute("COMMIT")
+    return head
+
+
+# The exchange
+
+
+def _exchange(folder: Path, workshop: Path, head: Head) -> None:
+    seal = seal_of(workshop / _NEW)
+    for name in (LEXICAL_FOLDER, *_FILES):
+        if os.path.lexists(folder / name):
+            (folder / name).rename(workshop / name)
+    (workshop / _NEW).rename(folder / DATABASE_FILE)
+    write_head(folder, head)
+    if seal is not None:
+        write_seal(folder, seal)
+
+
+def _move_back(folder: Path, workshop: Path) -> None:
+    """Undo an exchange that was cut short, wherever that was; this may be cut short and be done again, too."""
+    if not os.path.lexists(workshop / _NEW):
+        for name in (SEAL_FILE, HEAD_FILE):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            (folder / DATABASE_FILE).rename(workshop / _NEW)
+    for name in (LEXICAL_FOLDER, *_FILES):
+        if os.path.lexists(workshop / name):
+            if name == LEXICAL_FOLDER:
+                shutil.rmtree(folder / name, ignore_errors=True)
+            (workshop / name).replace(folder / name)
+    sync_folder(folder)
+
+
+@contextmanager
+def _workshop(folder: Path) -> Iterator[Path]:
+    """Make a folder to work in, and remove it at the end, and those that were abandoned."""
+    workshop = folder / f"{DATABASE_FILE}.{secrets.token_hex(8)}.part"
+    try:
+        workshop.mkdir()
+        yield workshop
+    finally:
+        if not _is_needed(folder, workshop):
+            shutil.rmtree(workshop, ignore_errors=True)
+    remove_abandoned(folder / DATABASE_FILE)
+
+
+def _is_needed(folder: Path, workshop: Path) -> bool:
+    """Whether it couldn't be moved back."""
+    with suppress(OSError):
+        return (folder / RESTORING_FILE).read_text(encoding="ascii", errors="replace") == workshop.name
+    return False
+
+
+@contextmanager
+def _alone(folder: Path, workshop: Path) -> Iterator[None]:
+    """Let nobody open the index, and no other restore begin, until all is exchanged or moved back."""
+    marker = folder / RESTORING_FILE
+    if marker.is_symlink():
+        marker.unlink()
+    handle = os.open(marker, os.O_RDWR | os.O_CREAT | NOT_THROUGH_A_LINK, 0o666)
+    with os.fdopen(handle, "r+b", buffering=0) as file:
+        _lock(handle, marker)
+        killed = _left_by(file.read(100), folder)
+        if killed:
+            _move_back(folder, killed)
+        try:
+            file.seek(0)
+            file.truncate()
+            file.write(workshop.name.encode("ascii"))
+            os.fsync(handle)
+            sync_folder(folder)
+            if killed:
+                shutil.rmtree(killed, ignore_errors=True)
+            yield
+            sync_folder(folder)
+            _remove(marker, file)
+        except BaseException:
+            if marker.exists():
+                _move_back(folder, workshop)
+                _remove(marker, file)
+            raise
+        sync_folder(folder)
+
+
+def _left_by(noted: bytes, folder: Path) -> Path | None:
+    """The workshop of a restore that was killed, if it had begun to exchange."""
+    name = noted.decode("ascii", "replace")
+    is_there = bool(_WORKSHOP.fullmatch(name)) and (folder / name).is_dir() and not (folder / name).is_symlink()
+    return folder / name if is_there else None
+
+
+def _remove(marker: Path, file: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        file.close()  # as no open file can be removed there
+    marker.unlink()
+
+
+def _lock(handle: int, marker: Path) -> None:
+    """Take what the system gives up again when this process ends."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_ours = os.path.samestat(os.fstat(handle), marker.lstat())
+    except (BlockingIOError, PermissionError, FileNotFoundError):
+        is_ours = False
+    if not is_ours:
+        raise StoreError(f"{str(marker.parent)!r} is being restored by another call; wait for it, and try again")

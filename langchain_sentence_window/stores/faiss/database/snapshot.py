@@ -1,0 +1,290 @@
+"""What is read from one state of the database."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.embedding.mixing import NOWHERE, Places
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
+from langchain_sentence_window.stores.faiss.database.damage import find_damage
+from langchain_sentence_window.stores.faiss.database.filters import having_key
+from langchain_sentence_window.stores.faiss.database.schema import (
+    IS_ONE_OF,
+    Changes,
+    Record,
+    State,
+    Version,
+    checksum_of,
+    from_halves,
+    loaded_text,
+    stored_text,
+    with_ids,
+)
+
+_BATCH_SIZE = 10_000
+_MARKS = 500  # parameters of one statement; old releases of SQLite take no more than 999
+_IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
+# In one statement, which sees one state; and the metadata of a source document once, however many of its sentences.
+_RECORDS = """
+    WITH found (row, source_key) AS (SELECT row, source_key FROM sentences WHERE {})
+    SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL FROM sources
+        WHERE source_key IN (SELECT source_key FROM found)
+    UNION ALL
+    SELECT found.row, id, text, sentences.metadata, found.source_key, section_key, sections.metadata
+        FROM found CROSS JOIN sentences ON sentences.row = found.row LEFT JOIN sections USING (section_key)
+"""
+_EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
+_OF_SENTENCES = f"{_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row) WHERE id IS NOT NULL"
+_AHEAD = "text, vector FROM embedded WHERE 1"
+_LATEST = "FROM writes ORDER BY generation DESC LIMIT 1"
+_IS_LATEST = f"(SELECT (generation, token) = (?, ?) {_LATEST})"
+
+
+class Snapshot:
+    """Reads one state of the database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Read through a connection that is in a transaction, so that all it gives is of one state."""
+        self._connection = connection
+        self._execute = connection.execute
+
+    # The store as a whole
+
+    def fact(self, name: str) -> Any:
+        """A fact about the store, ``None`` if it isn't known.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        found = self._execute("SELECT value, checksum FROM facts WHERE name = ?", [name]).fetchone()
+        if found is None:
+            return None
+        if checksum_of(name, found[0]) != found[1]:
+            raise StoreError(f"the database is damaged where it keeps {name!r}; restore it from a backup")
+        return json.loads(found[0])
+
+    @property
+    def state(self) -> State:
+        """How far the database is."""
+        return State(**self.fact("state"))
+
+    @property
+    def version(self) -> Version:
+        """The latest write; what `state` says too, but read faster, as every search asks."""
+        generation, token = self._execute(f"SELECT generation, token {_LATEST}").fetchone()
+        return generation, token
+
+    def count_documents(self) -> int:
+        """The number of source documents."""
+        return int(self._execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    def count_staged(self) -> int:
+        """The number of texts whose vectors are kept for sentences that aren't there yet."""
+        return int(self._execute("SELECT count(*) FROM embedded").fetchone()[0])
+
+    def schema(self) -> list[str]:
+        """The statements that made the tables."""
+        return [sql for (sql,) in self._execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
+
+    def copy_to(self, target: sqlite3.Connection, pages_at_once: int) -> None:
+        """Copy the whole database into another one, in steps between which Ctrl-C is seen."""
+        self._connection.backup(target, pages=pages_at_once, progress=lambda *_: None)
+
+    def find_damage(self) -> str | None:
+        """Read everything, and say what isn't as it was written, if anything isn't."""
+        return find_damage(self._connection, lambda: self.state)
+
+    def unknown_keys(self, keys: Iterable[str]) -> list[str]:
+        """Those keys that stand in no Document's metadata."""
+        return [key for key in keys if not any(map(self._holds, having_key(key)))]
+
+    def _holds(self, asked: tuple[str, Sequence[Any]]) -> bool:
+        sql, parameters = asked
+        return self._execute(f"SELECT 1 FROM {sql} LIMIT 1", parameters).fetchone() is not None  # noqa: S608
+
+    # Sentences
+
+    def rows(self, condition: Condition) -> Rows:
+        """The rows for which a condition holds, in no order."""
+        sql, parameters = self._simplest(condition)
+        found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
+        return np.fromiter(chain.from_iterable(found), dtype=np.int64)
+
+    def _simplest(self, condition: Condition) -> Condition:
+        has_sources = self._execute("SELECT 1 FROM sources LIMIT 1").fetchone()
+        return condition if has_sources else of_sentences_alone(condition)
+
+    def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
+        """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
+        condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
+        records: dict[int, Record] = {}
+        for start in range(0, len(rows), _MARKS):
+            part = rows[start : start + _MARKS]
+            marks = ",".join("?" * len(part))  # read faster than a JSON list is
+            records |= self._records(f"row IN ({marks}) AND {condition}", [*part, *version])
+        return records
+
+    def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
+        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
+        (sql, parameters), (holds, values) = with_ids(ids), for_few(where)
+        found = self._records(f"{sql} AND ({holds})", [*parameters, *values])
+        return {record.id: record for record in found.values()}
+
+    def _records(self, where: str, parameters: Sequence[Any]) -> dict[int, Record]:
+        """Fetch by row the records for which a condition holds."""
+        sources: dict[int | None, str] = {None: ""}
+        sections: dict[int | None, str | None] = {None: ""}
+        records: dict[int, Record] = {}
+        for row, id_, text, metadata, source_key, section_key, section in self._execute(
+            _RECORDS.format(where), parameters
+        ):
+            if row is None:
+                sources[id_] = metadata
+                continue
+            # Records of one section hold the same string, not copies of it.
+            of_source, of_section = sources.get(source_key), sections.setdefault(section_key, section)
+            if of_source is None or of_section is None:
+                raise StoreError(
+                    "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
+                )
+            # Record(...) takes twice as long.
+            fields = id_, loaded_text(text), metadata, of_source, of_section, None, None, 0, ""
+            records[row] = Record._make(fields)
+        return records
+
+    def neighbors(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+        """Find the sentences of the same section around some.
+
+        Returns:
+            ``(row, other row, how many sentences apart)``, 1 to ``reach`` apart, for each of the rows.
+        """
+        sql = """
+            SELECT hit.row, other.row, abs(other.place - hit.place)
+            FROM json_each(?) AS given
+            CROSS JOIN sentences AS hit ON hit.row = given.value
+            CROSS JOIN sentences AS other ON other.document = hit.document
+                AND other.place BETWEEN hit.place - ? AND hit.place + ? AND other.place <> hit.place
+            WHERE other.section = hit.section
+        """
+        return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
+
+    def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
+        """What was embedded, with its vectors: up to ``most`` texts spread over the sentences.
+
+        Where there is no sentence yet, they are of the texts whose vectors are kept ahead.
+        """
+        return self._spread("sentences", _OF_SENTENCES, most) or self._spread("embedded", _AHEAD, most)
+
+    def _spread(self, table: str, select: str, most: int) -> list[tuple[str, Vectors]]:
+        first, last = self._execute(f"SELECT min(row), max(row) FROM {table}").fetchone()  # noqa: S608
+        if first is None:
+            return []
+        starts = {first + (last - first + 1) * part // most for part in range(most)}
+        found = [
+            self._execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
+            for start in sorted(starts)
+        ]
+        by_row = {row: (loaded_text(text), from_halves(vector)) for row, text, vector in filter(None, found)}
+        return list(by_row.values())
+
+    def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
+        """Yield ``(row, text)`` of all sentences with a higher number."""
+        for number, text in self._execute("SELECT row, text FROM sentences WHERE row > ? ORDER BY row", [row]):
+            yield number, loaded_text(text)
+
+    # Vectors
+
+    def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
+        """Half-precision vectors of those texts that were embedded for some sentence, or ahead."""
+        wanted = {stored_text(text): text for text in texts}
+        known: dict[str, bytes] = {}
+        checksums = json.dumps([zlib.crc32(text) for text in wanted])
+        for sql in (
+            "SELECT text, vector FROM embedded",
+            f"SELECT {_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row)",  # noqa: S608
+        ):
+            found = self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
+            known |= {wanted[text]: vector for text, vector in found if text in wanted}
+        return known
+
+    def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
+        """The vectors of rows as they were embedded; rows that don't exist are left out."""
+        sql = f"SELECT row, vector FROM vectors WHERE {IS_ONE_OF.format('row')}"  # noqa: S608
+        return {row: from_halves(vector) for row, vector in self._execute(sql, [json.dumps(list(rows))])}
+
+    def sample_vectors(self, most: int) -> Vectors:
+        """Vectors spread evenly over the database, ``most`` of them or a few more or less."""
+        step = self.state.sentences // most + 1
+        found = self._execute("SELECT vector FROM vectors WHERE row % ? = 0", [step]).fetchall()
+        if not found:
+            found = self._execute("SELECT vector FROM vectors LIMIT ?", [most]).fetchall()
+        return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
+
+    def vectors_after(self, row: int) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield ``(rows, vectors)`` of all rows with a higher number, in slices."""
+        cursor = self._execute("SELECT row, vector FROM vectors WHERE row > ? ORDER BY row", [row])
+        while part := cursor.fetchmany(_BATCH_SIZE):
+            rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
+            yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
+
+    def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Places]]:
+        """Yield rows and vectors by document and index, in slices that cut no section."""
+        sql, parameters = condition
+        cursor = self._execute(
+            "SELECT row, document, section, place, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
+            f"WHERE {sql} ORDER BY document, place",
+            parameters,
+        )
+        part: list[tuple[int, int | None, int, int | None, bytes]] = []
+        while more := cursor.fetchmany(_BATCH_SIZE):
+            part += more
+            cut = _last_cut(part)
+            if cut:
+                yield _in_place(part[:cut])
+                part = part[cut:]
+        if part:
+            yield _in_place(part)
+
+    # Changes
+
+    def changes_since(self, generation: int, token: int) -> Changes | None:
+        """What happened since a write; ``None`` if that isn't known any more, or never was a write of this database."""
+        found = self._execute(
+            "SELECT last_row, last_removal FROM writes WHERE generation = ? AND token = ?", [generation, token]
+        ).fetchone()
+        if found is None:
+            return None
+        last_row, last_removal = found
+        removals = self._execute("SELECT row, document FROM removals WHERE removal > ?", [last_removal]).fetchall()
+        added = self._execute(
+            "SELECT DISTINCT document FROM sentences NOT INDEXED WHERE row > ? AND document IS NOT NULL", [last_row]
+        )
+        documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
+        return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
+
+
+def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:
+    numbers = np.array(
+        [
+            (row, NOWHERE if document is None or place is None else document, section, place or 0)
+            for row, document, section, place, _ in part
+        ],
+        dtype=np.int64,
+    )
+    vectors = from_halves(b"".join(fields[-1] for fields in part)).reshape(len(part), -1)
+    return numbers[:, 0], vectors, Places(numbers[:, 1], numbers[:, 2], numbers[:, 3])
+
+
+def _last_cut(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> int:
+    """Where the last section of the part begins."""
+    last = part[-1][1], part[-1][2]
+    if last[0] is None:
+        return len(part)
+    return next((at for at in range(len(part), 0, -1) if (part[at - 1][1], part[at - 1][2]) != last), 0)

@@ -1,0 +1,227 @@
+"""What a write does to the tables, in one transaction that is done whole or not at all."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import count
+from operator import itemgetter
+from typing import Any
+
+from langchain_sentence_window.stores.faiss.database.conditions import Condition
+from langchain_sentence_window.stores.faiss.database.rows import sentence_row, shared_rows
+from langchain_sentence_window.stores.faiss.database.schema import (
+    CHECKSUMS,
+    IS_ONE_OF,
+    REMOVAL_CHECKSUM,
+    Record,
+    State,
+    checksum_of,
+    digest_of,
+    stored_text,
+    with_ids,
+)
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+
+MIN_LOGGED = 20_000
+"""Writes and removals that the log holds at least; a cache that is further behind is built anew."""
+
+_HAS_NONE = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{0} = {1}.{0})"
+
+
+class Transaction(Snapshot):
+    """Reads the database and writes to it; all or nothing of what it writes stays."""
+
+    def __init__(self, connection: sqlite3.Connection, token: int) -> None:
+        """Write through a connection that is in a transaction, under a number drawn for it."""
+        super().__init__(connection)
+        self._token = token
+        self._before: State | None = None
+        self._after: State | None = None
+
+    def begin(self) -> None:
+        """Write the first facts of a new database."""
+        self._after = State(0, self._token, 0, 0, 0, 0)
+        self._note()
+
+    def set_fact(self, name: str, value: object) -> None:
+        """Write a fact about the store; the value goes through JSON."""
+        text = json.dumps(value)
+        self._execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, checksum_of(name, text)])
+
+    def remove(self, condition: Condition) -> None:
+        """Remove the sentences for which a condition holds.
+
+        Until the transaction ends they stay without an id, so that their vectors can be used again.
+        """
+        sql, parameters = self._simplest(condition)
+        state = self._begun()
+        removed = self._execute(
+            "INSERT INTO removals (row, document, checksum) "  # noqa: S608
+            f"SELECT row, document, 0 FROM sentences WHERE ({sql}) AND id IS NOT NULL",
+            parameters,
+        ).rowcount
+        if removed:
+            new = "removal > ?", [state.last_removal]
+            self._execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
+            self._execute(
+                f"UPDATE sentences SET id = NULL WHERE row IN (SELECT row FROM removals WHERE {new[0]})",  # noqa: S608
+                new[1],
+            )
+            self._count(
+                self._sum("removals", *new),
+                sentences=state.sentences - removed,
+                last_removal=state.last_removal + removed,
+            )
+
+    def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
+        """Add sentences with their half-precision vectors, in the place of those with the same ids."""
+        self.remove(with_ids([record.id for record in records]))
+        first = self._begun().last_row + 1
+        documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
+        shared = shared_rows(records, first, documents, self._known_sources(records, documents))
+        self._insert("sources", shared.sources)
+        self._insert("sections", shared.sections)
+        rows = [sentence_row(row, record, documents, shared) for row, record in enumerate(records, first)]
+        self._insert("sentences", rows, checksums=2)
+        self._insert(
+            "vectors",
+            [(row, vector, zlib.crc32(vector, row & 0xFFFFFFFF)) for row, vector in enumerate(vectors, first)],
+        )
+        state = self._begun()
+        self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
+
+    def stage_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Keep half-precision vectors of texts whose sentences aren't there yet."""
+        (row,) = self._execute("SELECT ifnull(max(row), 0) FROM embedded").fetchone()
+        stored = ((stored_text(text), vector) for text, vector in vectors)
+        self._connection.executemany(
+            "INSERT INTO embedded VALUES (?, ?, ?, ?, ?)",
+            (
+                (number, text, vector, zlib.crc32(text), zlib.crc32(vector, number))
+                for number, (text, vector) in enumerate(stored, row + 1)
+            ),
+        )
+
+    def forget_staged(self, texts: Iterable[str]) -> None:
+        """Drop what `stage_vectors` kept of texts whose sentences are there now."""
+        if self._execute("SELECT 1 FROM embedded").fetchone():
+            self._connection.executemany(
+                "DELETE FROM embedded WHERE text_checksum = ? AND text = ?",
+                ((zlib.crc32(stored), stored) for stored in map(stored_text, texts)),
+            )
+
+    def discard_staged(self) -> int:
+        """Drop all that `stage_vectors` kept; return how many texts that were."""
+        return self._execute("DELETE FROM embedded").rowcount
+
+    def finish(self) -> None:
+        """Drop what was removed, count the write and note it in the log, if anything was written."""
+        before, after = self._before, self._after
+        if before is None or after is None or before == after:
+            return
+        if after.last_removal > before.last_removal:
+            self._drop_removed(before.last_removal)
+        self._count(0, generation=before.generation + 1, token=self._token)
+        self._note()
+
+    @property
+    def generation(self) -> int | None:
+        """The number of this write; ``None`` as long as it changed no sentence."""
+        return None if self._after is None or self._after == self._before else self._after.generation
+
+    def _begun(self) -> State:
+        if self._after is None:
+            self._before = self._after = self.state
+        return self._after
+
+    def _drop_removed(self, last_removal: int) -> None:
+        """Drop the sentences removed since a removal, and the documents, sources and sections that have none left."""
+        removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
+        since = [last_removal]
+        keys = self._execute(
+            f"SELECT DISTINCT source_key, section_key FROM sentences WHERE row {removed.format('row')} "  # noqa: S608
+            "AND section_key IS NOT NULL",
+            since,
+        ).fetchall()
+        for table in ("vectors", "sentences"):
+            self._drop(table, f"row {removed.format('row')}", since)
+        self._drop(
+            "documents", f"document {removed.format('document')} AND {_HAS_NONE.format('document', 'documents')}", since
+        )
+        for at, (table, key) in enumerate((("sources", "source_key"), ("sections", "section_key"))):
+            self._drop(
+                table,
+                f"{IS_ONE_OF.format(key)} AND {_HAS_NONE.format(key, table)}",
+                [json.dumps([*{pair[at] for pair in keys}])],
+            )
+
+    def _note(self) -> None:
+        """Note the write in the log, and how far the database is."""
+        state = self._begun()
+        written = state.generation, state.token, state.last_row, state.last_removal
+        self._insert("writes", [(*written, checksum_of(*written))])
+        self._shorten_log()
+        self.set_fact("state", asdict(self._begun()))
+
+    def _shorten_log(self) -> None:
+        state = self._begun()
+        oldest, removals = self._execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
+        too_many = state.last_removal - removals > 2 * max(MIN_LOGGED, state.sentences)
+        if too_many or state.generation - oldest > 2 * MIN_LOGGED:
+            self._drop("writes", "generation < ?", [(oldest + state.generation) // 2])
+            self._drop(
+                "removals",
+                "removal <= (SELECT last_removal FROM writes ORDER BY generation LIMIT 1) AND removal < ?",
+                [state.last_removal],
+            )
+
+    def _documents(self, doc_ids: set[str]) -> dict[str, int]:
+        """The numbers of source documents, which are given one if they are new."""
+        sql = f"SELECT doc_id, document FROM documents WHERE {IS_ONE_OF.format('doc_id')}"  # noqa: S608
+        numbers: dict[str, int] = dict(self._execute(sql, [json.dumps(list(doc_ids))]).fetchall())
+        (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
+        new = dict(zip(sorted(doc_ids - numbers.keys()), count(last + 1)))
+        self._insert("documents", [(number, id_, checksum_of(number, id_)) for id_, number in new.items()])
+        return numbers | new
+
+    def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
+        """Find the sources that are there already, by document and metadata."""
+        metadatas = {
+            (documents[record.doc_id], record.source_metadata)
+            for record in records
+            if record.doc_id is not None and record.source_metadata
+        }
+        asked = [[document, zlib.crc32(metadata.encode())] for document, metadata in metadatas]
+        found = self._execute(
+            """
+            SELECT sources.document, metadata, source_key
+            FROM json_each(?) AS asked CROSS JOIN sources ON sources.document = json_extract(asked.value, '$[0]')
+                AND metadata_checksum = json_extract(asked.value, '$[1]')
+            """,
+            [json.dumps(asked)],
+        )
+        return {(document, metadata): key for document, metadata, key in found if (document, metadata) in metadatas}
+
+    # What the digest is kept with
+
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], checksums: int = 1) -> None:
+        """Insert rows, whose last fields are their checksums."""
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
+            self._count(sum(sum(map(itemgetter(-at), rows)) for at in range(1, checksums + 1)))
+
+    def _drop(self, table: str, condition: str, parameters: Sequence[Any]) -> None:
+        self._count(-self._sum(table, condition, parameters))
+        self._execute(f"DELETE FROM {table} WHERE {condition}", parameters)  # noqa: S608
+
+    def _sum(self, table: str, condition: str, parameters: Sequence[Any]) -> int:
+        sql = f"SELECT ifnull(sum({CHECKSUMS[table]}), 0) FROM {table} WHERE {condition}"  # noqa: S608
+        return int(self._execute(sql, parameters).fetchone()[0])
+
+    def _count(self, checksums: int, **changed: int) -> None:
+        """Change the state: its digest by some checksums, and what else has changed."""
+        state = self._begun()
+        self._after = replace(state, digest=digest_of(state.digest, checksums), **changed)

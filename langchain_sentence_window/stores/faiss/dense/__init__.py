@@ -1,0 +1,1 @@
+"""The FAISS index, a cache of the database."""

@@ -1,0 +1,1 @@
+"""The tantivy index, a cache of the database."""

@@ -1,0 +1,143 @@
+"""A lexical index over the rows of the database, ranked by BM25. A cache; the database can rebuild it.
+
+tantivy does the work. A text's words are its runs of letters and digits, in lower case; there are no
+stop words and no stemming, so that it is the same for every language.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window._types import Rows
+
+_ROW, _TEXT = "row", "text"
+_TOKENIZER = "words"
+_HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
+_FEW = 10_000
+"""Rows up to which a filter is given to tantivy; above, hits are filtered until there are enough."""
+
+
+class LexicalIndex:
+    """Texts by row number, searched for words."""
+
+    def __init__(self, folder: Path | None, *, owner: object = None) -> None:
+        """Open the index in a folder, or make it there.
+
+        Args:
+            folder: Where it is; ``None`` for one in memory.
+            owner: What removes the folder when it goes; kept as long as something searches there.
+        """
+        self._owner = owner
+        tantivy = _tantivy()
+        builder = tantivy.SchemaBuilder()
+        # Signed, as a Python int in an unsigned field kills tantivy's writer.
+        builder.add_integer_field(_ROW, indexed=True, fast=True)
+        builder.add_text_field(_TEXT, tokenizer_name=_TOKENIZER, index_option="freq")
+        self._schema = builder.build()
+        self._analyzer = (
+            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
+        )
+        self._index = tantivy.Index(self._schema, path=str(folder) if folder else None)
+        self._index.register_tokenizer(_TOKENIZER, self._analyzer)
+        self._index.config_reader("manual")
+        self._index.reload()
+
+    def change(self, removed: Rows, added: Iterable[tuple[int, str]]) -> None:
+        """Remove rows and add ``(row, text)``, and keep it; rows to remove that aren't there are ignored."""
+        tantivy = _tantivy()
+        writer = None
+        try:
+            try:
+                writer = self._index.writer(_HEAP, 1)
+                for row in removed.tolist():
+                    writer.delete_documents_by_term(_ROW, row)
+                for row, text in added:
+                    document = tantivy.Document()
+                    document.add_integer(_ROW, row)
+                    document.add_text(_TEXT, encodable(text))
+                    writer.add_document(document)
+                writer.commit()
+                writer.wait_merging_threads()
+            finally:
+                # It holds tantivy's lock as long as it is there, and an exception would keep it with this frame.
+                writer = None
+        finally:
+            writer = None  # in case another exception came in the midst of that
+        self._index.reload()
+
+    def searcher(self) -> "LexicalSearcher":
+        """What searches the index as it is now, whatever is changed later."""
+        self._index.reload()
+        return LexicalSearcher(self._schema, self._analyzer, self._index.searcher(), self._owner)
+
+
+class LexicalSearcher:
+    """One state of a lexical index, for any number of threads."""
+
+    def __init__(self, schema: Any, analyzer: Any, searcher: Any, owner: object = None) -> None:
+        """Search through a searcher of tantivy's, whose files an owner keeps."""
+        self._owner = owner
+        self._schema = schema
+        self._analyzer = analyzer
+        self._searcher = searcher
+
+    def search(self, query: str, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
+        """Find the rows whose texts match best; a text needs one of the query's words.
+
+        Args:
+            query: Any text; it has no syntax.
+            k: How many to find at most; so many are found if there are.
+            allowed: Rows to search among; ``None`` for all.
+
+        Returns:
+            ``(row, BM25 score)``, best first, equal ones by row.
+        """
+        words = list(dict.fromkeys(self._analyzer.analyze(encodable(query))))
+        if not words or (allowed is not None and not len(allowed)):
+            return []
+        k = min(k, self._searcher.num_docs) or 1
+        any_word = self._any_of(words)
+        if allowed is None:
+            pairs = self._run(any_word, k)
+        elif len(allowed) <= _FEW:
+            pairs = self._run(self._within(any_word, allowed), k)
+        else:
+            pairs = self._sieve(any_word, k, allowed)
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    def _sieve(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
+        limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
+        while True:
+            pairs = self._run(query, limit)
+            passed = np.isin(np.array([row for row, _ in pairs], dtype=np.int64), allowed)
+            if np.count_nonzero(passed) >= k or len(pairs) < limit:
+                return [pair for pair, has_passed in zip(pairs, passed, strict=True) if has_passed][:k]
+            limit *= 4
+
+    def _run(self, query: Any, limit: int) -> list[tuple[int, float]]:
+        hits = self._searcher.search(query, limit, count=False).hits
+        rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
+        return [(int(row), float(score)) for row, (score, _) in zip(rows, hits, strict=True)]
+
+    def _any_of(self, words: list[str]) -> Any:
+        tantivy = _tantivy()
+        should = tantivy.Occur.Should
+        return tantivy.Query.boolean_query(
+            [(should, tantivy.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
+        )
+
+    def _within(self, query: Any, allowed: Rows) -> Any:
+        tantivy = _tantivy()
+        must = tantivy.Occur.Must
+        rows = tantivy.Query.term_set_query(self._schema, _ROW, allowed.tolist())
+        return tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(rows, 0.0))])
+
+
+def _tantivy() -> Any:
+    """Import tantivy on use: a program may search another store."""
+    import tantivy
+
+    return tantivy

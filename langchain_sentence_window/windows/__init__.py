@@ -1,0 +1,1 @@
+"""Windows as integer arithmetic: expand, merge, shrink; and how far `auto` expands."""

@@ -1,0 +1,115 @@
+"""Filters in Python against those in SQL: whatever the metadata and the filter, both let through the same."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.errors import FilterError
+from tests.toys import WordEmbeddings
+
+texts = st.one_of(
+    st.sampled_from(["a", "b", "ab", "10", "", "'", "a\0", "a\0b", "a\ue000", "\ue0001", "é", "😀", "\uffff"]),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
+)
+# Of floats, those that SQLite reads from JSON to the last bit.
+numbers = st.one_of(
+    st.integers(-2, 11),
+    st.booleans(),
+    st.sampled_from([0.5, 10.0, -0.0, 1e300]),
+    st.sampled_from([2**53, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63) + 1, 9.3e18]),
+)
+values = st.one_of(texts, numbers)
+stored = st.one_of(
+    values,
+    st.none(),
+    st.sampled_from([2**63, 2**64, -(2**70), 10**400, -(10**400)]),
+    st.lists(values, max_size=2),
+    st.dictionaries(st.sampled_from("xy"), values, max_size=1),
+)
+keys = st.sampled_from(["x", "y", "doc_id", "sentence_index", 'a.b"', "k\0", "key with blanks", "_"])
+
+
+def is_storable(metadata: dict[str, Any]) -> bool:
+    doc_id = metadata.get("doc_id")
+    return not isinstance(doc_id, str) or is_storable_id(doc_id)
+
+
+metadatas: st.SearchStrategy[dict[str, Any]] = st.dictionaries(keys, stored, max_size=4).filter(is_storable)
+operations = st.one_of(
+    st.tuples(st.sampled_from(["$eq", "$ne"]), st.one_of(values, st.none())),
+    st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), values),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(st.one_of(values, st.none()), max_size=3)),
+    st.tuples(st.just("$between"), st.tuples(values, values).map(list)),
+    st.tuples(st.just("$exists"), st.booleans()),
+)
+clauses = st.dictionaries(
+    keys, st.one_of(values, st.none(), st.lists(operations, min_size=1, max_size=2).map(dict)), max_size=2
+)
+filters = st.recursive(
+    clauses,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
+        inner.map(lambda part: {"$not": part}),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(metadatas, max_size=6), filters)
+def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], filter: dict[str, Any]) -> None:
+    ids = [str(number) for number in range(len(given))]
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents(
+            [Document(page_content="page", metadata=each, id=id_) for each, id_ in zip(given, ids, strict=True)]
+        )
+        in_sql = [found.id for found in store.get_by_ids_within(ids, filter)]
+        stored = {found.id: found.metadata for found in store.get_by_ids(ids)}
+    matches = matcher(filter)
+    assert [id_ for id_ in ids if matches(stored[id_])] == in_sql
+
+
+@pytest.mark.parametrize(
+    ("filter", "holds"),
+    [
+        ({}, True),
+        ({"x": 1}, True),
+        ({"x": True}, True),
+        ({"x": 1.0}, True),
+        ({"x": "1"}, False),
+        ({"x": {"$ne": "1"}}, True),
+        ({"missing": {"$ne": 1}}, False),
+        ({"missing": None}, False),
+        ({"none": None}, True),
+        ({"none": {"$exists": True}}, True),
+        ({"x": {"$gt": 0, "$lt": 1}}, False),
+        ({"x": {"$in": []}}, False),
+        ({"listed": {"$ne": "a"}}, True),
+        ({"listed": "a"}, False),
+        ({"$not": {"missing": 1}}, True),
+        ({"$or": [{"x": 2}, {"name": {"$between": ["a", "c"]}}]}, True),
+    ],
+)
+def test_what_it_means_is_known(filter: dict[str, Any], *, holds: bool) -> None:
+    assert matcher(filter)({"x": 1, "none": None, "listed": ["a"], "name": "b"}) is holds
+
+
+@pytest.mark.parametrize(
+    "filter", [{"x": {"$like": "a"}}, {"x": {"$gt": None}}, {"$or": []}, {1: 1}, "x = 1", {"x": {}}]
+)
+def test_what_sql_refuses_is_refused(filter: Any) -> None:
+    with pytest.raises(FilterError):
+        matcher(filter)
+
+
+def test_values_of_other_stores_that_json_cannot_hold_match_nothing() -> None:
+    assert not matcher({"x": {"$gt": 0}})({"x": math.nan})
+    assert not matcher({"x": 1})({"x": object()})

@@ -1,0 +1,795 @@
+"""Two tenants in one index: whatever road is tried, nothing of the other's is shown, changed or deleted.
+
+All texts of one tenant begin with "Mine", all of the other's with "Theirs". Two documents are of one tenant each; in
+``both`` each sentence says whose it is, so that windows come up against the other's sentences.
+"""
+
+import copy
+import json
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core._api import LangChainBetaWarning
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import create_retriever_tool
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sentence_window import (
+    BM25Index,
+    CrossEncoderReranker,
+    FaissStore,
+    SentenceSplitter,
+    SentenceWindowRetriever,
+    create_rag_chain,
+    create_tools,
+)
+from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.store_filters import MilvusFilters
+from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.errors import (
+    FilterError,
+    IncompleteWindowError,
+    InvalidInputError,
+    SentenceWindowWarning,
+)
+from langchain_sentence_window.retrieval.tracing.trace import Trace
+from tests.conftest import Invoke
+from tests.test_langchain_fit import SharedWords
+from tests.toys import WordEmbeddings, document
+
+BOTH = "Mine is a refund. Mine is annual. Theirs is a secret refund. Theirs is a card. Mine is a seat. Mine is a trial."
+SOURCES = [
+    document("# Mine\n\nMine is a page. Mine is a refund of it. Mine ends.", "mine", tenant="mine"),
+    document("# Theirs\n\nTheirs is a refund page. Theirs is a secret salary. Theirs ends.", "theirs", tenant="theirs"),
+]
+QUERIES = ["refund", "theirs secret salary", "seat", "annual card", "mine"]
+
+
+class Mapped(VectorStore):
+    """A store as most are: it takes mappings when it searches, and fetches by id without any filter."""
+
+    name = "filter"
+
+    def __init__(self, embedding: Embeddings) -> None:
+        self.beneath = InMemoryVectorStore(embedding)
+
+    def add_documents(self, documents: list[Document], **settings: Any) -> list[str]:
+        return self.beneath.add_documents(documents, **settings)
+
+    def delete(self, ids: list[str] | None = None, **settings: Any) -> None:
+        self.beneath.delete(ids)
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        return self.beneath.get_by_ids(ids)
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **settings: Any) -> list[tuple[Document, float]]:
+        holds = matcher(settings.get(self.name, {}))
+        return self.beneath.similarity_search_with_score(query, k, filter=lambda found: holds(found.metadata))
+
+    def similarity_search(self, query: str, k: int = 4, **settings: Any) -> list[Document]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_texts(cls, *given: Any, **settings: Any) -> Any:
+        raise NotImplementedError
+
+
+class WithoutIds(InMemoryVectorStore):
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+
+class MappedWithoutIds(Mapped):
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+
+def mapping(tenant: str) -> Any:
+    return {"tenant": tenant}
+
+
+def function(tenant: str) -> Any:
+    return lambda found: found.metadata["tenant"] == tenant
+
+
+Case = tuple[Callable[[Embeddings], VectorStore], Callable[[str], Any], dict[str, Any]]
+BY_ID: list[Any] = [
+    pytest.param((FaissStore, mapping, {}), id="FaissStore"),
+    pytest.param((InMemoryVectorStore, function, {}), id="functions"),
+    pytest.param((InMemoryVectorStore, mapping, {}), id="functions of mappings"),
+    pytest.param((Mapped, mapping, {}), id="mappings"),
+    pytest.param(
+        (InMemoryVectorStore, function, {"splitter": SentenceSplitter(inline_window=3)}), id="ids and inline windows"
+    ),
+]
+INLINE: list[Any] = [
+    pytest.param((WithoutIds, function, {"splitter": SentenceSplitter(inline_window=4)}), id="inline, functions"),
+    pytest.param((MappedWithoutIds, mapping, {"splitter": SentenceSplitter(inline_window=4)}), id="inline, mappings"),
+]
+
+
+def filled(case: Case, embedding: Embeddings, **settings: Any) -> SentenceWindowRetriever:
+    """A retriever without a filter, over all that both tenants have."""
+    retriever = SentenceWindowRetriever(vectorstore=case[0](embedding), **case[2] | settings)
+    retriever.add_documents(SOURCES)
+    sentences = [
+        each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
+        for each in retriever.splitter.split_documents([document(BOTH, "both")])
+    ]
+    assert [each.metadata["tenant"] for each in sentences] == ["mine", "mine", "theirs", "theirs", "mine", "mine"]
+    retriever.vectorstore.add_documents(sentences, ids=[str(each.id) for each in sentences])
+    if retriever.bm25_index is not None:
+        retriever.bm25_index.change([], sentences)
+    return retriever
+
+
+def bound(to: SentenceWindowRetriever, case: Case, **settings: Any) -> SentenceWindowRetriever:
+    """The retriever of one of the tenants, over the same store."""
+    given = {"bm25_index": to.bm25_index, "k": 20, "max_tokens": None, "filter": case[1]("mine"), **case[2]}
+    return SentenceWindowRetriever(vectorstore=to.vectorstore, **given | settings)
+
+
+def assert_mine(found: Sequence[Document]) -> None:
+    assert found
+    for each in found:
+        assert "heirs" not in f"{each.page_content} {each.metadata}"
+        assert each.page_content.startswith(("Mine", "# Mine"))
+
+
+def places(found: Sequence[Document], doc_id: str = "both") -> list[list[int]]:
+    return sorted(each.metadata["sentences"] for each in found if each.metadata["doc_id"] == doc_id)
+
+
+@pytest.mark.parametrize("case", [*BY_ID, *INLINE])
+async def test_no_window_holds_a_sentence_that_the_filter_forbids(
+    case: Case, words: WordEmbeddings, way: Invoke
+) -> None:
+    retriever = bound(filled(case, words), case)
+    for query in QUERIES:
+        for window in (0, 1, (2, 4), "auto", {"mine": (0, 3)}):
+            assert_mine(await way(retriever, "invoke", query, window=window))
+            assert_mine(await way(retriever, "invoke", query, window=window, k=1, fetch_k=1))
+    found = await way(retriever, "invoke", "refund", window=(4, 4))
+    assert places(found) == [[0, 1], [4, 5]]
+    assert sorted(each.page_content for each in found if each.metadata["doc_id"] == "both") == [
+        "Mine is a refund. Mine is annual.",
+        "Mine is a seat. Mine is a trial.",
+    ]
+    assert [found.page_content for found in await way(retriever, "invoke", "page", k=1, window=4)] == [
+        "# Mine\n\nMine is a page. Mine is a refund of it. Mine ends."
+    ]
+
+
+async def test_a_hit_that_a_forbidden_sentence_parts_from_a_better_one_opens_a_window_of_its_own(
+    words: WordEmbeddings, way: Invoke
+) -> None:
+    store = FaissStore(words, neighbor_weights=(1,))
+    text = "Mine is a refund. Theirs is one. Mine is annual. Mine is a seat. Theirs is a card. Mine is a trial."
+    sentences = [
+        each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
+        for each in SentenceSplitter().split_documents([document(text, "both")])
+    ]
+    store.add_documents(sentences)
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=(0, 3))
+    for k, expected in ((1, [[0, 0]]), (2, [[0, 0], [2, 3]]), (3, [[0, 0], [2, 3], [5, 5]])):
+        assert places(await way(retriever, "invoke", "refund", k=k)) == expected
+
+
+@pytest.mark.parametrize("case", [*BY_ID, *INLINE])
+async def test_a_filter_of_a_call_only_narrows(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    admin, of = filled(case, words), case[1]
+    retriever = bound(admin, case, window=2)
+    assert await way(retriever, "invoke", "refund", filter=of("theirs")) == []
+    assert await way(retriever.bind(filter=of("theirs")), "invoke", "refund") == []
+    assert await way(retriever, "batch", ["refund", "secret"], filter=of("theirs")) == [[], []]
+    usual = await way(retriever, "invoke", "refund")
+    assert await way(retriever, "invoke", "refund", filter=None) == usual
+    assert await way(retriever, "invoke", "refund", filter={}) == usual
+    assert await way(retriever, "invoke", "refund", filter=of("mine")) == usual
+    assert_mine(
+        narrow := await way(retriever, "invoke", "refund", filter={"doc_id": "both"} if of is mapping else in_both)
+    )
+    assert {each.metadata["doc_id"] for each in narrow} == {"both"}
+    trace: Trace = await way(retriever, "explain", "refund", filter=of("theirs"))
+    assert (list(trace.hits), list(trace.windows)) == ([], [])
+    # Without a setting, that of the call binds as well.
+    free = bound(admin, case, filter=None, window=(4, 4))
+    assert_mine(found := await way(free, "invoke", "refund", filter=of("mine")))
+    assert places(found) == [[0, 1], [4, 5]]
+    by_hand = bound(admin, case, filter=None, search_kwargs={"filter": of("mine")}, window=(4, 4))
+    assert places(await way(by_hand, "invoke", "refund")) == [[0, 1], [4, 5]]
+    assert await way(by_hand, "invoke", "refund", filter=of("theirs")) == []
+    both = bound(admin, case, search_kwargs={"filter": of("theirs")})
+    assert await way(both, "invoke", "refund") == []
+
+
+def in_both(found: Document) -> bool:
+    return bool(found.metadata["doc_id"] == "both")
+
+
+@pytest.mark.parametrize("case", BY_ID)
+async def test_documents_are_given_only_where_the_filter_lets_all_of_them_through(
+    case: Case, words: WordEmbeddings, way: Invoke
+) -> None:
+    retriever = bound(filled(case, words), case)
+    found = await way(retriever, "get", ["mine", "theirs", "both", "none"])
+    assert [(each.id, each.page_content) for each in found] == [("mine", SOURCES[0].page_content)]
+    (by_hand,) = await way(
+        bound(retriever, case, filter=None, search_kwargs={"filter": case[1]("mine")}), "get", ["mine"]
+    )
+    assert by_hand == found[0]
+
+
+@pytest.mark.parametrize("case", [*BY_ID, *INLINE])
+async def test_a_trace_tells_nothing_of_what_is_forbidden(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    retriever = bound(filled(case, words), case, filter=None, reranker=CrossEncoderReranker(model=SharedWords()))
+    for query in QUERIES:
+        for window in ("auto", (4, 4)):
+            trace: Trace = await way(
+                retriever, "explain", query.replace("theirs", "your"), window=window, filter=case[1]("mine")
+            )
+            assert trace.windows
+            ranks = sorted(hit.lexical_rank for hit in trace.hits if hit.lexical_rank)
+            assert ranks == list(range(1, len(ranks) + 1))
+            assert sorted(hit.dense_rank or 0 for hit in trace.hits) == list(range(1, len(trace.hits) + 1))
+            for shown in (trace.to_json(), json.dumps(trace.to_dict()), str(trace), trace._repr_html_()):
+                assert "heirs" not in shown
+    ends = {(hit.doc_id, hit.index): (hit.cut_before, hit.cut_after) for hit in trace.hits}
+    assert (ends["both", 1], ends["both", 4]) == (("document", "filter"), ("filter", "document"))
+
+
+@pytest.mark.parametrize("case", BY_ID)
+async def test_the_tools_read_what_the_filter_lets_through(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    search, read = create_tools(bound(filled(case, words), case, window=4))
+    for query in QUERIES:
+        assert "heirs" not in await way(search, "invoke", {"query": query, "k": 20})
+
+    async def around(doc_id: str, first: int, last: int, **more: int) -> Any:
+        return await way(
+            read,
+            "invoke",
+            {
+                "name": "read_around",
+                "id": "1",
+                "type": "tool_call",
+                "args": {"doc_id": doc_id, "first": first, "last": last, **more},
+            },
+        )
+
+    for first, last, expected in ((0, 0, [0, 1]), (1, 1, [0, 1]), (0, 5, [0, 1]), (3, 4, [4, 5]), (5, 5, [4, 5])):
+        (found,) = (await around("both", first, last, before=50, after=50)).artifact
+        assert_mine([found])
+        assert found.metadata["sentences"] == expected
+    for doc_id, first, last in (("theirs", 0, 0), ("theirs", 1, 3), ("both", 2, 3), ("none", 0, 1)):
+        answer = await around(doc_id, first, last, before=50, after=50)
+        assert (answer.status, answer.artifact) == ("error", None)
+        assert answer.content == (
+            f"There is no document '{doc_id}' with a sentence {first}. Search first, and use the doc_id and the "
+            "sentence numbers of a passage that was found."
+        )
+
+
+@pytest.mark.parametrize("case", BY_ID)
+async def test_what_langchain_makes_of_a_retriever_is_bound_too(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    retriever = bound(filled(case, words), case, window=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LangChainBetaWarning)
+        as_tool = retriever.as_tool(name="terms", description="Terms.")
+    for query in QUERIES:
+        assert_mine(await way(as_tool, "invoke", query))
+        made = create_retriever_tool(retriever, "terms", "Terms.")
+        shown = await way(made, "invoke", {"query": query, "filter": {"tenant": "theirs"}})
+        assert "Mine" in shown
+        assert "heirs" not in shown
+    model = GenericFakeChatModel(messages=iter([AIMessage("I don't know."), AIMessage("None.")]))
+    chain = create_rag_chain(retriever, model)
+    answer = await way(chain, "invoke", "refund", {"configurable": {"filter": case[1]("theirs")}})
+    assert answer["context"] == []
+    assert_mine((await way(chain, "invoke", "theirs secret"))["context"])
+
+
+@pytest.mark.parametrize("case", BY_ID)
+async def test_words_and_rerankers_bring_in_nothing(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    index = None if case[0] is FaissStore else BM25Index()
+    admin = filled(case, words, bm25_index=index)
+    for more in (
+        {"lexical_weight": 50.0},
+        {"reranker": CrossEncoderReranker(model=SharedWords())},
+        {"min_score": 0},
+    ):
+        retriever = bound(admin, case, **more)
+        for query in QUERIES:
+            assert_mine(await way(retriever, "invoke", query, window=4))
+
+
+@pytest.mark.parametrize("case", BY_ID[:2])
+def test_no_score_tells_the_words_of_a_neighbor_that_is_forbidden(case: Case, words: WordEmbeddings) -> None:
+    def score(theirs: Sequence[str]) -> float:
+        store = FaissStore(words, neighbor_weights=(1,)) if case[0] is FaissStore else InMemoryVectorStore(words)
+        index = None if case[0] is FaissStore else BM25Index()
+        admin = SentenceWindowRetriever(vectorstore=store, bm25_index=index)
+        texts = [f"Mine is a refund. {theirs[0]}", f"Theirs is a card. {theirs[1]}"]
+        texts += [f"Mine is a refund {word}." for word in ("card", "seat", "trial", "card card")]
+        sentences = [
+            each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
+            for each in admin.splitter.split_documents([document(text, str(n)) for n, text in enumerate(texts)])
+        ]
+        store.add_documents(sentences, ids=[str(each.id) for each in sentences])
+        if index is not None:
+            index.change([], sentences)
+        first, *_ = bound(admin, case, bm25_index=index).invoke("refund Zanzibar", window=0)
+        assert first.page_content == "Mine is a refund."
+        return float(first.metadata["score"])
+
+    told = "Theirs is in Zanzibar.", "Theirs is in Aachen."
+    assert score(told) == score(told[::-1])
+
+
+@pytest.mark.parametrize("case", BY_ID)
+async def test_writes_leave_alone_what_the_filter_forbids(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    admin = filled(case, words)
+    retriever = bound(admin, case)
+    before = admin.get(["mine", "theirs", "both"])
+    await way(retriever, "delete", ["theirs", "none"])
+    assert admin.get(["mine", "theirs", "both"]) == before
+    with pytest.raises(InvalidInputError, match="only a part of document 'both'"):
+        await way(retriever, "delete", ["mine", "both"])
+    embedded = len(words.embedded)
+    for refused, message in (
+        (document("A new card.", "new", tenant="theirs"), "doesn't let through document 'new'"),
+        (document("A new card.", "theirs", tenant="mine"), "the doc_id 'theirs' is taken"),
+        (document("A new card.", "both", tenant="mine"), "only a part of document 'both'"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(retriever, "add_documents", [document("A seat.", "seat", tenant="mine"), refused])
+    assert len(words.embedded) == embedded
+    assert admin.get(["mine", "theirs", "both", "new", "seat"]) == before
+    await way(
+        retriever,
+        "add_documents",
+        [document("Mine anew.", "mine", tenant="mine"), document("Mine.", "m", tenant="mine")],
+    )
+    assert [each.page_content for each in admin.get(["mine", "m"])] == ["Mine anew.", "Mine."]
+    await way(retriever, "delete", ["mine", "theirs"])
+    assert [each.id for each in admin.get(["mine", "theirs", "both", "m"])] == ["theirs", "both", "m"]
+
+
+def test_langchains_index_works_within_a_filter(words: WordEmbeddings) -> None:
+    case = FaissStore, mapping, dict[str, Any]()
+    admin = filled(case, words)
+    retriever, records = bound(admin, case), InMemoryRecordManager("within")
+    for texts, counts in ((["A card.", "A seat."], (2, 0)), (["A card."], (0, 1)), ([], (0, 0))):
+        sources = [document(text, text, tenant="mine") for text in texts]
+        done = index(sources, records, retriever, cleanup="full", source_id_key="doc_id", key_encoder="blake2b")
+        assert (done["num_added"], done["num_deleted"]) == counts or not texts
+    with pytest.raises(InvalidInputError, match="doesn't let through"):
+        index([document("A page.", "p", tenant="theirs")], records, retriever, key_encoder="blake2b")
+    assert [each.id for each in admin.get(["mine", "theirs"])] == ["mine", "theirs"]
+
+
+@pytest.mark.parametrize("case", INLINE)
+async def test_what_cannot_be_seen_is_not_written(case: Case, words: WordEmbeddings, way: Invoke) -> None:
+    retriever = bound(filled(case, words), case)
+    with pytest.raises(InvalidInputError, match="add and delete with a retriever that has no filter"):
+        await way(retriever, "add_documents", [document("Mine.", "m", tenant="mine")])
+    with pytest.raises(InvalidInputError, match="add and delete with a retriever that has no filter"):
+        await way(retriever, "delete", ["mine"])
+    with pytest.raises(IncompleteWindowError, match="can't fetch documents by id"):
+        await way(retriever, "get", ["mine"])
+
+
+async def test_a_document_that_another_adds_meanwhile_stays(words: WordEmbeddings, way: Invoke) -> None:
+    theirs = document("Theirs is a card.", "new", tenant="theirs")
+
+    class Racing(FaissStore):
+        raced = False
+
+        def get_by_ids_within(self, ids: Any, filter: Any) -> list[Document]:
+            found = super().get_by_ids_within(ids, filter)
+            if not self.raced:
+                self.raced = True
+                admin.delete(["new"])
+                admin.add_documents([theirs])
+            return found
+
+        def unraced(self) -> None:
+            self.raced = False
+            admin.delete(["new"])
+            admin.add_documents([document("Mine.", "new", tenant="mine")])
+
+    store = Racing(words)
+    store.raced = True
+    admin = SentenceWindowRetriever(vectorstore=store)
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"})
+    for work in ("add_documents", "delete"):
+        store.unraced()
+        handed = [document("Mine anew.", "new", tenant="mine")] if work == "add_documents" else ["new"]
+        with pytest.raises(InvalidInputError):
+            await way(retriever, work, handed)
+        assert [each.page_content for each in admin.get(["new"])] == ["Theirs is a card."]
+
+
+def test_the_store_itself_sees_what_a_write_would_replace(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    admin = SentenceWindowRetriever(vectorstore=store)
+    admin.add_documents(SOURCES)
+    new = admin.splitter.split_documents([document("Mine.", "theirs", tenant="mine")])
+    for sentences, doc_ids in (([], ["theirs"]), ([], ["mine", "theirs"]), (new, []), (new, ["theirs"])):
+        with pytest.raises(InvalidInputError, match="Nothing was changed"):
+            store.replace_documents(sentences, doc_ids, within={"tenant": "mine"})
+    assert len(admin.get(["mine", "theirs"])) == 2
+    store.replace_documents([], ["mine", "none"], within={"tenant": "mine"})
+    assert [each.id for each in admin.get(["mine", "theirs"])] == ["theirs"]
+
+
+async def test_a_sentence_that_changes_hands_between_search_and_reading_is_not_read(
+    words: WordEmbeddings, way: Invoke
+) -> None:
+    class Racing(FaissStore):
+        raced = False
+
+        def get_by_ids_within(self, ids: Any, filter: Any) -> list[Document]:
+            if not self.raced:
+                self.raced = True
+                admin.add_documents([document("Theirs is a refund. Theirs is a card.", "new", tenant="theirs")])
+            return super().get_by_ids_within(ids, filter)
+
+    store = Racing(words)
+    admin = SentenceWindowRetriever(vectorstore=store)
+    admin.add_documents([document("Mine is a refund. Mine is a card.", "new", tenant="mine")])
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=1)
+    assert await way(retriever, "invoke", "refund") == []
+    assert store.raced
+
+
+# What can't be kept to is refused.
+
+
+class Deaf(Mapped):
+    """Takes a filter, and doesn't read it."""
+
+    name = "nothing"
+
+
+@pytest.mark.parametrize("window", [0, 2])
+async def test_a_store_that_ignores_filters_is_told(words: WordEmbeddings, way: Invoke, window: int) -> None:
+    retriever = bound(filled((Deaf, mapping, {}), words), (Deaf, mapping, {}))
+    with pytest.raises(InvalidInputError, match="gave back what its filter doesn't let through") as raised:
+        await way(retriever, "invoke", "refund", window=window)
+    assert "heirs" not in str(raised.value)
+
+
+class Foreign(Mapped):
+    """Takes objects of its own as filters."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **settings: Any) -> list[tuple[Document, float]]:
+        tenant = settings["filter"].tenant if "filter" in settings else None
+        return self.beneath.similarity_search_with_score(
+            query, k, filter=lambda found: tenant in (None, found.metadata["tenant"])
+        )
+
+
+class Tenant:
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+
+
+async def test_a_filter_that_is_not_known_is_not_read_beyond(words: WordEmbeddings, way: Invoke) -> None:
+    case = Foreign, Tenant, dict[str, Any]()
+    admin = filled(case, words)
+    retriever = bound(admin, case)
+    assert_mine(await way(retriever, "invoke", "refund", window=0))
+    assert "heirs" not in str(await way(retriever, "explain", "refund", window=0))
+    for method, asked in (("invoke", "refund"), ("get", ["mine"]), ("delete", ["mine"])):
+        with pytest.raises(InvalidInputError, match="can't be kept within the filter"):
+            await way(retriever, method, asked)
+    with pytest.raises(InvalidInputError, match="add it with a retriever that has none"):
+        await way(retriever, "add_documents", SOURCES[:1])
+    with pytest.raises(InvalidInputError, match="isn't known how it puts them together"):
+        await way(retriever, "invoke", "refund", filter=Tenant("theirs"), window=0)
+
+
+class Telling(Foreign):
+    """Such a store that says itself what its filters let through by id."""
+
+    def get_by_ids_within(self, ids: Sequence[str], filter: Tenant) -> list[Document]:
+        return [found for found in self.get_by_ids(ids) if found.metadata["tenant"] == filter.tenant]
+
+
+async def test_a_store_may_say_itself_what_a_filter_lets_through(words: WordEmbeddings, way: Invoke) -> None:
+    case = Telling, Tenant, dict[str, Any]()
+    retriever = bound(filled(case, words), case)
+    assert_mine(found := await way(retriever, "invoke", "refund", window=4))
+    assert places(found) == [[0, 1], [4, 5]]
+    assert [each.id for each in await way(retriever, "get", ["mine", "theirs", "both"])] == ["mine"]
+
+
+class Renamed(Mapped):
+    name = "pre_filter"
+
+
+async def test_a_filter_binds_by_the_name_that_the_store_knows(words: WordEmbeddings, way: Invoke) -> None:
+    case = Renamed, mapping, dict[str, Any]()
+    retriever = bound(filled(case, words), case, filter=None, search_kwargs={"pre_filter": {"tenant": "mine"}})
+    assert places(await way(retriever, "invoke", "refund", window=4)) == [[0, 1], [4, 5]]
+    assert await way(retriever, "invoke", "refund", filter={"tenant": "theirs"}) == []
+    with pytest.raises(InvalidInputError, match="as 'filter' and as 'pre_filter'; give one"):
+        bound(retriever, case, search_kwargs={"pre_filter": {}, "filter": {}})
+
+
+async def coroutine(found: Document) -> bool:
+    return False
+
+
+class Coroutine:
+    async def __call__(self, found: Document) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("store", "filter", "message"),
+    [
+        (FaissStore, "tenant = 'mine'", "a filter is a mapping"),
+        (FaissStore, {"tenant": {"$like": "m"}}, "isn't an operator"),
+        (FaissStore, function("mine"), "a filter is a mapping"),
+        (FaissStore, 0, "a filter is a mapping"),
+        (InMemoryVectorStore, "tenant = 'mine'", "filters by a function of a Document"),
+        (InMemoryVectorStore, {"tenant": {"$like": "m"}}, "isn't an operator"),
+        (InMemoryVectorStore, coroutine, "filters by a function of a Document"),
+        (InMemoryVectorStore, Coroutine(), "filters by a function of a Document"),
+        (InMemoryVectorStore, Coroutine, "filters by a function of a Document.*not by the class Coroutine"),
+    ],
+)
+async def test_a_filter_that_cannot_be_read_is_refused_at_once(
+    words: WordEmbeddings, way: Invoke, store: Any, filter: Any, message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(vectorstore=store(words), filter=filter)
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(vectorstore=store(words), search_kwargs={"filter": filter})
+    with pytest.raises(InvalidInputError, match=message):
+        await way(SentenceWindowRetriever(vectorstore=store(words)), "invoke", "refund", filter=filter)
+
+
+def test_a_filter_does_not_follow_what_was_handed_in(words: WordEmbeddings) -> None:
+    case = FaissStore, mapping, dict[str, Any]()
+    admin, mine, by_hand = filled(case, words), {"tenant": {"$in": ["mine"]}}, {"filter": {"tenant": "mine"}}
+    retrievers = [bound(admin, case, filter=mine), bound(admin, case, filter=None, search_kwargs=by_hand)]
+    mine["tenant"]["$in"].append("theirs")
+    by_hand["filter"]["tenant"] = "theirs"
+    for retriever in retrievers:
+        assert_mine(retriever.invoke("refund", window=4))
+    with pytest.raises(FilterError):
+        bound(admin, case, filter={"$or": []})
+
+
+def test_a_call_cannot_set_what_binds_it(words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), filter={"tenant": "mine"})
+    for setting in ("search_kwargs", "vectorstore", "bm25_index", "scope", "filters"):
+        with pytest.raises(InvalidInputError, match=f"a call can't set '{setting}'; it can set filter, "):
+            retriever.bind(**{setting: {}}).invoke("refund")
+
+
+# Milvus takes expressions, and isn't here; that one stays within its brackets is a matter of its text alone.
+
+
+def test_expressions_are_put_into_brackets() -> None:
+    joined = MilvusFilters(None).joined
+    assert joined(['tenant == "a"']) == 'tenant == "a"'
+    assert (
+        joined(['tenant == "a"', "page in [1, 2] or x == ')'"]) == "(tenant == \"a\") and (page in [1, 2] or x == ')')"
+    )
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["x == 1) or (x == 2", "x == [1)", 'x == "a', "x == '\\'", "", " ", 7, ")(", "x in [1, 2"],
+)
+def test_an_expression_that_leaves_its_brackets_is_refused(expression: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        MilvusFilters(None).joined(['tenant == "a"', expression])
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text("()[]\"'\\ar ", min_size=1, max_size=12))
+def test_whatever_is_taken_stays_within_its_brackets(expression: str) -> None:
+    try:
+        joined = MilvusFilters(None).joined([expression, "b"])
+    except InvalidInputError:
+        return
+    depth, quote, escaped = 0, "", False
+    for at, character in enumerate(joined[: len(expression) + 2]):
+        if quote:
+            quote = "" if character == quote and not escaped else quote
+            escaped = character == "\\" and not escaped
+        elif character in "\"'":
+            quote = character
+        else:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+        assert depth > 0 or at == len(expression) + 1
+    assert (depth, quote) == (0, "")
+
+
+def test_ids_of_sentences_are_not_a_way_around(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents(SOURCES)
+    ids = [sentence_id("theirs", 0), sentence_id("mine", 0), "'; --", "\ud800"]
+    assert [found.id for found in store.get_by_ids_within(ids, {"tenant": "mine"})] == [ids[1]]
+    assert [found.id for found in store.get_by_ids_within(ids, {})] == ids[:2]
+
+
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
+def test_a_set_that_is_changed_later_widens_nothing(make: Any, words: WordEmbeddings) -> None:
+    store = make(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents(
+        [Document(page_content="A refund.", id=name, metadata={"tenant": name}) for name in ("a", "b")]
+    )
+    allowed = {"a"}
+    mine = SentenceWindowRetriever(vectorstore=store, filter={"tenant": {"$in": allowed}})
+    allowed.add("b")
+    assert [each.metadata["doc_id"] for each in mine.invoke("refund")] == ["a"]
+
+
+def test_a_function_that_is_to_be_awaited_lets_nothing_through(words: WordEmbeddings) -> None:
+    store = InMemoryVectorStore(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents([Document(page_content="A refund.", id="a")])
+
+    async def allow(_: object) -> bool:
+        return False
+
+    class Allow:
+        def __call__(self, document: object) -> Any:
+            return allow([document])
+
+    for function in (lambda document: allow([document]), partial(lambda _, document: allow(document), 1), Allow()):
+        mine = SentenceWindowRetriever(vectorstore=store, filter=function)
+        with pytest.raises(InvalidInputError, match="would pass for true"):
+            mine.invoke("refund")
+        with pytest.raises(InvalidInputError, match="would pass for true"):
+            mine.get(["a"])
+
+
+def test_a_setting_that_only_looks_like_a_filter_is_refused(words: WordEmbeddings) -> None:
+    with pytest.raises(InvalidInputError, match="'metadata_filter', which isn't known to be a filter"):
+        SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), search_kwargs={"metadata_filter": {"t": "a"}})
+
+
+class Empty(Mapping[str, Any]):
+    """A mapping that says of itself that it is empty, and isn't."""
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        self.held = held
+
+    def __getitem__(self, key: str) -> Any:
+        return self.held[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.held)
+
+    def __len__(self) -> int:
+        return 0
+
+
+MADE: list[Callable[[dict[str, Any]], Any]] = [dict, OrderedDict, MappingProxyType, Empty]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("case", BY_ID[::2])
+async def test_a_filter_is_read_whatever_mapping_it_is(
+    case: Case, make: Any, words: WordEmbeddings, way: Invoke
+) -> None:
+    admin, mine = filled(case, words), make({"tenant": "mine"})
+    for retriever in (
+        bound(admin, case, filter=mine),
+        bound(admin, case, filter=None, search_kwargs={"filter": mine}),
+    ):
+        assert_mine(await way(retriever, "invoke", "refund", window=4))
+    assert_mine(await way(admin, "invoke", "refund", window=4, filter=mine))
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("store", [FaissStore, InMemoryVectorStore])
+def test_an_empty_filter_that_is_set_is_refused(store: Any, make: Any, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store(words), filter={"tenant": "mine"})
+    for empty in ({"filter": make({})}, {"search_kwargs": {"filter": make({})}}):
+        with pytest.raises(
+            InvalidInputError, match="the filter is {}, which lets everything through; write filter=None"
+        ):
+            SentenceWindowRetriever(vectorstore=store(words), **empty)
+        with pytest.raises(InvalidInputError, match="which lets everything through"):
+            retriever.model_copy(update=empty)
+        with pytest.raises(InvalidInputError, match="which lets everything through"):
+            setattr(retriever, *next(iter(empty.items())))
+    assert retriever.filter == {"tenant": "mine"}
+
+
+@pytest.mark.parametrize("case", BY_ID[::2])
+@pytest.mark.parametrize("none", [None, {}])
+async def test_no_filter_of_a_call_or_of_the_search_lifts_the_one_that_is_set(
+    case: Case, none: Any, words: WordEmbeddings, way: Invoke
+) -> None:
+    retriever = bound(filled(case, words), case)
+    assert_mine(await way(retriever, "invoke", "refund", window=4, filter=none))
+    by_hand = bound(retriever, case, search_kwargs={"filter": None})
+    for lexical_weight in (0, 0.5):
+        assert_mine(await way(by_hand, "invoke", "refund", window=4, filter=none, lexical_weight=lexical_weight))
+
+
+@pytest.mark.parametrize("name", ["where", "filters", "pre_filter"])
+@pytest.mark.parametrize("value", [None, {"tenant": "mine"}])
+def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
+    name: str, value: Any, words: WordEmbeddings
+) -> None:
+    """What is handed over by another name binds nothing, and takes the filter that is set with it."""
+
+    class Read(Mapped):
+        def similarity_search_with_score(
+            self, query: str, k: int = 4, filter: Any = None, **settings: Any
+        ) -> list[tuple[Document, float]]:
+            return super().similarity_search_with_score(query, k, filter=filter)
+
+    for store, message in (
+        (FaissStore(words), "a search of FaissStore takes 'filter' alone; set filter on the retriever"),
+        (Read(words), f"search_kwargs holds a filter as '{name}', which Read doesn't read"),
+    ):
+        for mine in (None, {"tenant": "mine"}):
+            with pytest.raises(InvalidInputError, match=message):
+                SentenceWindowRetriever(vectorstore=store, filter=mine, search_kwargs={name: value})
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, lambda each: each.model_copy(), lambda each: each.model_copy(update={"k": 9})]
+)
+def test_who_changes_the_filter_of_a_copy_changes_no_other(copied: Callable[[Any], Any], words: WordEmbeddings) -> None:
+    case = FaissStore, mapping, dict[str, Any]()
+    admin, mine = filled(case, words), {"tenant": {"$in": ["mine"]}}
+    for retriever in (bound(admin, case, filter=mine), bound(admin, case, filter=None, search_kwargs={"filter": mine})):
+        other, scope = copied(retriever), retriever.scope()
+        for each in (other.filter, other.search_kwargs.get("filter"), scope.filter):
+            if each:
+                each["tenant"]["$in"].append("theirs")
+                each.clear()
+        other.search_kwargs.clear()
+        assert_mine(retriever.invoke("refund", window=4))
+
+
+class Writing(Mapped):
+    """Writes into the filter that it is given."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **settings: Any) -> list[tuple[Document, float]]:
+        found = super().similarity_search_with_score(query, k, **settings)
+        settings.get("filter", {}).clear()
+        return found
+
+
+async def test_a_store_that_writes_into_its_filter_lifts_nothing(words: WordEmbeddings, way: Invoke) -> None:
+    case = Writing, mapping, dict[str, Any]()
+    retriever = bound(filled(case, words), case)
+    for _ in range(3):
+        assert_mine(await way(retriever, "invoke", "refund", window=4))
+
+
+def test_a_key_that_no_document_has_is_told_by_the_store_in_memory_too(words: WordEmbeddings) -> None:
+    case = InMemoryVectorStore, mapping, dict[str, Any]()
+    admin = filled(case, words)
+    retriever = bound(admin, case, filter={"$or": [{"tennant": "mine"}, {"$not": {"tenant": {"$exists": True}}}]})
+    with pytest.warns(SentenceWindowWarning, match="no document has 'tennant' in its metadata, which the filter asks"):
+        assert retriever.invoke("refund") == []
+    with pytest.warns(SentenceWindowWarning, match="'page'"):
+        assert admin.invoke("refund", filter={"page": 3}) == []
+    assert admin.invoke("refund", filter={"tenant": "nobody"}) == []
+    assert SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), filter={"page": 3}).invoke("refund") == []

@@ -1,0 +1,480 @@
+"""Calling embedders of any kind: what they return, what can't be used, and what isn't an embedder."""
+
+import asyncio
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever
+from langchain_sentence_window._io import BLOCKING, run
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.embedding import embedder
+from langchain_sentence_window.embedding.checked import checked_embedding
+from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in_slices, unit_vector, unit_vectors
+from langchain_sentence_window.embedding.mixing import NOWHERE, Places, in_context, normalized
+from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings
+
+# Lengths
+
+
+@pytest.mark.parametrize(
+    "scale", [1e-320, 1e-300, 1e-45, 1e-42, 1e-30, 1e-20, 1e-15, 1, 1e15, 1e20, 1e30, 1e38, 1e200, 1e307]
+)
+def test_vectors_of_any_length_are_brought_to_length_1(scale: float) -> None:
+    given = [[3 * scale, -4 * scale], [scale, 0.0], [0.0, 0.0]]
+    expected = [[0.6, -0.8], [1, 0], [0, 0]]
+    error = 0.2 if scale < 1e-318 else 1e-6  # numbers as small as that have few digits
+    assert unit_vectors(given, 3) == pytest.approx(np.array(expected), abs=error)
+    for vector, unit in zip(given, expected, strict=True):
+        assert unit_vector(vector) == pytest.approx(np.array(unit), abs=error)
+    if 1e-40 < scale < 1e38:
+        singles = np.array(given, dtype=np.float32)
+        assert normalized(singles) == pytest.approx(np.array(expected), abs=1e-3 if scale < 1e-38 else 1e-6)
+        assert (singles == np.array(given, dtype=np.float32)).all()
+
+
+@given(
+    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=6),
+    st.integers(-1_000, 1_000),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_lengths_are_1_or_0_whatever_the_scale(numbers: list[float], power: int, kind: Any) -> None:
+    with np.errstate(all="ignore"):
+        vector = np.ldexp(np.array(numbers, dtype=kind), power)
+    if np.isfinite(vector).all():
+        length = float(np.linalg.norm(unit_vector(vector)))
+        assert length == pytest.approx(1 if vector.any() else 0, abs=1e-6)
+
+
+def test_numbers_of_very_different_size_are_brought_to_length_1_under_any_settings_of_numpy() -> None:
+    with np.errstate(all="raise"):
+        unit = unit_vectors([[1e300, 1e-300], [1e-300, 5e-324]], 2)
+    assert unit == pytest.approx(np.array([[1, 0], [1, 0]]))
+
+
+def test_a_store_finds_texts_whose_vectors_are_very_long_or_very_short() -> None:
+    class Scaled(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            scales = {"refund": 1e20, "annual": 1e-30, "card": 1e300}
+            return [[scales[text] * number for number in self.vector(text)] for text in texts]
+
+    store = FaissStore.from_texts(["refund", "annual", "card"], Scaled())
+    for text in ("refund", "annual", "card"):
+        ((found, score),) = store.similarity_search_with_score(text, k=1)
+        assert found.page_content == text
+        assert score == pytest.approx(1, abs=2e-3)
+        ((found, score),) = store.similarity_search_with_score_by_vector(Scaled().embed_documents([text])[0], k=1)
+        assert found.page_content == text
+        assert score == pytest.approx(1, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "as_if"),
+    [
+        ((1e30, 3e29), (1, 0.3)),
+        ((1e-30, 3e-31), (1, 0.3)),
+        ((1e300, 3e299), (1, 0.3)),
+        ((5e-324, 0), (1, 0)),
+        ((1e-300, 1), (1e-20, 1)),
+        ((10, 3), (1, 0.3)),
+    ],
+)
+def test_only_the_proportions_of_weights_count(weights: tuple[float, ...], as_if: tuple[float, ...]) -> None:
+    vectors = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    numbers = np.array([0, 0, 0, NOWHERE, 1])
+    places = Places(numbers, np.zeros(5, dtype=np.int64), np.arange(5))
+    mixed = in_context(vectors, places, weights)
+    assert mixed == pytest.approx(in_context(vectors, places, as_if), abs=1e-6)
+    assert np.linalg.norm(mixed, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+    assert mixed[3] == pytest.approx(normalized(vectors)[3], abs=1e-6)
+
+
+@pytest.mark.parametrize("weights", [(), None, 3, "123", (0, 1), (1, -1), (1, "2"), (True,), (1, math.nan), (10**400,)])
+def test_weights_that_cannot_be_used_are_refused(weights: Any) -> None:
+    with pytest.raises(InvalidInputError, match="neighbor_weights is .*it must be numbers of 0 or more"):
+        NeighborMixedEmbeddings(WordEmbeddings(), weights)
+
+
+def test_weights_that_are_changed_later_change_nothing() -> None:
+    weights: list[Any] = [np.float32(1), 0.5]
+    embedding = NeighborMixedEmbeddings(WordEmbeddings(), weights)
+    weights[1] = 7
+    assert embedding.neighbor_weights == (1.0, 0.5)
+
+
+# What embedders return
+
+
+def endless() -> Iterator[list[float]]:
+    while True:
+        yield [1.0, 2.0]
+
+
+ROWS = [[1.0, 2.0], [4.0, 3.0]]
+KINDS: dict[str, Callable[[], Any]] = {
+    "lists": lambda: ROWS,
+    "tuples": lambda: tuple(map(tuple, ROWS)),
+    "generator": lambda: (row for row in ROWS),
+    "generators": lambda: [(number for number in row) for row in ROWS],
+    "map": lambda: map(list, ROWS),
+    "deque": lambda: deque(ROWS),
+    "values": lambda: dict(enumerate(ROWS)).values(),
+    "integers": lambda: [[1, 2], [4, 3]],
+    "large integers": lambda: [[10**30, 2 * 10**30], [4 * 10**300, 3 * 10**300]],
+    "decimals": lambda: [[Decimal(number) for number in row] for row in ROWS],
+    "numpy numbers": lambda: [[np.float32(number) for number in row] for row in ROWS],
+    "float16": lambda: np.array(ROWS, dtype=np.float16),
+    "float32": lambda: np.array(ROWS, dtype=np.float32),
+    "float64": lambda: np.array(ROWS),
+    "longdouble": lambda: np.array(ROWS, dtype=np.longdouble),
+    "int8": lambda: np.array(ROWS, dtype=np.int8),
+    "uint64": lambda: np.array(ROWS, dtype=np.uint64),
+    "objects": lambda: np.array(ROWS, dtype=object),
+    "other bytes": lambda: np.array(ROWS, dtype=">f4"),
+    "fortran": lambda: np.asfortranarray(np.array(ROWS, dtype=np.float32)),
+    "list of arrays": lambda: [np.array(row) for row in ROWS],
+    "mixed": lambda: [np.array(ROWS[0], dtype=np.float16), ROWS[1]],
+    "tensor": lambda: torch.tensor(ROWS, requires_grad=True),
+    "bfloat16": lambda: torch.tensor(ROWS, dtype=torch.bfloat16),
+    "half": lambda: torch.tensor(ROWS, dtype=torch.float16),
+    "double": lambda: torch.tensor(ROWS, dtype=torch.float64),
+    "list of tensors": lambda: [torch.tensor(row, dtype=torch.bfloat16, requires_grad=True) for row in ROWS],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_of_every_kind_are_read(kind: str) -> None:
+    expected = np.array([[1, 2], [4, 3]]) / np.array([[math.sqrt(5)], [5]])
+    unit = unit_vectors(KINDS[kind](), 2)
+    assert unit.dtype == np.float32
+    assert unit == pytest.approx(expected, abs=1e-6)
+    first = next(iter(KINDS[kind]()))
+    assert unit_vector(first) == pytest.approx(expected[0], abs=1e-6)
+
+
+def test_half_precision_of_any_size_is_read() -> None:
+    largest = np.array([[65504, 65504], [6e-8, 6e-8]], dtype=np.float16)
+    assert unit_vectors(largest, 2) == pytest.approx(np.full((2, 2), math.sqrt(0.5)), abs=1e-6)
+
+
+BAD: list[tuple[Any, str]] = [
+    ([[1.0, math.nan], [1.0, 2.0]], "vector 0 of 2, of the text 'one', holds NaN or infinity, its number 1"),
+    ([[1.0, 2.0], [-math.inf, 2.0]], "vector 1 of 2, of the text 'two', holds NaN or infinity, its number 0"),
+    ([[1.0, 2.0], [10**400, 2.0]], "vector 1 of 2, of the text 'two', can't be read, .*too large"),
+    ([[1.0, 2.0], [1.0]], "all of one length: vector 1 of 2, of the text 'two', has the shape"),
+    ([[1.0, 2.0], ["1", "2"]], "vector 1 of 2, of the text 'two', can't be used, as vectors must be lists of numbers"),
+    ([[1.0, 2.0], "12"], "lists of numbers, and the embedder returned str"),
+    ([[1.0, 2.0], None], "lists of numbers, and the embedder returned NoneType"),
+    ([[1.0, 2.0], [1.0, None]], "vector 1 of 2, of the text 'two', can't be read, .*None isn't a number"),
+    ([[1.0, 2.0], [1.0, 2j]], "vector 1 of 2, .*this is complex128"),
+    ([[True, False]] * 2, "vector 0 of 2, .*this is bool"),
+    ([[1.0, 2.0], [object(), 1]], "vector 1 of 2, .*isn't a number"),
+    ([[1.0, 2.0], [[1.0], 2.0]], "vector 1 of 2, .*can't be read"),
+    ([[1.0, 2.0], {0: 1.0, 1: 2.0}], "the embedder returned dict"),
+    ([[1.0, 2.0], 3.0], "the embedder returned float"),
+    ([[1.0, 2.0], b"12"], "the embedder returned bytes"),
+    ([1.0, 2.0], "the embedder returned float"),
+    ([[1.0, 2.0]], r"shape \(2, dimension\), one for each text, and got \(1, 2\)"),
+    ([[1.0, 2.0]] * 3, r"shape \(2, dimension\), one for each text, and got \(3, 2\)"),
+    ([], r"shape \(2, dimension\)"),
+    ([[], []], r"shape \(2, dimension\), one for each text, and got \(2, 0\)"),
+    ([[[1.0], [2.0]], [[1.0], [2.0]]], r"got \(2, 2, 1\)"),
+    (endless(), r"got \(3, 2\)"),
+    (None, "the embedder returned NoneType"),
+    ("vectors", "the embedder returned str"),
+    ({"data": [[1.0, 2.0]] * 2}, "the embedder returned dict"),
+    (object(), "the embedder returned object"),
+    (np.zeros((2, 2, 2)), r"got \(2, 2, 2\)"),
+    (np.float32(3), "and got \\(\\)"),
+    (np.array([["a", "b"]] * 2), "this is str"),
+    (np.zeros((2, 2), dtype=bool), "this is bool"),
+    (np.zeros((2, 2), dtype="M8[s]"), "this is datetime64"),
+    (np.zeros((2, 2), dtype="V4"), "this is void"),
+    (np.array([[1.0, None]] * 2), "None isn't a number"),
+    (torch.zeros((2, 2), dtype=torch.complex64), "this is complex64"),
+    (torch.zeros((2, 2), dtype=torch.bool), "this is bool"),
+    (torch.eye(2).to_sparse(), "vectors can't be read"),
+]
+
+
+@pytest.mark.parametrize(("vectors", "message"), BAD, ids=range(len(BAD)))
+def test_vectors_that_cannot_be_used_are_refused_by_the_text(vectors: Any, message: str) -> None:
+    class Returning(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> Any:
+            return vectors
+
+    kept: list[Vectors] = []
+
+    async def keep(_: Any, unit: Vectors) -> None:
+        kept.append(unit)
+
+    with pytest.raises(EmbeddingError, match=message):
+        run(embed_in_slices(BLOCKING, Returning(), ["one", "two"], keep, show_progress=False))
+    assert not kept
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [None, "1", 3.0, [], [[1.0, 2.0]], [math.nan], [1.0, math.inf], ["1"], [1j], [True], [None], {1: 2}, object()],
+)
+def test_a_query_vector_that_cannot_be_used_is_refused(vector: Any) -> None:
+    store = FaissStore.from_texts(["refund"], WordEmbeddings())
+    with pytest.raises(EmbeddingError):
+        store.similarity_search_by_vector(vector)
+    with pytest.raises(EmbeddingError):
+        store.max_marginal_relevance_search_by_vector(vector)
+
+
+def test_an_embedder_whose_methods_are_async_by_mistake_is_told() -> None:
+    class Async(WordEmbeddings):
+        async def embed_documents(self, texts: list[str]) -> Any:  # type: ignore[override]
+            return [[1.0]]
+
+    with pytest.raises(EmbeddingError, match="the embedder returned coroutine"):
+        FaissStore(Async()).add_texts(["a"])
+
+
+async def test_what_an_embedder_does_with_its_lists_later_changes_nothing(way: Invoke) -> None:
+    class Reusing(WordEmbeddings):
+        """Fills one list and one array, again and again, and empties what it was handed."""
+
+        row = np.zeros(11, dtype=np.float32)
+
+        def embed_documents(self, texts: list[str]) -> Any:
+            self.rows = [self.vector(text) for text in texts]
+            texts.clear()
+            return self.rows
+
+        def embed_query(self, text: str) -> Any:
+            self.row[:] = self.vector(text)
+            return self.row
+
+    embedding = Reusing()
+    store = FaissStore(embedding)
+    await way(store, "add_documents", [Document(page_content=text, id=text) for text in ("refund", "card")])
+    for row in embedding.rows:
+        row[:] = [0.0] * 11
+    for text in ("refund", "card", "refund"):
+        ((found, score),) = await way(store, "similarity_search_with_score", text, k=1)
+        assert found.id == text
+        assert score == pytest.approx(1, abs=1e-3)
+    assert embedding.row.any()
+
+
+# Queries
+
+
+class Counting(WordEmbeddings):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def embed_query(self, text: str) -> list[float]:
+        self.asked.append(text)
+        if text == "fails":
+            raise ConnectionError("the provider hung up")
+        return [math.nan] if text == "bad" else [1.0, float(len(text))]
+
+
+async def test_queries_are_embedded_once_and_kept_as_long_as_they_are_few(
+    way: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedder, "QUERIES_KEPT", 3)
+    monkeypatch.setattr(embedder, "LONGEST_KEPT", 5)
+    embedding = Counting()
+    queries = QueryEmbedder(embedding)
+    for text in ("a", "a", "b", "c", "a", "d", "a", "d"):
+        await way(queries, "embed", text)
+    assert embedding.asked == ["a", "b", "c", "d", "a"]
+    assert list(queries._kept) == ["c", "d", "a"]
+    for _ in range(2):
+        await way(queries, "embed", "longer")
+    assert embedding.asked[-2:] == ["longer"] * 2
+    assert list(queries._kept) == ["c", "d", "a"]
+
+
+async def test_what_failed_is_asked_again(way: Invoke) -> None:
+    embedding = Counting()
+    queries = QueryEmbedder(embedding)
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            await way(queries, "embed", "fails")
+        with pytest.raises(EmbeddingError, match="holds NaN"):
+            await way(queries, "embed", "bad")
+    assert embedding.asked == ["fails", "bad"] * 2
+    assert (await way(queries, "embed", "good")).shape == (2,)
+
+
+async def test_a_kept_vector_cannot_be_written_to(way: Invoke) -> None:
+    queries = QueryEmbedder(Counting())
+    vector = await way(queries, "embed", "abc")
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 7
+    assert await way(queries, "embed", "abc") is vector
+
+
+@pytest.mark.parametrize("query", [None, 3, ["a"], b"a", {"query": "a"}])
+async def test_a_query_that_is_no_text_is_refused(query: Any, way: Invoke) -> None:
+    with pytest.raises(InvalidInputError, match="the query is .*; it must be a string"):
+        await way(QueryEmbedder(Counting()), "embed", query)
+
+
+def test_an_interrupt_anywhere_leaves_queries_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop at every line that is run, and ask something else."""
+    monkeypatch.setattr(embedder, "QUERIES_KEPT", 2)
+    queries, stops, interrupted = QueryEmbedder(Counting()), 0, True
+    while interrupted:
+        lines = 0
+
+        def trace(frame: Any, event: str, argument: Any, stop: int = stops) -> Any:
+            nonlocal lines
+            if event == "line" and "langchain_sentence_window" in frame.f_code.co_filename:
+                lines += 1
+                if lines > stop:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            queries.embed(f"new {stops}")
+            interrupted = False
+        except KeyboardInterrupt:
+            stops += 1
+        finally:
+            sys.settrace(before)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(queries.embed, f"again {stops}").result(timeout=60).shape == (2,)
+        assert len(queries._kept) <= 2
+    assert stops > 10
+
+
+def test_threads_that_ask_at_once_get_what_they_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder, "QUERIES_KEPT", 9)
+    queries = QueryEmbedder(Counting())
+
+    def ask(start: int) -> list[int]:
+        lengths = [start * number % 30 + 1 for number in range(500)]
+        return [length for length in lengths if queries.embed("x" * length)[1] != unit_vector([1.0, length])[1]]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(1, 9))) == [[]] * 8
+    assert len(queries._kept) == 9
+
+
+# What isn't an embedder
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, r"embedding is None; pass an embedder, e.g. init_embeddings\('openai:text-embedding-3-small'\)"),
+        ("text-embedding-3-large", r"'text-embedding-3-large'; .*init_embeddings\('openai:text-embedding-3-small'\)"),
+        ("cohere:embed-v4.0", r"'cohere:embed-v4.0'; .*not a model's name: init_embeddings\('cohere:embed-v4.0'\)"),
+        ("sk-proj-abcdefghij0123456789abcdef", r"the string '...'; pass an embedder"),
+        (WordEmbeddings, r"the class WordEmbeddings; pass an instance of it: WordEmbeddings\(\.\.\.\)"),
+        (str.upper, "the function upper; pass an instance of a class that has embed_documents and embed_query"),
+        (lambda text: [1.0], "the function <lambda>; pass an instance of a class that has embed_documents"),
+        (WordEmbeddings().embed_query, "the function embed_query; pass an instance of a class"),
+        (FakeListChatModel(responses=[]), "FakeListChatModel; a language model only writes; init_embeddings"),
+        (SimpleNamespace(embed_documents=len), "types.SimpleNamespace; .* has embed_documents and embed_query"),
+        ([1.0], "an object of the class builtins.list; pass an embedder"),
+    ],
+)
+def test_what_is_no_embedder_is_refused_with_what_to_pass(given: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        checked_embedding(given)
+    with pytest.raises(InvalidInputError, match=message):
+        NeighborMixedEmbeddings(given)
+
+
+def test_a_sentence_transformer_itself_is_refused_with_what_to_pass(minilm: Any) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"SentenceTransformer; pass HuggingFaceEmbeddings\(model_name=\.\.\.\)"
+    ):
+        checked_embedding(minilm._client)
+
+
+class Duck:
+    """What LangChain's own stores embed with too, though it isn't an `Embeddings`."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return WordEmbeddings().embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return WordEmbeddings().embed_query(text)
+
+
+class Delegating:
+    def __init__(self, inner: Embeddings) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("make", [Duck, lambda: Delegating(WordEmbeddings()), WordEmbeddings])
+async def test_whatever_has_the_methods_is_an_embedder(make: Callable[[], Any], way: Invoke) -> None:
+    embedding = make()
+    assert checked_embedding(embedding) is embedding
+    InMemoryVectorStore(embedding).add_texts(["refund"])
+    for store in (FaissStore(embedding), InMemoryVectorStore(NeighborMixedEmbeddings(embedding))):
+        retriever = SentenceWindowRetriever(vectorstore=store)
+        await way(retriever, "add_documents", [Document(page_content="A refund. The card.", id="a")])
+        (found, *_) = await way(store, "similarity_search", "refund", k=1)
+        assert found.page_content == "A refund."
+
+
+# In context
+
+
+async def test_an_embedder_that_gives_another_number_of_vectors_is_told(way: Invoke) -> None:
+    class Wrong(WordEmbeddings):
+        by = -1
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            vectors = super().embed_documents(texts)
+            return vectors[:-1] if self.by < 0 else vectors * 2
+
+    embedding = Wrong()
+    for by, got in ((-1, "1"), (1, "more than 2")):
+        embedding.by = by
+        with pytest.raises(EmbeddingError, match=f"expected 2 vectors, one for each text, and got {got}"):
+            await way(NeighborMixedEmbeddings(embedding), "embed_documents", ["refund", "card"])
+
+
+async def test_an_embedder_that_returns_arrays_or_generators_is_put_in_context(way: Invoke) -> None:
+    class Arrays(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> Any:
+            return np.array(super().embed_documents(texts))
+
+    class Generators(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> Any:
+            return iter(super().embed_documents(texts))
+
+    plain = await way(NeighborMixedEmbeddings(WordEmbeddings()), "embed_documents", ["refund", "card"])
+    for kind in (Arrays, Generators):
+        found = await way(NeighborMixedEmbeddings(kind()), "embed_documents", ["refund", "card"])
+        assert [list(row) for row in found] == plain
+
+
+def test_a_query_of_lone_surrogates_is_embedded_in_a_loop() -> None:
+    queries = QueryEmbedder(DeterministicFakeEmbedding(size=4))
+    assert (asyncio.run(queries.aembed("a\ud800")) == queries.embed("a?")).all()

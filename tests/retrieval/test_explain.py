@@ -1,0 +1,217 @@
+"""What `explain` says of a query, and that it says it of what `invoke` returns."""
+
+import json
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.retrieval.tracing.trace import Trace
+from tests.conftest import Invoke
+from tests.toys import PLAIN, WordEmbeddings, document
+
+TEXT = """# Refunds
+
+Nothing here. Nothing there. A refund of the card. Nothing more. A seat. The refund.
+
+# Cards
+
+A card. A card and a trial. An annual card.
+"""
+# 0 heading · 1 nothing · 2 nothing · 3 refund card · 4 nothing · 5 seat · 6 refund · 7 heading · 8 card · 9 card trial
+# 10 annual card
+
+
+def made(**settings: Any) -> SentenceWindowRetriever:
+    documents = [document(TEXT, "a", source="a.md"), document("A trial. A seat.", "b")]
+    return SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **PLAIN | settings)
+
+
+class LastFirst(BaseDocumentCompressor):
+    """Leaves out the second of what it is given and turns the others round."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        kept = [each for i, each in enumerate(documents) if i != 1]
+        return [
+            each.model_copy(update={"metadata": {**each.metadata, "relevance_score": float(-i)}})
+            for i, each in enumerate(reversed(kept))
+        ]
+
+
+async def test_every_hit_says_its_ranks_its_window_and_its_fate(way: Invoke) -> None:
+    trace: Trace = await way(made(lexical_weight=0.25, k=2), "explain", "refund", window=1)
+    assert (trace.query, trace.settings["k"], trace.settings["window"]) == ("refund", 2, (1, 1))
+    by_place = {(hit.doc_id, hit.index): hit for hit in trace.hits}
+    assert [hit.rank for hit in trace.hits] == list(range(1, len(trace.hits) + 1))
+    assert set(by_place) == {("a", index) for index in range(11)} | {("b", 0), ("b", 1)}
+    last, first, heading = by_place["a", 6], by_place["a", 3], by_place["a", 0]
+    assert (last.text, TEXT[last.start : last.end]) == ("The refund.", "The refund.")
+    # The vector of "The refund." is that of the query; with the card it is at 45 degrees.
+    assert (last.dense_rank, first.dense_rank) == (1, 2)
+    assert last.dense_score == pytest.approx(1, abs=1e-3)
+    assert first.dense_score == pytest.approx(0.71, abs=0.01)
+    assert {last.lexical_rank, first.lexical_rank} == {1, 2}
+    assert last.lexical_score is not None
+    assert heading.lexical_rank is None  # "Refunds" is another word
+    assert (last.opened, last.cut_before, last.cut_after) == ((5, 6), None, "section")
+    assert (heading.opened, heading.cut_before, heading.cut_after) == ((0, 1), "document", None)
+    assert by_place["a", 10].cut_after == "document"
+    assert by_place["a", 7].cut_before == "section"
+    assert (last.window, last.outcome) == (1, "opened window 1")
+
+
+async def test_a_trace_is_of_what_is_returned(way: Invoke) -> None:
+    retriever = made(order="edges", k=3)
+    for window in ("auto", 0, 1, (0, 3), {"a.md": 2}):
+        trace: Trace = await way(retriever, "explain", "refund card", window=window)
+        found: list[Document] = await way(retriever, "invoke", "refund card", window=window)
+        returned = sorted((each for each in trace.windows if each.returned), key=lambda each: each.returned or 0)
+        assert [each.text for each in returned] == [each.page_content for each in found]
+        assert [[each.start, each.end] for each in returned] == [
+            [each.metadata["start_index"], each.metadata["end_index"]] for each in found
+        ]
+        assert trace.settings["window"] == ((window, window) if isinstance(window, int) else trace.settings["window"])
+
+
+async def test_windows_say_what_they_were_merged_with_and_what_ended_them(way: Invoke) -> None:
+    trace: Trace = await way(made(), "explain", "refund seat", k=3, window=(2, 0), filter={"doc_id": "a"})
+    # "A seat." and "The refund." are equally good, and their windows touch.
+    assert [(each.sentences, each.hits, each.cut) for each in trace.windows] == [
+        ((3, 6), (1, 2), ()),
+        ((0, 0), (4,), ("document before",)),
+        ((1, 1), (5,), ("window 2 before",)),
+    ]
+    assert [hit.outcome for hit in trace.hits[:6]] == [
+        "opened window 1",
+        "merged into window 1",
+        "already in window 1",
+        "opened window 2",
+        "opened window 3",
+        "left out, as there were k windows",
+    ]
+
+
+async def test_a_reranker_and_a_budget_leave_their_marks(way: Invoke) -> None:
+    retriever = made(reranker=LastFirst(), max_tokens=10, count_tokens=lambda text: len(text.split()), k=3)
+    trace: Trace = await way(retriever, "explain", "card", window=(1, 1))
+    found: list[Document] = await way(retriever, "invoke", "card", window=(1, 1))
+    assert trace.windows[1].outcome == "left out by the reranker"
+    assert trace.windows[1].reranked is None
+    ranked = sorted((each for each in trace.windows if each.reranked), key=lambda each: each.reranked or 0)
+    assert [each.number for each in ranked] == [each.number for each in reversed(trace.windows) if each.number != 2]
+    assert [each.relevance_score for each in ranked] == [float(-i) for i in range(len(ranked))]
+    returned = {each.returned: each for each in trace.windows if each.returned}
+    assert [returned[i + 1].trimmed or returned[i + 1].sentences for i in range(len(found))] == [
+        tuple(each.metadata["sentences"]) for each in found
+    ]
+    assert any(each.trimmed and each.outcome.endswith("trimmed to fit into max_tokens") for each in returned.values())
+    left_out = {each.outcome for each in trace.windows if not each.returned} - {"left out by the reranker"}
+    assert left_out <= {"left out, as it doesn't fit into max_tokens", "left out, as there were k better ones"}
+    assert left_out
+    assert {"search", "windows", "rerank", "budget"} == set(trace.seconds)
+
+
+async def test_a_store_without_lexical_search_is_explained_too(way: Invoke) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()))
+    await way(retriever, "add_documents", [document(TEXT)])
+    trace: Trace = await way(retriever, "explain", "refund")
+    assert trace.hits[0].text == "The refund."
+    assert {hit.lexical_rank for hit in trace.hits} == {None}
+
+
+async def test_nothing_found_is_explained(way: Invoke) -> None:
+    trace: Trace = await way(made(min_score=2.0), "explain", "refund")
+    assert (trace.hits, trace.windows) == ([], [])
+    assert "refund" in str(trace)
+    assert trace._repr_html_().startswith("<div")
+
+
+class Balanced(HTMLParser):
+    """Sees that tags are closed in the order in which they were opened, and collects the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_trace_is_shown_as_table_page_and_json() -> None:
+    hostile = "# <b>Refund</b>\n\nA refund </span><script>alert(1)</script> & more. A card."
+    retriever = SentenceWindowRetriever.from_documents([document(hostile, '"<i>')], WordEmbeddings(), k=1, **PLAIN)
+    trace = retriever.explain("<refund>")
+    table = str(trace).splitlines()
+    assert any(line.startswith("A refund </span>") and "already in window 1" in line for line in table)
+    parser = Balanced()
+    parser.feed(trace._repr_html_())
+    assert not parser.open
+    assert not {"script", "b>", "i>"} & parser.seen
+    assert "A refund </span><script>alert(1)</script> & more." in parser.text
+    assert {"u", "span", "details", "table"} <= parser.seen
+    assert json.loads(trace.to_json())["windows"][0]["hits"] == [1]
+    assert json.loads(json.dumps(trace.to_dict()))["query"] == "<refund>"
+
+
+async def test_asking_does_none_of_the_work_of_explaining(way: Invoke) -> None:
+    class Counting(FaissStore):
+        calls: list[str] = []  # noqa: RUF012
+
+        def similarity_search_with_score_by_vector(self, *given: Any, **more: Any) -> Any:
+            self.calls.append("dense")
+            return super().similarity_search_with_score_by_vector(*given, **more)
+
+        def lexical_search(self, *given: Any, **more: Any) -> Any:
+            self.calls.append("lexical")
+            return super().lexical_search(*given, **more)
+
+        def get_by_ids(self, ids: Any, /) -> list[Document]:
+            self.calls.append("read")
+            return super().get_by_ids(ids)
+
+    retriever = SentenceWindowRetriever(vectorstore=Counting(WordEmbeddings()))
+    retriever.add_documents([document(TEXT)])
+    await way(retriever, "invoke", "refund")
+    assert Counting.calls == ["read"]
+    await way(retriever, "explain", "refund")
+    assert Counting.calls[1:] == ["read", "dense", "lexical", "read"]
+
+
+@pytest.mark.parametrize("settings", [{"window": 1, **PLAIN}, {"window": "auto", "k": 2_000, "max_tokens": None}])
+def test_a_trace_takes_work_that_grows_as_its_hits_do(settings: dict[str, Any], words: WordEmbeddings) -> None:
+    """Of equal sentences all are strong, and one window takes them in, or each opens one."""
+
+    def work(sentences: int) -> int:
+        retriever = SentenceWindowRetriever.from_documents(
+            [document("A refund is quick. " * sentences)], words, fetch_k=sentences, **settings
+        )
+        retriever.explain("refund")
+        counted = 0
+
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            trace = retriever.explain("refund")
+        finally:
+            sys.setprofile(None)
+        assert len(trace.hits) == sentences
+        return counted
+
+    assert work(800) < 2.6 * work(400)

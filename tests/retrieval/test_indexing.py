@@ -1,0 +1,142 @@
+"""LangChain's `index()` on the retriever: whole documents are added, skipped, updated and deleted."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_classic.indexes import SQLRecordManager
+from langchain_core.documents import Document
+from langchain_core.indexing import InMemoryRecordManager, RecordManager, aindex, index
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.errors import InvalidInputError
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings, document
+
+MakeStore = Callable[[WordEmbeddings], VectorStore]
+
+STORES: dict[str, MakeStore] = {
+    "FaissStore": FaissStore,
+    "InMemoryVectorStore": InMemoryVectorStore,
+    "in context": lambda words: InMemoryVectorStore(NeighborMixedEmbeddings(words)),
+}
+
+
+@pytest.fixture(params=STORES)
+def retriever(request: pytest.FixtureRequest, words: WordEmbeddings) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever(vectorstore=STORES[request.param](words), k=10)
+
+
+@pytest.fixture(params=["memory", "sql"])
+def records(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[RecordManager]:
+    if request.param == "memory":
+        in_memory = InMemoryRecordManager("docs")
+        in_memory.create_schema()
+        yield in_memory
+    else:
+        in_file = SQLRecordManager("docs", db_url=f"sqlite:///{tmp_path}/records.sqlite")
+        in_file.create_schema()
+        yield in_file
+        in_file.engine.dispose()
+
+
+def page(text: str, source: str) -> Document:
+    return Document(page_content=text, metadata={"source": source})
+
+
+REFUND = page("# Refunds\n\nAsk for a refund. It takes days.", "refund.md")
+CARD = page("# Cards\n\nPay by card. Any card will do. No cash.", "card.md")
+NEW_CARD = page("# Cards\n\nPay by card. Seats are free.", "card.md")
+
+
+def held(retriever: SentenceWindowRetriever) -> list[str]:
+    """The text of all sentences in the store."""
+    return sorted(found.page_content for found in retriever.vectorstore.similarity_search("refund", k=1000))
+
+
+def sentences(*sources: Document) -> list[str]:
+    return sorted(
+        found.page_content
+        for found in SentenceWindowRetriever.model_fields["splitter"]
+        .get_default(call_default_factory=True, validated_data={})
+        .split_documents(sources)
+    )
+
+
+@pytest.mark.parametrize("cleanup", ["incremental", "full", "scoped_full"])
+async def test_documents_are_added_skipped_updated_and_deleted(
+    way: Invoke, retriever: SentenceWindowRetriever, cleanup: Any, words: WordEmbeddings
+) -> None:
+    records = InMemoryRecordManager("docs")
+
+    async def indexed(*documents: Document, **settings: Any) -> dict[str, int]:
+        counts: dict[str, int] = dict(
+            await way(
+                Indexing,
+                "index",
+                list(documents),
+                records,
+                retriever,
+                cleanup=cleanup,
+                source_id_key="source",
+                key_encoder="blake2b",
+                **settings,
+            )
+        )
+        return {name.removeprefix("num_"): count for name, count in counts.items() if count}
+
+    assert await indexed(REFUND, CARD) == {"added": 2}
+    assert held(retriever) == sentences(REFUND, CARD)
+    embedded = len(words.embedded)
+    assert await indexed(REFUND, CARD) == {"skipped": 2}
+    assert len(words.embedded) == embedded
+    assert await indexed(REFUND, NEW_CARD) == {"added": 1, "skipped": 1, "deleted": 1}
+    assert held(retriever) == sentences(REFUND, NEW_CARD)
+    assert await indexed(REFUND, NEW_CARD, force_update=True) == {"updated": 2}
+    assert held(retriever) == sentences(REFUND, NEW_CARD)
+    left = {"full": [REFUND], "incremental": [REFUND, NEW_CARD], "scoped_full": [REFUND, NEW_CARD]}[cleanup]
+    assert await indexed(REFUND) == ({"skipped": 1, "deleted": 1} if cleanup == "full" else {"skipped": 1})
+    assert held(retriever) == sentences(*left)
+
+
+async def test_windows_of_indexed_documents_are_verbatim(way: Invoke, retriever: SentenceWindowRetriever) -> None:
+    records = InMemoryRecordManager("docs")
+    await way(Indexing, "index", [REFUND, CARD], records, retriever, cleanup="full", key_encoder="blake2b")
+    window, *_ = await way(retriever, "invoke", "refund", k=1, window=1)
+    source = REFUND.page_content
+    assert window.page_content == source[window.metadata["start_index"] : window.metadata["end_index"]]
+    assert window.metadata["source"] == "refund.md"
+
+
+def test_any_record_manager_will_do(retriever: SentenceWindowRetriever, records: RecordManager) -> None:
+    for documents, expected in (([REFUND, CARD], (2, 0, 0)), ([NEW_CARD], (1, 0, 2)), ([NEW_CARD], (0, 1, 0))):
+        counts = index(documents, records, retriever, cleanup="full", key_encoder="blake2b")
+        assert (counts["num_added"], counts["num_skipped"], counts["num_deleted"]) == expected
+    assert held(retriever) == sentences(NEW_CARD)
+
+
+async def test_documents_can_be_read_whole(way: Invoke, retriever: SentenceWindowRetriever) -> None:
+    text = "\n# A\n\n" + " ".join(f"Refund {i}." for i in range(600)) + "\n\n- card\n\n"
+    await way(retriever, "add_documents", [document(text, "long", page=3), document("One card.", "short")])
+    long, short = await way(retriever, "get", ["long", "none", "short"])
+    assert (long.id, long.page_content) == ("long", text.strip())
+    assert long.metadata == {"page": 3, "doc_id": "long", "start_index": 1, "end_index": len(text) - 2}
+    assert short.page_content == "One card."
+    await way(retriever, "delete", ["long"])
+    assert [found.id for found in await way(retriever, "get", ["long", "short"])] == ["short"]
+    assert held(retriever) == ["One card."]
+
+
+async def test_deleting_needs_a_list(way: Invoke, retriever: SentenceWindowRetriever) -> None:
+    for wrong in ("a", None):
+        with pytest.raises(InvalidInputError, match="a list of ids"):
+            await way(retriever, "delete", wrong)
+
+
+class Indexing:
+    """LangChain's two functions, so that one test can call either."""
+
+    index = staticmethod(index)
+    aindex = staticmethod(aindex)

@@ -1,0 +1,335 @@
+"""Documents made to do harm: whatever the shape, work and what is made grow as the text does, and nothing is lost.
+
+Lines that run are counted, not time. Only what regular expressions do within one line can't be counted; for those
+shapes the time of the processor is compared between a text and one four times as long.
+"""
+
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.documents.source_documents import MOST_KEYS, document_ids
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting import engines
+from langchain_sentence_window.splitting.engines import LONGEST_PIECE, in_pieces, make_engine
+from langchain_sentence_window.splitting.markdown import parse_markdown
+from tests.toys import WordEmbeddings, document
+
+LINEAR = 6
+"""Four times the text may make so many times the work; quadratic work would be sixteen times."""
+
+ONCE = 5_000
+"""Lines that may run beside, such as those that cut a unit where it gets too long for the first time."""
+
+UNITS = (
+    *(
+        "](",
+        "[",
+        "[a\n",
+        "[a]: b\n",
+        "[a](b(",
+        "(",
+        '"',
+        "“",
+        "|",
+        "|a",
+        "| a |\n",
+        "a | b\n-|-\n",
+        "=",
+        "=\t",
+        "•=",
+        "= a =\n",
+    ),
+    *(
+        "-",
+        "---\n",
+        "===\n",
+        "A\n---\n",
+        "a\n===\n",
+        "# a\n",
+        "# ",
+        ">",
+        "> a\n",
+        "> > a\n",
+        ">a\n\n",
+        "- a\n",
+        "- > a\n",
+        "  - a\n",
+    ),
+    *(
+        "1. ",
+        "1.1",
+        "1. a\n",
+        "* ",
+        "**",
+        "`",
+        "```\n",
+        "- ```\n",
+        "~~~\n\n",
+        "<a",
+        "<a ",
+        "<!--",
+        "<div>\n",
+        "- <!--\n",
+        "<?",
+    ),
+    *(
+        "a: b\n",
+        "- : x\n",
+        ". ",
+        "? ",
+        "...",
+        ". . ",
+        "Dr. ",
+        "e.g. ",
+        "p. 5. ",
+        "a.",
+        "A.B",
+        ":) ",
+        "。",
+        "[17] ",
+        "http://a.b/",
+    ),
+    *(
+        "\n",
+        "\r\n",
+        "\r",
+        " \t",
+        "    ",
+        "A    ",
+        "\u2003",
+        "\u2028",
+        "\x85",
+        "\u0301",
+        "\u200b",
+        "\ud800",
+        "\x00",
+        "word ",
+        "x",
+    ),
+)
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    """The shortest of three runs."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("structure", ["markdown", "plain"])
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
+    splitter = SentenceSplitter(structure=structure)
+    splitter.spans("# Warm\n\nup.")
+    short, long = (unit * (size // len(unit)) for size in (1000, 4000))
+    assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("links that don't close", lambda n: "](" * n),
+        ("links in links", lambda n: "](a(" * n),
+        ("empty links", lambda n: "]()" * n),
+        ("white space in a heading", lambda n: "# a" + " " * n + "x"),
+        ("marks in a heading", lambda n: "# a" + " #" * n + "x"),
+        ("white space in wiki headings", lambda n: "= a" + " " * n + "x =\n\ny"),
+        ("an underline that isn't one", lambda n: "a\n" + "-" * n + "x"),
+        ("a front matter that doesn't close", lambda n: "---\n" + "a" * n + "\n"),
+        ("a delimiter row that isn't one", lambda n: "| a |\n" + "|---" * n + "x"),
+        ("a tag that doesn't close", lambda n: "<a" + " b" * n + "\n\n# a"),
+        ("numbers after a full stop", lambda n: "end.1" + " 1" * n + " x"),
+        ("references after a full stop", lambda n: "End." + " [1 2 3]" * n + "x"),
+    ],
+)
+def test_regular_expressions_read_a_text_once(name: str, make: Callable[[int], str]) -> None:
+    # The one check by time there is: what an expression does can't be counted, and of the growth of time
+    # from a text to one four times as long, 4 is linear and 16 quadratic.
+    splitter = SentenceSplitter()
+    short, long = make(10_000), make(40_000)
+    splitter.spans(short)
+    assert processor_time(lambda: splitter.spans(long)) < 10 * processor_time(lambda: splitter.spans(short))
+
+
+def test_a_front_matter_of_lines_that_can_be_read_in_two_ways_is_read_in_one() -> None:
+    text = "---\n" + "- : x\n" * 2_000 + "The end."  # each line doubled the time that it took
+    spans = SentenceSplitter().spans(text)
+    assert text[spans[-1][0] : spans[-1][1]].endswith("The end.")
+    read = "---\n" + "- : x\n" * 3 + "---\n\nThe end."
+    kinds = [(s.kind, read[s.start : s.end]) for s in SentenceSplitter().split_text(read)]
+    assert kinds == [("front_matter", read.partition("\n\n")[0]), ("prose", "The end.")]
+
+
+def test_a_table_is_as_large_as_its_text_however_many_cells_its_rows_lack() -> None:
+    rows, columns = 300, 256
+    text = "|a" * columns + "|\n" + "|---" * columns + "|\n" + "x\n" * rows
+    tracemalloc.start()
+    try:
+        blocks = parse_markdown(text, indented_code=True)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [block.kind for block in blocks] == ["table_row"] * (rows + 1)
+    assert most < 4_000_000  # it was 60 MB, of 65,536 cells
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd.", ["table_row", "table_row", "prose"]),
+        ("a | b\n:-- | --:\n1 | 2\n3\n> End.", ["table_row", "table_row", "table_row", "prose"]),
+        ("| a \\| b |\n|---|\n| 1 |", ["table_row", "table_row"]),
+        ("| a | b |\n|---|\nEnd.", ["prose"]),
+        ("Some text\nmore | text\n--- | ---\n1 | 2", ["prose", "table_row", "table_row"]),
+        ("- | a |\n  |---|\n  | 1 |\n- b", ["table_row", "table_row", "list_item"]),
+    ],
+)
+def test_tables_are_read_as_they_were_with_cells(text: str, kinds: list[str]) -> None:
+    assert [block.kind for block in parse_markdown(text, indented_code=True)] == kinds
+
+
+def test_a_quote_ends_with_its_marks() -> None:
+    text = "> A quote\n> of lines.\nAn answer.\n> > Twice.\n> # Title\n- > Listed.\n  After."
+    assert [text[b.start : b.end] for b in parse_markdown(text, indented_code=True)] == [
+        "> A quote\n> of lines.",
+        "An answer.",
+        "> > Twice.",
+        "> # Title",
+        "- > Listed.",
+        "After.",
+    ]
+
+
+def test_definitions_of_links_stand_alone() -> None:
+    text = '[a]: http://a.b/c\n[long one]: <d> "Title"\nText that [a] is in.\n\n[^1]: A note. Of two sentences.'
+    assert [text[b.start : b.end] for b in parse_markdown(text, indented_code=True)] == [
+        "[a]: http://a.b/c",
+        '[long one]: <d> "Title"',
+        "Text that [a] is in.",
+        "[^1]: A note. Of two sentences.",
+    ]
+
+
+TEXTS = {
+    "de": "Dr. Meyer kam am 3. Juni an. „Das ist gut“, sagte er. Es regnete z. B. in Köln (und nur dort). Warum? ",
+    "fr": "M. Dupont est parti à 8 h. « C'est bien », dit-il. Il pleuvait (un peu) à Paris. Pourquoi pas ? ",
+    "hi": "यह पहला वाक्य है। वह कल आएगा। क्या तुम ठीक हो? मौसम अच्छा है (आज)। ",
+    "ja": "今日は天気がいい。「はい」と彼は言った。本当ですか？東京（日本）に行く。",
+    "ru": "Это первое предложение. Он жил в г. Москве (Россия). «Да», сказал он. Почему нет? ",
+    "am": "ይህ የመጀመሪያ ዓረፍተ ነገር ነው። እሱ ነገ ይመጣል። ደህና ነህ? ",
+}
+
+
+@pytest.mark.parametrize(("engine", "language"), [*(("sentencex", language) for language in TEXTS), ("nupunkt", "en")])
+def test_engines_find_in_pieces_what_they_find_in_the_whole(
+    engine: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = TEXTS.get(language, 'Dr. Hale came at 3 p.m. (late). She said: "Go on." Why not? It cost $3.5 in the U.S. ')
+    text = "".join(unit.replace("3", str(number)) for number in range(3 * LONGEST_PIECE // len(unit) + 2))
+    assert len(text) > 2.5 * LONGEST_PIECE
+    in_parts = [start for start, _ in make_engine(engine, language)(text)]
+    monkeypatch.setattr(engines, "LONGEST_PIECE", len(text))
+    assert in_parts == [start for start, _ in make_engine(engine, language)(text)]
+    assert len(in_parts) > 300
+
+
+@pytest.mark.parametrize(("engine", "mark"), [("sentencex", "。"), ("punkt", "?"), ("nupunkt", "?")])
+def test_engines_are_given_no_more_marks_than_fit_a_piece(engine: str, mark: str) -> None:
+    text = mark * 100_000  # as a whole it took minutes
+    starts = [start for start, _ in make_engine(engine, "en")(text)]
+    assert starts[:1] == [0]
+    assert starts == sorted(starts)
+    assert starts[-1] < len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [
+        ("word " * 20_000, [0]),
+        ("x" * 100_000, [0]),
+        ("字" * 50_000 + "。" + "字" * 50_000, [0, 50_001]),
+        ("A b. " * 20_000, list(range(0, 100_000, 5))),
+    ],
+)
+def test_an_engine_gets_a_long_paragraph_in_pieces(text: str, starts: list[int]) -> None:
+    given: list[int] = []
+
+    def after_stops(piece: str) -> list[Span]:
+        given.append(len(piece))
+        begun = [0, *(i + 1 for i, mark in enumerate(piece[:-1]) if mark in ".。")]
+        begun = [start + (piece[start] == " ") for start in begun if piece[start:].strip()]
+        return list(zip(begun, [*begun[1:], len(piece)], strict=True))
+
+    assert [start for start, _ in in_pieces(after_stops)(text)] == starts
+    assert max(given) <= LONGEST_PIECE
+    assert sum(given) < 2 * len(text)
+
+
+def test_an_engine_that_finds_sentences_at_the_beginning_alone_gets_on() -> None:
+    given: list[int] = []
+
+    def first_two(piece: str) -> list[Span]:
+        given.append(len(piece))
+        return [(0, 1), (1, 2), (2, len(piece))]
+
+    assert list(in_pieces(first_two)("?" * 100_000))[:3] == [(0, 1), (1, 2), (2, 7_500)]
+    assert sum(given) < 150_000
+
+
+def test_a_callable_gets_a_paragraph_as_it_is() -> None:
+    given: list[str] = []
+
+    def engine(text: str) -> list[Span]:
+        given.append(text)
+        return []
+
+    text = "word " * 20_000
+    SentenceSplitter(engine=engine).spans(text)
+    assert given == [text.strip()]
+
+
+def test_a_doc_id_is_bounded_as_each_sentence_carries_it() -> None:
+    with pytest.raises(InvalidInputError, match=r"a doc_id of 5000 characters \('xxx.*4096 at most"):
+        document_ids([Document(page_content="a", id="x" * 5_000)])
+    assert document_ids([Document(page_content="a", id="x" * 4_096)]) == ["x" * 4_096]
+
+
+def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbeddings) -> None:
+    some = {f"key{number}": number for number in range(MOST_KEYS)}
+    made = SentenceSplitter().split_documents([Document("A seat. A card.", id="a", metadata=some)])
+    assert [some.items() <= each.metadata.items() for each in made] == [True, True]
+    store = FaissStore(words)
+    many = Document("A seat. A card.", id="b", metadata={**some, "one more": 1})
+    with pytest.raises(InvalidInputError, match="document 'b' has 1001 keys, .* keep 1000 at most"):
+        SentenceWindowRetriever(vectorstore=store).add_documents([document("A card.", "a"), many])
+    assert len(store) == 0

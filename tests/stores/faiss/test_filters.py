@@ -1,0 +1,274 @@
+"""Filters against a plain reading of their documentation, in Python."""
+
+import operator
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window._types import Rows
+from langchain_sentence_window.errors import FilterError
+from langchain_sentence_window.stores.faiss.database.filters import DEEPEST_FILTER, Condition, compile_filter
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from tests.toys import WordEmbeddings
+
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
+"""Many ask for keys that no document has, on purpose."""
+
+values = st.one_of(
+    st.sampled_from(["a", "b", "10", "", "'"]), st.integers(-2, 11), st.booleans(), st.sampled_from([0.5, 10.0])
+)
+keys = st.sampled_from(["x", "y", 'a.b"', "$"])
+operations = st.one_of(
+    st.tuples(st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), values),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(values, max_size=3)),
+    st.tuples(st.just("$between"), st.tuples(values, values).map(list)),
+    st.tuples(st.just("$exists"), st.booleans()),
+)
+clauses = st.dictionaries(
+    keys.filter(lambda key: key != "$"),
+    st.one_of(values, st.none(), operations.map(lambda pair: dict([pair]))),
+    max_size=2,
+)
+filters = st.recursive(
+    clauses,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
+        inner.map(lambda part: {"$not": part}),
+    ),
+    max_leaves=5,
+)
+COMPARE = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
+
+
+def matches(metadata: dict[str, Any], filter: dict[str, Any]) -> bool:
+    return all(holds(metadata, key, value) for key, value in filter.items())
+
+
+def holds(metadata: dict[str, Any], key: str, value: Any) -> bool:
+    if key == "$and":
+        return all(matches(metadata, part) for part in value)
+    if key == "$or":
+        return any(matches(metadata, part) for part in value)
+    if key == "$not":
+        return not matches(metadata, value)
+    if not isinstance(value, dict):
+        return key in metadata and bool(metadata[key] == value)
+    ((name, operand),) = value.items()
+    if name == "$exists":
+        return bool((key in metadata) == operand)
+    if key not in metadata:
+        return False
+    stored = metadata[key]
+    if name in ("$eq", "$in"):
+        return stored in (operand if name == "$in" else [operand])
+    if name in ("$ne", "$nin"):
+        return stored not in (operand if name == "$nin" else [operand])
+    if name == "$between":
+        return compared("$gte", stored, operand[0]) and compared("$lte", stored, operand[1])
+    return compared(name, stored, operand)
+
+
+def compared(name: str, stored: Any, operand: Any) -> bool:
+    comparable = stored is not None and isinstance(stored, str) == isinstance(operand, str)
+    return comparable and bool(COMPARE[name](stored, operand))
+
+
+@given(st.lists(st.dictionaries(keys, st.one_of(values, st.none()), max_size=3), max_size=8), filters)
+def test_a_filter_finds_what_its_documentation_says(metadatas: list[dict[str, Any]], filter: dict[str, Any]) -> None:
+    with FaissStore(WordEmbeddings()) as store:
+        documents = [Document(page_content="page", metadata=m, id=str(n)) for n, m in enumerate(metadatas)]
+        store.add_documents(documents)
+        found = {document.id for document in store.similarity_search("page", k=99, filter=filter)}
+    assert found == {str(n) for n, metadata in enumerate(metadatas) if matches(metadata, filter)}
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.one_of(st.none(), values)), max_size=12), clauses, clauses)
+def test_a_filter_that_is_remembered_follows_what_is_written(
+    writes: list[tuple[int, Any]], first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """A document without a value of ``x`` is deleted; one that was there is replaced."""
+    there: dict[str, dict[str, Any]] = {}
+    with FaissStore(WordEmbeddings()) as store:
+        for number, value in writes:
+            if value is None:
+                store.delete([str(number)])
+                there.pop(str(number), None)
+            else:
+                there[str(number)] = {"x": value}
+                store.add_documents([Document(page_content="page", metadata={"x": value}, id=str(number))])
+            for wanted in (first, second) if number % 2 else (first,):
+                found = {document.id for document in store.similarity_search("page", k=99, filter=wanted)}
+                assert found == {id_ for id_, metadata in there.items() if matches(metadata, wanted)}
+
+
+def test_after_a_write_a_filter_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    rows = Snapshot.rows
+
+    def noting(snapshot: Snapshot, condition: Condition) -> Rows:
+        read.append(condition[0])
+        return rows(snapshot, condition)
+
+    pages = [Document(page_content="page", metadata={"x": n}) for n in range(50)]
+    with FaissStore(WordEmbeddings(), neighbor_weights=(1,)) as store:
+        store.add_documents(pages)
+        monkeypatch.setattr(Snapshot, "rows", noting)
+        for number in range(3):
+            assert len(store.similarity_search("page", k=99, filter={"x": {"$lt": 10}})) == 10 + number
+            store.add_texts(["page"], [{"x": number}])
+    assert [sql.startswith("row > ?") for sql in read] == [False, True, True]
+
+
+def nested_list(levels: int) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ({"x": {"$like": "a"}}, r"'\$like' isn't an operator; on a key there are \$eq"),
+        ({"$xor": [{}]}, r"'\$xor' isn't an operator"),
+        ({"$or": []}, "at least one"),
+        ({"$and": "text"}, "takes a list of filters"),
+        ({"$not": [1]}, "a filter is a mapping"),
+        ({"x": {}}, "condition on 'x' is empty"),
+        ({"x": {"$in": "abc"}}, "takes a list of values"),
+        ({"x": {"$between": [1]}}, "lowest, highest"),
+        ({"x": {"$exists": 1}}, "True or False"),
+        ({"x": {"$gt": None}}, "can't compare with None"),
+        ({"x": [1]}, r"the condition on 'x' is a list of values; write {'\$in': \[...\]}"),
+        ({"x": float("inf")}, "can't compare with inf"),
+        ({"x": 2**63}, "can't compare with"),
+        ({"x": "\ud800"}, "can't compare with"),
+        ({"\ud800": 1}, "can't compare with"),
+        ({1: 1}, "keys are strings"),
+        ({None: 1}, "keys are strings"),
+        ("x = 1", "a filter is a mapping"),
+        ('{"x": 1}', r"a filter is a mapping .* not '\{\"x\": 1\}' of type str; read it with json.loads first"),
+        (b"x", "a filter is a mapping such as .* of type bytes"),
+        (True, "a filter is a mapping"),
+        ([("x", 1)], "a filter is a mapping"),
+        ({"x": b"a"}, r"can't compare with b'a'; values are strings, finite numbers \(integers of up to 64 bits\)"),
+        ({"x": float("nan")}, "can't compare with nan"),
+        ({"x": -(2**63) - 1}, "can't compare with -9223372036854775809"),
+        ({"x": 10**5_000}, "can't compare with an int of more than 30 digits"),
+        ({"x": nested_list(100_000)}, "the condition on 'x' is a list of values; write"),
+        ({"x": {"$in": [1, nested_list(100_000)]}}, "can't compare with ..a list of 1"),
+        ({"x": {"$gte": {"$gte": 1}}}, r"can't compare with \{'\$gte': …\}"),
+        ({"x": {"$in": b"abc"}}, "takes a list of values"),
+        ({"x": {"$in": None}}, "takes a list of values"),
+        ({"x": {"$between": "ab"}}, "lowest, highest"),
+        ({"x": {"$between": [None, 1]}}, "lowest, highest"),
+        ({"x": {5: 1}}, "5 isn't an operator"),
+        ({"$and": b"text"}, "takes a list of filters"),
+        ({"$or": {"x": 1}}, "takes a list of filters"),
+        ({"x" * 100: {}}, r"condition on 'x{80}'… \(100 characters\) is empty"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_refused_by_its_part(filter: Any, message: str) -> None:
+    with pytest.raises(FilterError, match=message):
+        compile_filter(filter)
+
+
+def test_a_filter_nested_too_deep_is_refused() -> None:
+    deep: dict[str, Any] = {"x": 1}
+    for _ in range(1000):
+        deep = {"$not": deep}
+    with pytest.raises(FilterError, match=f"nests more than {DEEPEST_FILTER} levels"):
+        compile_filter(deep)
+
+
+@pytest.mark.parametrize("joint", ["$and", "$or"])
+def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(joint: str) -> None:
+    unfolded: dict[str, Any] = {"x": 1}
+    for _ in range(DEEPEST_FILTER - 1):
+        unfolded = {joint: [unfolded, unfolded]}
+    with pytest.raises(FilterError, match="more than can be asked for at once"):
+        compile_filter(unfolded)
+    endless: dict[str, Any] = {"x": 1}
+    endless[joint] = [endless, endless]
+    with pytest.raises(FilterError, match="nests more than"):
+        compile_filter(endless)
+
+
+def test_the_deepest_and_widest_filters_are_answered() -> None:
+    def widest(keys: list[str]) -> dict[str, Any]:
+        nested: dict[str, Any] = {"$or": [{key: value} for key in keys for value in range(1, 300)]}
+        for depth in range(DEEPEST_FILTER - 1):
+            nested = {"$not": nested} if depth % 2 else {"$and": [{keys[0]: {"$exists": True}}, nested]}
+        return nested
+
+    documents = [
+        Document(page_content="page", id=f"{n}", metadata={"doc_id": "a", "sentence_index": n, "x": n, "y": n})
+        for n in range(3)
+    ]
+    documents.append(Document(page_content="page", id="alone", metadata={"x": 0, "y": 1, "start_index": 1}))
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents(documents)
+        for keys in (["x", "y"], ["x", "start_index"], ["start_index", "x"]):
+            expected = {each.id for each in documents if matches(each.metadata, widest(keys))}
+            assert {each.id for each in store.similarity_search("page", k=9, filter=widest(keys))} == expected
+            assert 0 < len(expected) < 4
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_a_filter_of_any_shape_is_read_or_refused(chance: random.Random) -> None:
+    """SQLite's parser keeps only so much in mind; what it can't read is told as a filter that nests too deep."""
+
+    def nested(levels: int) -> dict[str, Any]:
+        if not levels:
+            return {chance.choice(["x", "start_index", "x.y", "doc_id"]): chance.choice([1, {"$nin": [1, "b", None]}])}
+        joint = chance.choice(["$not", "$and", "$or"])
+        if joint == "$not":
+            return {"$not": nested(levels - 1)}
+        parts = [nested(levels - 1), *[nested(chance.randrange(min(levels, 4))) for _ in range(chance.randrange(4))]]
+        return {joint: chance.sample(parts, len(parts)), **({"x": 1} if chance.random() < 0.3 else {})}
+
+    asked = nested(chance.randrange(DEEPEST_FILTER))
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents([Document(page_content="page", metadata={"doc_id": "a", "sentence_index": 0, "x": 1})])
+        try:
+            found = store.similarity_search("page", filter=asked)
+        except FilterError as error:
+            assert "nests too deep" in str(error)  # noqa: PT017
+            return
+        assert len(found) == matches({"doc_id": "a", "sentence_index": 0, "x": 1}, asked)
+        store.delete(filter=asked)
+        assert len(store) + len(found) == 1
+
+
+def test_integers_of_any_size_are_stored_and_those_of_64_bits_compared_exactly() -> None:
+    values = [2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, -(2**70), 10**400]
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_texts(["page"] * len(values), [{"n": value} for value in values], ids=[str(n) for n in range(7)])
+        assert [each.metadata["n"] for each in store.get_by_ids([str(n) for n in range(7)])] == values
+
+        def found(filter: dict[str, Any]) -> set[str | None]:
+            return {each.id for each in store.similarity_search("page", k=9, filter=filter)}
+
+        for number, value in enumerate(values[:4]):
+            assert found({"n": value}) == {str(number)}
+        assert found({"n": {"$gt": 2**53}}) == {"1", "2", "4", "6"}
+        assert found({"n": {"$lt": 0}}) == {"3", "5"}
+        assert found({"n": {"$lt": -(2**63)}}) == {"5"}
+        assert found({"n": {"$nin": [2**63 - 1]}}) == {"0", "1", "3", "4", "5", "6"}
+
+
+def test_keys_and_values_are_never_sql() -> None:
+    evil = "x') OR 1=1; DROP TABLE sentences; --"
+    with FaissStore.from_texts(["page"], WordEmbeddings(), [{"x": 1}]) as store:
+        assert store.similarity_search("page", filter={evil: 1}) == []
+        assert store.similarity_search("page", filter={"x": evil}) == []
+        store.delete(filter={"x": evil})
+        store.delete([evil])
+        assert len(store) == 1

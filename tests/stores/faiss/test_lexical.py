@@ -1,0 +1,197 @@
+"""Lexical search: BM25 worked out by hand, filters, changes, damage."""
+
+import math
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+
+from benchmarks.store import _texts
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
+from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
+from langchain_sentence_window.stores.faiss.layout import LEXICAL_FOLDER
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings
+
+TEXTS = ["A refund for the annual plan.", "The refund is paid to the card.", "A card, a CARD!", "Nothing at all."]
+
+
+@pytest.fixture(params=["memory", "disk"])
+def store(request: pytest.FixtureRequest, words: WordEmbeddings, tmp_path: Path) -> FaissStore:
+    path = tmp_path / "index" if request.param == "disk" else None
+    return FaissStore.from_texts(TEXTS, words, [{"n": n} for n in range(4)], ids=list("abcd"), path=path)
+
+
+def bm25(texts: list[str], query: str) -> list[float]:
+    """Robertson's BM25 with k1 = 1.2 and b = 0.75, and the logarithm that Lucene takes."""
+    split = [re.findall(r"[^\W_]+", text.lower()) for text in texts]
+    average, scores = sum(map(len, split)) / len(texts), [0.0] * len(texts)
+    for word in dict.fromkeys(re.findall(r"[^\W_]+", query.lower())):
+        having = sum(word in words for words in split)
+        idf_weights = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        for i, words in enumerate(split):
+            count = Counter(words)[word]
+            scores[i] += idf_weights * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / average))
+    return scores
+
+
+async def test_scores_are_bm25_best_first(store: FaissStore, way: Invoke) -> None:
+    found = await way(store, "lexical_search", "the refund, card?")
+    expected = sorted(zip(bm25(TEXTS, "the refund card"), "abcd", strict=True), reverse=True)
+    assert [each.id for each, _ in found] == [id_ for score, id_ in expected if score]
+    assert [score for _, score in found] == pytest.approx([score for score, _ in expected if score], rel=1e-4)
+
+
+def test_the_top_10_are_those_of_bm25() -> None:
+    texts = _texts(3_000, np.random.default_rng(0))
+    store = FaissStore(WordEmbeddings())
+    store.add_embeddings([Document(page_content=text) for text in texts], [[1.0, 1.0]] * len(texts))
+    for i in range(0, 3_000, 150):
+        query = " ".join(texts[i].split()[5:17])
+        scores = bm25(texts, query)
+        found = store.lexical_search(query, k=10)
+        assert [score for _, score in found] == pytest.approx(sorted(scores, reverse=True)[:10], rel=1e-3)
+        for each, score in found:
+            assert scores[texts.index(each.page_content)] == pytest.approx(score, rel=1e-3)
+
+
+async def test_a_filter_is_applied_before_k(store: FaissStore, way: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    for few in (10_000, 1):  # as tantivy's own filter, and as a sieve for its hits
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index._FEW", few)
+        found = await way(store, "lexical_search", "the card", k=1, filter={"n": {"$lt": 2}})
+        assert [each.id for each, _ in found] == ["b"]
+        found = await way(store, "lexical_search", "refund card", k=9, filter={"n": {"$in": [1, 2, 3]}})
+        assert [each.id for each, _ in found] == ["b", "c"]
+    assert store.lexical_search("card", filter={"n": 99}) == []
+    with pytest.raises(FilterError):
+        store.lexical_search("card", filter={"n": {"$like": 1}})
+
+
+def test_changes_are_found_at_once(store: FaissStore) -> None:
+    def ids(query: str) -> list[str]:
+        return sorted(str(each.id) for each, _ in store.lexical_search(query))
+
+    assert ids("card") == ["b", "c"]
+    store.add_texts(["A card from the backup"], ids=["e"])
+    store.add_texts(["Only a trial"], ids=["c"])
+    assert ids("card") == ["b", "e"]
+    store.delete(["b"])
+    assert ids("card") == ["e"]
+    assert ids("trial") == ["c"]
+    store.delete(filter={})
+    assert ids("card trial") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["", " ", "?!", "unknown", "\x00", "\ud800", 'card" AND (', "card:*~^[", "a" * 1_000_000]
+)
+def test_a_query_has_no_syntax(store: FaissStore, query: str) -> None:
+    expected = {"b", "c"} if "card" in query else {"a", "c"} if query.startswith("a b") else set()
+    assert {each.id for each, _ in store.lexical_search(query)} == expected
+
+
+def test_bad_counts_are_refused(store: FaissStore) -> None:
+    for k in (0, -1, True):
+        with pytest.raises(InvalidInputError, match="k is"):
+            store.lexical_search("card", k=k)
+
+
+def test_every_language_has_words(words: WordEmbeddings) -> None:
+    store = FaissStore.from_texts(
+        ["Über die Straße", "Это предложение", "naïve café", "日本語 です", "lone \ud800 x"], words
+    )
+    for query in ("straße", "ÜBER", "ПРЕДЛОЖЕНИЕ", "Café", "日本語", "x"):
+        assert len(store.lexical_search(query)) == 1, query
+
+
+@pytest.mark.parametrize("damage", ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind"])
+def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / LEXICAL_FOLDER
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        assert folder.is_dir()
+        if damage == "behind":
+            store.delete(["a"])
+            store.add_texts(["A refund."], ids=["e"])
+        expected = ["b", "e"] if damage == "behind" else ["a", "b"]
+    file = max(folder.iterdir(), key=lambda file: file.stat().st_size)
+    if damage == "missing":
+        shutil.rmtree(folder)
+    elif damage == "a file missing":
+        file.unlink()
+    elif damage == "flipped":
+        content = file.read_bytes()
+        file.write_bytes(content[:9] + bytes([content[9] ^ 255]) + content[10:])
+    elif damage == "a file more":
+        (folder / "more").write_text("x")
+    elif damage == "a file instead":
+        shutil.rmtree(folder)
+        folder.write_text("x")
+    with FaissStore.open(tmp_path, words) as store:
+        assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == expected
+
+
+def test_it_is_opened_not_built_when_it_is_current(
+    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
+        store.save()
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index.LexicalIndex.change", None)
+    with FaissStore.open(tmp_path, words) as store:
+        assert len(store.lexical_search("refund")) == 2
+
+
+def test_large_writes_keep_it_up_to_date_themselves(
+    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.cache.MANY_ROWS", 3)
+    with FaissStore.from_texts(TEXTS[:2], words, path=tmp_path) as store:
+        assert not (tmp_path / LEXICAL_FOLDER).exists()
+        store.add_texts([*TEXTS[2:], "x"])
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index.LexicalIndex.change", None)
+        assert len(store.lexical_search("refund card")) == 3
+
+
+def test_a_file_is_sealed_as_it_was_written_and_once(
+    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage that comes while the store is open isn't taken for what was written, however often it is saved."""
+    sealed: list[str] = []
+
+    def noting(path: Path) -> Seal | None:
+        sealed.append(path.name)
+        return seal_of(path)
+
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        first = {file.name for file in (tmp_path / LEXICAL_FOLDER).iterdir()} - {"meta.json", ".managed.json"}
+        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        content = damaged.read_bytes()
+        with damaged.open("rb+") as file:
+            file.seek(3)
+            file.write(bytes([content[3] ^ 255]))
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.checksums.seal_of", noting)
+        store.add_texts(["A refund at last."], ids=["e"])
+        store.save()
+        assert "meta.json" in sealed
+        assert not first & {*sealed}
+    with FaissStore.open(tmp_path, words) as store:
+        assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]
+
+
+def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
+    words: WordEmbeddings, tmp_path: Path
+) -> None:
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        damaged.write_bytes(bytes(damaged.stat().st_size))
+        store.add_texts(["A refund at last."], ids=["e"])
+        with pytest.raises(StoreError, match="search again, which builds it anew"):
+            store.lexical_search("refund")
+        assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]

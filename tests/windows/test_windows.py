@@ -1,0 +1,393 @@
+"""Windows as theorems: whatever the hits, what holds for the windows they make."""
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.windows.auto import clear_best, open_forward
+from langchain_sentence_window.windows.geometry import (
+    Hit,
+    Window,
+    arrange,
+    best_windows,
+    expand,
+    merge,
+    shrink,
+    strong_score,
+    window_size,
+)
+
+SECTIONS = ((0, 4), (4, 5), (5, 30))
+sides = st.integers(0, 6)
+
+
+@st.composite
+def hits(draw: st.DrawFn) -> list[Hit]:
+    """Hits in two documents of 30 sentences and three sections each, every sentence at most once."""
+    places = draw(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 29)), unique=True, max_size=25))
+    return [hit(index, doc_id, draw(st.integers(0, 5)) / 5) for doc_id, index in places]
+
+
+def hit(index: int, doc_id: str = "a", score: float = 1.0) -> Hit:
+    start, end = next(section for section in SECTIONS if section[0] <= index < section[1])
+    return Hit(doc_id, index, start, end, score)
+
+
+def at_least(score: float) -> Callable[[Hit], bool]:
+    return lambda hit: hit.score >= score
+
+
+def opening(before: int, after: int) -> Callable[[Hit], Window]:
+    return lambda hit: expand(hit, before, after)
+
+
+def run_of(window: Window) -> tuple[str, int, int]:
+    return window.doc_id, window.first, window.last
+
+
+def assert_disjoint(windows: list[Window]) -> None:
+    for one, other in pairwise(sorted(windows, key=run_of)):
+        assert one.doc_id != other.doc_id or one.last < other.first
+
+
+@given(hits(), sides, sides)
+def test_merged_windows_are_sorted_apart_and_in_their_sections(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert [run_of(window) for window in windows] == sorted(run_of(window) for window in windows)
+    for one, other in pairwise(windows):
+        assert one.doc_id != other.doc_id or one.last < other.first
+        same_section = one.hits[0].section_start == other.hits[0].section_start and one.doc_id == other.doc_id
+        assert not same_section or one.last + 1 < other.first
+    for window in windows:
+        start, end = window.hits[0].section_start, window.hits[0].section_end
+        assert start <= window.first <= window.last < end
+
+
+@given(hits(), sides, sides)
+def test_every_hit_is_in_the_window_that_names_it_and_in_no_other(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert sorted((each for window in windows for each in window.hits), key=repr) == sorted(found, key=repr)
+    for window in windows:
+        assert all(window.doc_id == each.doc_id and window.first <= each.index <= window.last for each in window.hits)
+        assert [each.index for each in window.hits] == sorted(each.index for each in window.hits)
+
+
+@given(hits(), sides, sides, st.randoms(use_true_random=False), st.one_of(st.none(), st.integers(1, 6)))
+def test_the_order_of_hits_makes_no_difference(
+    found: list[Hit], before: int, after: int, shuffler: random.Random, k: int | None
+) -> None:
+    shuffled = found.copy()
+    shuffler.shuffle(shuffled)
+    assert merge(expand(each, before, after) for each in shuffled) == merge(
+        expand(each, before, after) for each in found
+    )
+    assert best_windows(shuffled, k, opening(before, after)) == best_windows(found, k, opening(before, after))
+
+
+@given(hits(), sides, sides)
+def test_merging_again_changes_nothing(found: list[Hit], before: int, after: int) -> None:
+    windows = merge(expand(each, before, after) for each in found)
+    assert merge(windows) == windows
+
+
+@given(hits(), sides, sides)
+def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit], before: int, after: int) -> None:
+    best = best_windows(found, None, opening(before, after))
+    assert sorted(best, key=run_of) == merge(expand(each, before, after) for each in found)
+
+
+@given(hits(), sides, sides)
+def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit], before: int, after: int) -> None:
+    strong = strong_score(found)
+    best = best_windows(found, None, opening(before, after), at_least(strong))
+    assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
+    assert_disjoint(best)
+    taken = {each for window in best for each in window.hits}
+    for each in set(found) - taken:
+        assert each.score < strong
+        assert any(window.doc_id == each.doc_id and window.first <= each.index <= window.last for window in best)
+    strong_ones = [each for each in found if each.score >= strong]
+    assert merge(expand(each, before, after) for each in strong_ones) == sorted(
+        (window for window in best if window.score >= strong), key=run_of
+    )
+    for window in best:
+        if window.score < strong:
+            (only,) = window.hits
+            whole = expand(only, before, after)
+            assert whole.first <= window.first <= only.index <= window.last <= whole.last
+
+
+@given(hits(), sides, sides, st.integers(1, 6))
+def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
+    found: list[Hit], before: int, after: int, k: int
+) -> None:
+    strong = strong_score(found)
+    best = best_windows(found, k, opening(before, after), at_least(strong))
+    assert len(best) <= k
+    if len(best_windows(found, None, opening(before, after), at_least(strong))) >= k:
+        assert len(best) == k
+    assert_disjoint(best)
+
+
+@given(hits(), sides, sides, st.integers(1, 20))
+def test_a_shrunk_window_fits_and_keeps_the_best_hit_and_loses_neighbors_first(
+    found: list[Hit], before: int, after: int, most: int
+) -> None:
+    for window in best_windows(found, None, opening(before, after)):
+        small = shrink(window, lambda part: part.last - part.first < most)
+        assert small is not None
+        assert window.first <= small.first <= small.last <= window.last
+        assert small.last - small.first < most
+        assert window.best in small.hits
+        assert small.hits == tuple(each for each in window.hits if small.first <= each.index <= small.last)
+        core = window.hits[-1].index - window.hits[0].index + 1
+        assert core > most or small.hits == window.hits
+
+
+def test_a_window_whose_best_hit_does_not_fit_is_dropped() -> None:
+    assert shrink(expand(hit(10), 2, 2), lambda part: False) is None
+
+
+def test_three_neighboring_hits_make_one_window() -> None:
+    windows = best_windows([hit(11), hit(10), hit(12)], 4, opening(1, 2))
+    assert [run_of(window) for window in windows] == [("a", 9, 14)]
+    assert [each.index for each in windows[0].hits] == [10, 11, 12]
+
+
+def test_windows_that_touch_become_one_and_windows_with_a_gap_do_not() -> None:
+    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(13), 1, 1)])] == [("a", 9, 14)]
+    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(14), 1, 1)])] == [
+        ("a", 9, 11),
+        ("a", 13, 15),
+    ]
+
+
+def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
+    assert [run_of(window) for window in merge([expand(hit(3), 2, 2), expand(hit(4), 2, 2), expand(hit(5), 2, 2)])] == [
+        ("a", 1, 3),
+        ("a", 4, 4),
+        ("a", 5, 7),
+    ]
+
+
+def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
+    found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
+    assert strong_score(found) == pytest.approx(0.7)
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), at_least(0.7))] == [("a", 9, 13)]
+    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), at_least(0.7))] == [
+        ("a", 9, 13),
+        ("a", 14, 15),
+        ("a", 19, 21),
+        ("a", 16, 17),
+    ]
+
+
+def test_later_hits_do_not_widen_windows_once_another_one_would_begin() -> None:
+    found = [hit(10, score=0.9), hit(20, score=0.8), hit(12, score=0.7), hit(29, score=0.1)]
+    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1))] == [("a", 9, 11)]
+    assert [run_of(window) for window in best_windows(found, 2, opening(1, 1))] == [("a", 9, 13), ("a", 19, 21)]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("relevance", ["b7", "a5", "b2", "a1", "c3"]),
+        ("document", ["b2", "b7", "a1", "a5", "c3"]),
+        ("edges", ["b7", "b2", "c3", "a1", "a5"]),
+    ],
+)
+def test_orders(order: str, expected: list[str]) -> None:
+    ranked = ["b7", "a5", "b2", "a1", "c3"]
+    assert arrange(ranked, order, lambda name: (name[0], int(name[1]))) == expected  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(), max_size=12))
+def test_edges_put_the_best_first_and_the_second_best_last(ranked: list[int]) -> None:
+    ordered = arrange(ranked, "edges", lambda number: ("a", number))
+    assert sorted(ordered) == sorted(ranked)
+    assert ordered[:1] == ranked[:1]
+    assert len(ranked) < 2 or ordered[-1] == ranked[1]
+
+
+@pytest.mark.parametrize(("given_size", "expected"), [(0, (0, 0)), (2, (2, 2)), ((1, 3), (1, 3)), ([0, 5], (0, 5))])
+def test_window_sizes(given_size: object, expected: tuple[int, int]) -> None:
+    assert window_size(given_size) == expected
+
+
+@pytest.mark.parametrize("bad", [-1, (1, -1), (1, 2, 3), "2", 1.5, True, None, (True, 1)])
+def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
+    with pytest.raises(InvalidInputError, match="window is "):
+        window_size(bad)
+
+
+def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
+    found = [hit(10, score=1.0), hit(13, score=0.1), hit(11, score=0.2), hit(24, score=0.0)]
+    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), at_least(0.9))] == [
+        ("a", 9, 11),
+        ("a", 12, 14),
+        ("a", 23, 25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "last"),
+    [
+        (["x" * 99 + "."], 5),  # long enough alone
+        (["x" * 98 + ".", "y"], 6),  # one short of it
+        (["No.", "x" * 96], 6),  # 3 + 1 + 96 characters
+        (["No.", "x" * 95, "Yes."], 7),
+        (["No.", "Yes.", "No.", "Yes."], 7),  # never more than two
+        (["Fees", "x" * 200 + "."], 7),  # a label
+    ],
+)
+def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> None:
+    assert run_of(open_forward(hit(5), dict(enumerate([*texts, "", "", ""], 5)).__getitem__)) == ("a", 5, last)
+
+
+def test_a_hit_opens_forward_within_its_section_alone() -> None:
+    assert run_of(open_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
+    assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
+
+
+@given(hits(), st.lists(st.integers(1, 400), min_size=30, max_size=30), st.integers(1, 9), st.randoms())
+def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
+    found: list[Hit], lengths: list[int], k: int, chance: random.Random
+) -> None:
+    def opened(each: Hit) -> Window:
+        return open_forward(each, lambda index: "a" * lengths[index], is_answer=each == clear_best(ranked))
+
+    ranked = sorted(found, key=lambda each: (-each.score, each.doc_id, each.index))
+    windows = best_windows(found, None, opened, lambda _: False)
+    chance.shuffle(found)
+    assert best_windows(found, None, opened, lambda _: False) == windows
+    held = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
+    assert len(held) == len(set(held)) >= len({(each.doc_id, each.index) for each in found} & set(held))
+    assert {(each.doc_id, each.index) for each in found} <= set(held)
+    for window in windows:
+        (each,) = window.hits
+        assert each.section_start <= window.first == each.index <= window.last < each.section_end
+        assert window.last <= opened(each).last <= each.index + 4
+    assert best_windows(found, k, opened, lambda _: False) == windows[:k]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "last"),
+    [
+        ([300, 80], 5),
+        ([120, 90, 88, 90], 7),  # 120 + 1 + 90 + 1 + 88 are enough
+        ([120, 90, 87, 90], 8),  # 299 are not,
+        ([20, 20, 20, 20, 20, 20], 9),  # four further, not more
+    ],
+)
+def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last: int) -> None:
+    texts = dict(enumerate(["a" * (length - 1) + "." for length in lengths] + ["b."] * 9, 5))
+    assert run_of(open_forward(Hit("a", 5, 0, 99, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, last)
+    assert run_of(open_forward(Hit("a", 5, 0, 7, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, min(last, 6))
+
+
+@pytest.mark.parametrize(
+    ("scores", "clear"),
+    [
+        ([], False),
+        ([0.3], True),
+        ([0.3, 0.3], False),
+        ([0.9, 0.5], True),
+        ([0.9, 0.8, 0.4], False),  # a lead of exactly a fifth of the range
+        ([0.9, 0.79, 0.4], True),
+        ([-1.0, -2.0, -3.0], True),
+    ],
+)
+def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(scores: list[float], clear: bool) -> None:
+    found = [hit(index, score=score) for index, score in enumerate(scores)]
+    assert clear_best(found) == (found[0] if clear else None)
+
+
+def _pairwise(
+    hits: list[Hit], k: int | None, opened: Callable[[Hit], Window], widens: Callable[[Hit], bool]
+) -> list[Window]:
+    """What `best_windows` does, by comparing each window with each."""
+    windows: list[Window] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+        window = opened(hit)
+        section = window.hits[0].section_start
+        touching = [
+            old
+            for old in windows
+            if (old.doc_id, old.hits[0].section_start) == (window.doc_id, section)
+            and old.first <= window.last + 1
+            and window.first <= old.last + 1
+        ]
+        if touching and not widens(hit):
+            if any(old.first <= hit.index <= old.last for old in touching):
+                continue
+            first = max([window.first, *(old.last + 1 for old in touching if old.last < hit.index)])
+            last = min([window.last, *(old.first - 1 for old in touching if old.first > hit.index)])
+            window, touching = Window(window.doc_id, first, last, window.hits), []
+        if not touching and len(windows) == k:
+            break
+        together = [*touching, window]
+        every = {each for old in together for each in old.hits}
+        windows = [old for old in windows if old not in touching]
+        windows.append(
+            Window(
+                window.doc_id,
+                min(old.first for old in together),
+                max(old.last for old in together),
+                tuple(sorted(every, key=lambda each: (each.index, -each.score))),
+            )
+        )
+    return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 3), st.integers(0, 3), st.none() | st.integers(1, 6))
+def test_the_best_windows_are_those_of_comparing_each_with_each(
+    chance: random.Random, before: int, after: int, k: int | None
+) -> None:
+    hits = [
+        Hit(doc_id, index, index // 10 * 10, index // 10 * 10 + 10, chance.randrange(20) / 10)
+        for doc_id in "ab"
+        for index in chance.sample(range(30), chance.randrange(1, 25))
+    ]
+
+    def opened(hit: Hit) -> Window:
+        return expand(hit, before, after)
+
+    def widens(hit: Hit) -> bool:
+        return hit.score > 1
+
+    assert best_windows(hits, k, opened, widens) == _pairwise(hits, k, opened, widens)
+
+
+def test_hits_that_all_touch_are_merged_in_work_that_their_number_says() -> None:
+    looked = 0
+
+    class Counted(Hit):
+        def __hash__(self) -> int:
+            nonlocal looked
+            looked += 1
+            return super().__hash__()
+
+    hits = [Counted("a", index, 0, 4_000, score=float(index % 7)) for index in range(4_000)]
+    (window,) = best_windows(hits, None, lambda hit: expand(hit, 1, 1))
+    assert (window.first, window.last, len(window.hits)) == (0, 3_999, 4_000)
+    assert looked < 5 * len(hits)
+
+
+def test_a_long_window_is_shrunk_in_few_looks() -> None:
+    window = Window("a", 0, 9_999, (Hit("a", 5_000, 0, 10_000, 1.0),))
+    looks = 0
+
+    def fits(part: Window) -> bool:
+        nonlocal looks
+        looks += 1
+        return part.last - part.first < 4
+
+    smaller = shrink(window, fits)
+    assert smaller is not None
+    assert (smaller.first, smaller.last) == (4_999, 5_002)
+    assert looks < 30
