@@ -25,7 +25,7 @@ from langchain_sentence_window.stores.faiss.database.transaction import Transact
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
-from langchain_sentence_window.stores.faiss.filter_cache import FilterCache
+from langchain_sentence_window.stores.faiss.filter_cache import AbsentKeys, FilterCache
 from langchain_sentence_window.stores.faiss.layout import (
     DATABASE_FILE,
     LEXICAL_FOLDER,
@@ -76,7 +76,7 @@ class StoreEngine:
         if factory is not None:
             make_faiss_index(factory, 64)
         self._gate = AccessLock()
-        self._selections = FilterCache()
+        self._selections, self._absent_keys = FilterCache(), AbsentKeys()
         self.origin = Origin(self.name)
         apart_from_forks(lambda: self._open(factory, weights, read_only=read_only))
         # A store is often dropped without being closed.
@@ -212,7 +212,7 @@ class StoreEngine:
 
     def unknown_keys(self, keys: Sequence[str]) -> list[str]:
         """Those of some keys that no record's metadata has; none of an empty index, where nothing is known."""
-        return self._read(lambda snapshot: snapshot.unknown_keys(keys) if snapshot.state.sentences else [])
+        return self._read(lambda snapshot: self._absent_keys.among(keys, snapshot))
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, with their vectors, in slices that cut no section.

@@ -1,4 +1,6 @@
-"""Which rows a filter lets through, remembered for the latest filters."""
+"""What filters ask of the database, remembered: the rows that match the latest ones, and keys that no row has."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 _FILTERS_KEPT = 8
 _LONGEST_KEY = 10_000
+_MAX_ABSENT_KEYS = 1_000
 
 
 class FilterCache:
@@ -32,6 +35,26 @@ class FilterCache:
             others = [(other, found) for other, found in self._kept.items() if other != key]
             self._kept = dict([*others[1 - _FILTERS_KEPT :], (key, (version, rows))])
         return rows
+
+
+class AbsentKeys:
+    """Metadata keys that no sentence has, as each search of them reads all sentences."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        # Replaced as a whole and never changed, see `FilterCache`.
+        self._kept: tuple[Version | None, frozenset[str]] = (None, frozenset())
+
+    def among(self, keys: Sequence[str], snapshot: Snapshot) -> list[str]:
+        """Return those of some keys that no sentence has; none of an empty store, where nothing is known."""
+        if not snapshot.state.sentences:
+            return []
+        version, kept = snapshot.version, self._kept
+        absent = kept[1] if kept[0] == version else frozenset()
+        found = snapshot.unknown_keys([key for key in keys if key not in absent])
+        if found and len(absent) < _MAX_ABSENT_KEYS:
+            self._kept = version, absent.union(found)
+        return [key for key in keys if key in absent or key in found]
 
 
 def _brought_up_to_date(version: Version, rows: Rows, snapshot: Snapshot, where: Condition) -> Rows | None:

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._types import Rows
-from langchain_sentence_window.errors import FilterError
+from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
 from langchain_sentence_window.stores.faiss.database.filters import DEEPEST_FILTER, Condition, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from tests.toys import WordEmbeddings
@@ -272,3 +272,23 @@ def test_keys_and_values_are_never_sql() -> None:
         store.delete(filter={"x": evil})
         store.delete([evil])
         assert len(store) == 1
+
+
+def test_keys_that_no_document_has_are_looked_for_once_a_state(words: WordEmbeddings) -> None:
+    with FaissStore(words) as store:
+        store.add_texts(["card"], [{"lang": "en"}])
+        looked_for: list[list[str]] = []
+        look = Snapshot.unknown_keys
+
+        def noted(snapshot: Snapshot, keys: Any) -> list[str]:
+            looked_for.append([*keys])
+            return look(snapshot, keys)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Snapshot, "unknown_keys", noted)
+            for asked in ({"tag": 1}, {"tag": 2}, {"tag": 3, "lang": "fr"}):
+                with pytest.warns(SentenceWindowWarning, match="no document has 'tag'"):
+                    assert store.similarity_search("card", filter=asked) == []
+            store.add_texts(["seat"], [{"tag": 1}])
+            assert store.similarity_search("seat", filter={"tag": 9}) == []
+        assert looked_for == [["tag"], [], ["lang"], ["tag"]]
