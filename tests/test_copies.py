@@ -99,7 +99,7 @@ def test_a_copied_store_is_the_same_open_store(retriever: SentenceWindowRetrieve
 @pytest.mark.parametrize("path", [None, "words"])
 def test_an_index_of_words_is_shared_by_copies_and_says_how_to_open_it_again(path: str | None, tmp_path: Path) -> None:
     words = BM25Index(None if path is None else tmp_path / path)
-    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()), words=words)
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()), bm25_index=words)
     cure = (
         r"make one at a path, BM25Index\(path\), and add the documents again"
         if path is None

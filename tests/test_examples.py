@@ -161,7 +161,7 @@ def test_evaluate_reads_a_folder_of_ones_own(folder: Path, tmp_path: Path) -> No
 
 def test_evaluate_answers_mistakes_in_a_line(folder: Path) -> None:
     (folder / "docs.jsonl").write_text('{"doc_id": "a", "text": "A refund."}\n', encoding="utf-8")
-    assert "FileNotFoundError" in run("evaluate.py", str(folder)).stderr.splitlines()[-1]
+    assert "InvalidInputError" in run("evaluate.py", str(folder)).stderr.splitlines()[-1]
     (folder / "questions.jsonl").write_text('{"question": "Why?"}', encoding="utf-8")
     done = run("evaluate.py", str(folder))
     assert done.returncode == 1

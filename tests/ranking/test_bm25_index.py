@@ -17,7 +17,7 @@ NAMED = document("# Part z\n\nA refund is paid. It goes to Zanzibar. So it is.",
 
 
 def over(store: Any, words: BM25Index | None, **settings: Any) -> SentenceWindowRetriever:
-    return SentenceWindowRetriever(vectorstore=store, words=words, **{"window": 0, "k": 1, **settings})
+    return SentenceWindowRetriever(vectorstore=store, bm25_index=words, **{"window": 0, "k": 1, **settings})
 
 
 async def test_words_decide_where_meaning_does_not(way: Invoke, words: WordEmbeddings) -> None:

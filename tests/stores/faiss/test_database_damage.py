@@ -218,10 +218,10 @@ def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monk
     monkeypatch.setattr("langchain_sentence_window.embedding.embedder.EMBED_BATCH_SIZE", 2)
 
     class Interrupted(WordEmbeddings):
-        _is_interrupted = True
+        client_is_interrupted = True
 
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if "page 4" in texts and self._is_interrupted:
+            if "page 4" in texts and self.client_is_interrupted:
                 raise KeyboardInterrupt
             return super().embed_documents(texts)
 
@@ -232,7 +232,7 @@ def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monk
         assert connection.execute("DELETE FROM embedded WHERE row IN (2, 3)").rowcount == 2
         connection.commit()
     assert damage_of(tmp_path / DATABASE_FILE) is None
-    embedding._is_interrupted, embedding.embedded = False, []
+    embedding.client_is_interrupted, embedding.embedded = False, []
     with FaissStore(embedding, tmp_path) as store:
         store.add_texts(texts, ids=texts)
         assert sorted(embedding.embedded) == ["page 1", "page 2", "page 4", "page 5"]
