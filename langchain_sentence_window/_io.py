@@ -1,4 +1,4 @@
-"""One flow for sync and async: an async function that makes its blocking calls through an interface.
+"""Flows, written once for sync and async: async functions that make their blocking calls through an interface.
 
 A flow takes the interface as its first argument, ``io``::
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class IO(Protocol):
-    """Makes calls that take time."""
+    """The interface through which a flow calls what blocks."""
 
     async def call(
         self,
@@ -31,10 +31,10 @@ class IO(Protocol):
         *arguments: P.args,
         **keywords: P.kwargs,
     ) -> T:
-        """Call what exists in a blocking and an asynchronous form."""
+        """Call a function that has a blocking and an asynchronous form."""
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that exists only in a blocking form; the event loop goes on meanwhile."""
+        """Call a function that has only a blocking form; an event loop continues meanwhile."""
 
 
 class _Blocking:

@@ -1,20 +1,20 @@
-"""Values in messages: short, and without what nobody should read there."""
+"""Values in messages: short, and without secrets."""
 
 import inspect
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-LONGEST = 80
+MAX_CHARS = 80
 """Characters of a string that a message shows."""
 
-MOST_SHOWN = 4
+MAX_ELEMENTS = 4
 """Elements of a list that a message shows."""
 
-DEEPEST = 2
-"""Lists within lists that a message shows."""
+MAX_DEPTH = 2
+"""Levels of nested lists that a message shows."""
 
-_LARGEST = 10**30
+_MAX_INT = 10**30
 _SECRET = re.compile(
     r"(?<![\w-])(?:(?:sk|pk|rk|hf|gsk|xai|ghp|lsv2|pcsk|pa|voyage)[-_](?=\S*\d)[\w-]{16,}"
     r"|AIza[\w-]{20,}|Bearer \S{12,})",
@@ -23,25 +23,25 @@ _SECRET = re.compile(
 
 
 def shown(value: object) -> str:
-    """Write a value as a message can hold it.
+    """Write a value for a message. Never fails.
 
     Returns:
-        Numbers and short strings as Python writes them, longer ones cut. Lists by their first elements, dicts
-        by their keys. Anything else by its type alone, as what it says of itself may be long or secret. A
-        string that looks like an API key isn't shown either, nor a value whose own methods fail.
+        Numbers and short strings as Python writes them, and long strings cut. Lists by their first elements, and dicts
+        by their keys. Anything else by its type alone, as its ``repr`` may be long or secret. A string that looks like
+        an API key isn't shown either.
     """
     try:
-        return _shown(value, DEEPEST)
-    except Exception:  # noqa: BLE001 - what a class overrides may raise anything, and a message is not to
+        return _shown(value, MAX_DEPTH)
+    except Exception:  # noqa: BLE001 - a method that a class overrides may raise anything
         return _kind(value)
 
 
 def described(value: object) -> str:
-    """Write a value as the ``repr`` of what holds it can show it.
+    """Write a value for the ``repr`` of an object that holds it.
 
     Returns:
-        Things of this package by their own ``repr``, functions by their name, plain values as `shown` writes them.
-        Anything else by its class alone, as an embedder or a store may hold a key.
+        Objects of this package by their ``repr``, functions and classes by their name, plain values as `shown` writes
+        them. Anything else by its class alone, as an embedder or a store may hold a key.
     """
     if value is None or isinstance(value, int | float | str | bytes | list | tuple | dict):
         return shown(value)
@@ -53,14 +53,14 @@ def described(value: object) -> str:
 
 
 def as_call(name: str, settings: Mapping[str, object], defaults: Mapping[str, object]) -> str:
-    """Write the call that makes something, with the settings that aren't the default."""
+    """Write the call that makes an object, with the settings that aren't the default."""
     changed = {key: described(value) for key, value in settings.items()}
     usual = {key: described(value) for key, value in defaults.items()}
     return f"{name}({', '.join(f'{key}={value}' for key, value in changed.items() if value != usual.get(key))})"
 
 
-def as_place(name: str, folder: Path | None, parts: Iterable[str]) -> str:
-    """Write what stands in a folder, or in memory, and what is to be known of it."""
+def summary_repr(name: str, folder: Path | None, parts: Iterable[str]) -> str:
+    """Write the ``repr`` of an index in a folder, or in memory if there is no folder, with its properties."""
     place = "in memory" if folder is None else f"at {str(folder)!r}"
     told = ", ".join(parts)
     return f"<{name} {place}: {told}>" if told else f"<{name} {place}>"
@@ -84,28 +84,28 @@ def _shown(value: object, depth: int) -> str:
 
 
 def _number(value: float | None) -> str:
-    if isinstance(value, int) and abs(value) > _LARGEST:
+    if isinstance(value, int) and abs(value) > _MAX_INT:
         return "an int of more than 30 digits"
     return repr(value)
 
 
 def _string(value: str | bytes) -> str:
-    text = value if isinstance(value, str) else value[: LONGEST + 1].decode("latin-1")
-    if _SECRET.search(text[: 10 * LONGEST]):
+    text = value if isinstance(value, str) else value[: MAX_CHARS + 1].decode("latin-1")
+    if _SECRET.search(text[: 10 * MAX_CHARS]):
         return "a string that looks like a key"
     written = str.__repr__ if isinstance(value, str) else bytes.__repr__
-    if len(value) <= LONGEST:
+    if len(value) <= MAX_CHARS:
         return written(value)
     unit = "characters" if isinstance(value, str) else "bytes"
-    return f"{written(value[:LONGEST])}… ({len(value):,} {unit})"
+    return f"{written(value[:MAX_CHARS])}… ({len(value):,} {unit})"
 
 
 def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:
     if not depth:
         return f"a {type(value).__name__} of {len(value):,}"
-    parts = [_shown(element, depth - 1) for element in value[:MOST_SHOWN]]
-    if len(value) > MOST_SHOWN:
-        parts.append(f"… {len(value) - MOST_SHOWN:,} more")
+    parts = [_shown(element, depth - 1) for element in value[:MAX_ELEMENTS]]
+    if len(value) > MAX_ELEMENTS:
+        parts.append(f"… {len(value) - MAX_ELEMENTS:,} more")
     inner = ", ".join(parts)
     if isinstance(value, list):
         return f"[{inner}]"
@@ -113,8 +113,8 @@ def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:
 
 
 def _mapping(value: dict[object, object]) -> str:
-    keys = list(value)[:MOST_SHOWN]
-    more = [f"… {len(value) - MOST_SHOWN:,} more"] if len(value) > MOST_SHOWN else []
+    keys = list(value)[:MAX_ELEMENTS]
+    more = [f"… {len(value) - MAX_ELEMENTS:,} more"] if len(value) > MAX_ELEMENTS else []
     return "{" + ", ".join([*(f"{_shown(key, 0)}: …" for key in keys), *more]) + "}"
 
 

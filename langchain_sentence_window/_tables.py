@@ -1,11 +1,11 @@
-"""Text tables, and what stands in their cells."""
+"""Text tables and the contents of their cells."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: a row of titles, one word of each above the other, and the first column to the left."""
+    """Return the lines of a table whose first row holds titles; a title of two words takes two lines."""
     titles, *body = rows
     heads = [[title] if i == 0 else title.split(maxsplit=1) for i, title in enumerate(titles)]
     upper = ["" if len(head) == 1 else head[0] for head in heads]
@@ -19,15 +19,15 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def named(settings: Mapping[str, Any]) -> str:
-    """Settings with their names, on a line."""
+    """Return settings with their names, on a line."""
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def milliseconds(seconds: Mapping[str, float]) -> str:
-    """How long each stage took, on a line."""
+    """Return the time of each stage in milliseconds, on a line."""
     return ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in seconds.items())
 
 
 def ranked(rank: int | None, score: float | None, digits: int) -> str:
-    """A rank with its score; a dash if there is none."""
+    """Return a rank with its score; a dash if either is missing."""
     return "-" if rank is None or score is None else f"{rank} ({score:.{digits}f})"

@@ -1,6 +1,6 @@
-"""Texts as libraries of other languages take them."""
+"""Texts for libraries that are written in other languages."""
 
 
 def encodable(text: str) -> str:
-    """Put ``?`` for lone surrogates, which tokenizers refuse; spans stay true."""
+    """Replace lone surrogates, which tokenizers refuse, by ``?``; spans stay valid."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -9,10 +9,10 @@ Span: TypeAlias = tuple[int, int]
 """A half-open range of code points, ``[start, end)``."""
 
 SentenceKey: TypeAlias = tuple[str, int]
-"""A document and the index of a sentence in it."""
+"""A document's id, and the index of a sentence in the document."""
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
-"""Vectors in single precision, mostly of shape ``(n, dimension)``."""
+"""Vectors in single precision, usually of shape ``(n, dimension)``."""
 
 Rows: TypeAlias = npt.NDArray[np.int64]
-"""Row numbers of the database."""
+"""Numbers of rows in the database."""

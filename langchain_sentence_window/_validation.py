@@ -1,4 +1,4 @@
-"""Checks of values that were passed in: each returns the value, or names it and the cure."""
+"""Checks of values that were passed in: each returns the value, or raises an error that names it and the cure."""
 
 import inspect
 import math
@@ -12,15 +12,15 @@ from langchain_sentence_window.errors import InvalidInputError
 
 T = TypeVar("T")
 
-LISTED = 3
-"""Names that a message lists before it only counts them."""
+MAX_LISTED = 3
+"""Names that a message lists; it only counts the rest."""
 
 
 def checked_count(name: str, value: object) -> int:
-    """Return a setting that counts something.
+    """Return a setting that must be a whole number, 1 or more.
 
     Raises:
-        InvalidInputError: It isn't a whole number, or is below 1.
+        InvalidInputError: It isn't.
     """
     count = as_integer(value)
     if count is not None and count >= 1:
@@ -29,15 +29,19 @@ def checked_count(name: str, value: object) -> int:
 
 
 def optional_count(name: str, value: object) -> int | None:
-    """Return a setting that counts something; ``None`` for none."""
+    """Return a setting that must be ``None`` or a whole number, 1 or more.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
     return None if value is None else checked_count(name, value)
 
 
 def checked_function(name: str, function: object) -> Callable[..., Any]:
-    """Return something that can be called.
+    """Return a setting that must be a function of a text, or another object that can be called.
 
     Raises:
-        InvalidInputError: It can't, or is a class, which would only make one of it.
+        InvalidInputError: It can't be called, or is a class.
     """
     if not callable(function) or isinstance(function, type):
         raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
@@ -45,30 +49,39 @@ def checked_function(name: str, function: object) -> Callable[..., Any]:
 
 
 def checked_callback(name: str, function: object, *arguments: str) -> Callable[..., Any]:
-    """Return a function that a setting is, which will be called with some arguments.
+    """Return a setting that must be a function of some arguments.
+
+    Args:
+        name: The name of the setting, for messages.
+        function: Its value.
+        arguments: What the function is called with, in words, for messages.
 
     Raises:
-        InvalidInputError: It can't be called, takes other arguments, or is to be awaited.
+        InvalidInputError: It can't be called, takes other arguments, or is async.
     """
     takes = " and ".join(arguments)
     if not callable(function) or isinstance(function, type):
         raise InvalidInputError(f"{name} is {shown(function)}; give a function of {takes}")
     if inspect.iscoroutinefunction(function):
-        raise InvalidInputError(f"{name} is an async function, and isn't awaited; give a plain function of {takes}")
+        raise InvalidInputError(
+            f"{name} is an async function, which can't be used here; give a plain function of {takes}"
+        )
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
-        raise InvalidInputError(f"{name} is called with {takes}, and can't be ({error}); take these") from None
-    except ValueError:  # a function of C that doesn't say what it takes
+        raise InvalidInputError(
+            f"{name} can't be called with {takes} ({error}); give a function that takes them"
+        ) from None
+    except ValueError:  # a function of C without a signature
         pass
     return function
 
 
 def checked_list(name: str, value: object) -> list[object]:
-    """Return whatever gives its elements one by one as a list, unless it is a string or a mapping.
+    """Return the elements of an iterable as a list.
 
     Raises:
-        InvalidInputError: It gives none.
+        InvalidInputError: It isn't an iterable, or is a string or a mapping.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInputError(f"{name} is {shown(value)}; give a list")
@@ -76,21 +89,21 @@ def checked_list(name: str, value: object) -> list[object]:
 
 
 def gathered(values: Iterable[T]) -> list[T]:
-    """Each element, one by one; ``list`` asks for the length first, which a class may not tell."""
+    """Return the elements of an iterable as a list; unlike ``list`` it doesn't call ``len``, which may fail."""
     return [each for each in values]  # noqa: C416
 
 
 def listed(names: Collection[str]) -> str:
-    """Name the first few of many, and count the others."""
-    first = ", ".join(map(shown, islice(names, LISTED)))
-    return (first or "none") + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    """Write the first few of many names, and count the rest."""
+    first = ", ".join(map(shown, islice(names, MAX_LISTED)))
+    return (first or "none") + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")
 
 
-def checked_least(name: str, value: object) -> float | None:
-    """Return a setting that is the lowest score to keep; ``None`` keeps all.
+def checked_min_score(name: str, value: object) -> float | None:
+    """Return the lowest score to keep; ``None`` keeps all.
 
     Raises:
-        InvalidInputError: It isn't a number, or is NaN, with which nothing compares.
+        InvalidInputError: It isn't a number, or is NaN.
     """
     if value is None:
         return None
@@ -101,10 +114,10 @@ def checked_least(name: str, value: object) -> float | None:
 
 
 def checked_weight(name: str, value: object) -> float:
-    """Return a setting that weighs something.
+    """Return a weight, which must be a finite number, 0 or more.
 
     Raises:
-        InvalidInputError: It isn't a number, or is below 0.
+        InvalidInputError: It isn't.
     """
     number = as_number(value)
     if not 0 <= number < math.inf:
@@ -113,30 +126,30 @@ def checked_weight(name: str, value: object) -> float:
 
 
 def as_integer(value: object) -> int | None:
-    """Read a whole number of Python or numpy; ``None`` for whatever is none, such as 2.0 or a boolean."""
+    """Return a whole number of Python or NumPy as an ``int``; ``None`` for anything else, such as 2.0 or a boolean."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return None
     try:
         return operator.index(value)
-    except Exception:  # noqa: BLE001 - an array of several, or whatever a type does
+    except Exception:  # noqa: BLE001 - an array of several numbers, or a type whose method fails
         return None
 
 
 def as_number(value: object) -> float:
-    """Read a number of Python, numpy or torch; NaN for whatever is none, such as a string or a boolean."""
+    """Return a number of Python, NumPy or torch as a float; NaN for anything else, such as a string or a boolean."""
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
         return math.nan
     try:
         return float(value)
-    except Exception:  # noqa: BLE001 - an array of several, an int beyond all floats, or whatever a type does
+    except Exception:  # noqa: BLE001 - an array of several numbers, an int beyond all floats, or a type whose method fails
         return math.nan
 
 
 def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
-    """Return how much of its neighbors each vector is given.
+    """Return the weights of a sentence and its neighbors as a tuple.
 
     Raises:
-        InvalidInputError: They aren't numbers of 0 or more, the first above 0.
+        InvalidInputError: They aren't finite numbers of 0 or more, or the first is 0.
     """
     numbers = (
         [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]

@@ -3,17 +3,17 @@
     SentenceWindowError
     ├── InvalidInputError (ValueError)      a value that was passed in can't be used
     │   └── FilterError                     a metadata filter can't be read
-    ├── EmbeddingError (ValueError)         vectors can't be used: how many, how long, not finite
+    ├── EmbeddingError (ValueError)         vectors can't be used: wrong in number or size, or not finite
     ├── StoreError                          an index on disk can't be used
-    │   ├── IndexNotFoundError              there is none at that path
-    │   └── IndexMismatchError              it was made with another embedder or format
-    ├── IncompleteWindowError (LookupError) a store doesn't hold what a window needs
+    │   ├── IndexNotFoundError              there is no index at that path
+    │   └── IndexMismatchError              it was made with another embedder, or in another format
+    ├── IncompleteWindowError (LookupError) a store lacks sentences or metadata of a window
     └── MissingExtraError (ImportError)     an optional dependency isn't installed
 
-    SentenceWindowWarning (UserWarning)     something that works, but hardly as it was meant
+    SentenceWindowWarning (UserWarning)     something works, but probably not as intended
 
-Every message names the value and the cure. An exception that comes out of a user's own embedder,
-model or store is passed on as it is, after the state was put back.
+Every message names the value and the cure. An exception of a user's embedder, model or store is passed on as it is,
+after all changes were undone.
 """
 
 from typing import Self
@@ -33,19 +33,19 @@ __all__ = [
 
 
 class SentenceWindowError(Exception):
-    """Base of all exceptions of this package; catch it to catch them all."""
+    """The base class of all exceptions of this package; catch it to catch them all."""
 
 
 class SentenceWindowWarning(UserWarning):
-    """Something works, but hardly as it was meant; the message says what to change."""
+    """Something works, but probably not as intended; the message says what to change."""
 
 
 class InvalidInputError(SentenceWindowError, ValueError):
-    """A value that was passed in can't be used; the message says which, and what would do."""
+    """A value that was passed in can't be used; the message names it and says what to pass instead."""
 
 
 class FilterError(InvalidInputError):
-    """A metadata filter can't be read, e.g. because of an operator that doesn't exist."""
+    """A metadata filter can't be read, for example because of an unknown operator."""
 
 
 class EmbeddingError(SentenceWindowError, ValueError):
@@ -61,23 +61,23 @@ class IndexNotFoundError(StoreError):
 
 
 class IndexMismatchError(StoreError):
-    """The index was made with another embedder, or in a format this version can't read."""
+    """The index was made with another embedder, or in a format that this version can't read."""
 
 
 class IncompleteWindowError(SentenceWindowError, LookupError):
-    """A store doesn't hold the sentences or the metadata that a window is read from."""
+    """A store lacks sentences or metadata of a window; add the document again."""
 
 
 class MissingExtraError(SentenceWindowError, ImportError):
     """An optional dependency isn't installed.
 
     Attributes:
-        package: The distribution that is missing.
-        extra: The extra of ``langchain-sentence-window`` that brings it.
+        package: The package that is missing.
+        extra: The extra of ``langchain-sentence-window`` that installs it.
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        """Say what is missing and how to install it."""
+        """Write the message, which says how to install the package."""
         self.package = package
         self.extra = extra
         super().__init__(
@@ -85,12 +85,12 @@ class MissingExtraError(SentenceWindowError, ImportError):
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """Be copied, and handed to another process, by what it was made of."""
+        """Return the arguments to make the exception again, for ``copy`` and ``pickle``."""
         return type(self), (self.package, self.extra)
 
 
 def wrong_size(given: int, expected: int) -> EmbeddingError:
-    """Say that vectors don't fit an index."""
+    """Make the error for vectors whose size doesn't match an index."""
     return EmbeddingError(
         f"vectors of {given} numbers don't fit an index of vectors of {expected}; use the embedder the index "
         "was made with, or index the documents again at another path"

@@ -335,16 +335,16 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "zscores": (fusion.zscores, {"values": [1.0, 2.0]}),
     "window_size": (geometry.window_size, {"value": 1}),
     "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),
-    "open_forward": (auto.open_forward, {"hit": HIT, "text": lambda index: "text"}),
+    "expand_forward": (auto.expand_forward, {"hit": HIT, "text": lambda index: "text"}),
     "clear_best": (auto.clear_best, {"hits": [HIT]}),
     "merge": (geometry.merge, {"windows": [WINDOW]}),
-    "strong_score": (geometry.strong_score, {"hits": [HIT]}),
+    "strong_score": (auto.strong_score, {"hits": [HIT]}),
     "best_windows": (
         geometry.best_windows,
-        {"hits": [HIT], "k": 1, "opened": lambda hit: WINDOW, "widens": None},
+        {"hits": [HIT], "k": 1, "expansion": lambda hit: WINDOW, "widens": None},
     ),
     "shrink": (geometry.shrink, {"window": WINDOW, "fits": lambda window: True}),
-    "arrange": (geometry.arrange, {"ranked": [1, 2], "order": "edges", "place": lambda item: ("a", item)}),
+    "arrange": (geometry.arrange, {"ranked": [1, 2], "order": "edges", "position": lambda item: ("a", item)}),
 }
 MAY_BE_FILES = {"read_questions", "write_questions"}
 """Those that may find no file at all."""

@@ -1,1 +1,1 @@
-"""The metadata contract, and nothing else that knows its keys."""
+"""The metadata contract: its keys, and the Documents that carry them."""

@@ -1,4 +1,4 @@
-"""Names of sentences and windows, the same in every store, and which names stores can keep."""
+"""Ids of sentences and windows, the same in every store, and checks of ids."""
 
 import re
 import uuid
@@ -10,46 +10,46 @@ from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.errors import InvalidInputError
 
 ID_LENGTH = 36
-"""Characters of an id of a sentence or a window."""
+"""Characters of the id of a sentence or a window."""
 
 _UNSAFE = re.compile("[\\0\\ud800-\\udfff]")
 _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
 
 
 def is_storable_id(name: str) -> bool:
-    """Whether a string can be an id: not empty, without NULs and lone surrogates."""
+    """Return whether every store can keep an id: it isn't empty, and has no NUL and no lone surrogate."""
     return bool(name) and not _UNSAFE.search(name)
 
 
 def checked_ids(ids: object) -> list[str]:
-    """Return a list of ids.
+    """Return ids as a list.
 
     Raises:
-        InvalidInputError: It is a single string, no list, or has something else than strings in it.
+        InvalidInputError: They are a single string, aren't a list, or hold something other than strings.
     """
     if isinstance(ids, str | bytes | bytearray | memoryview | Mapping) or not isinstance(ids, Iterable):
         raise InvalidInputError(f"documents are named by a list of ids, not {shown(ids)}; write ['id', ...]")
     listed: list[str] = gathered(ids)
-    for place, id_ in enumerate(listed):
+    for index, id_ in enumerate(listed):
         if not isinstance(id_, str):
             raise InvalidInputError(
-                f"id {place} is {shown(id_)}; documents are named by strings, as add_documents returns them"
+                f"id {index} is {shown(id_)}; documents are named by strings, as add_documents returns them"
             )
     return listed
 
 
 def sentence_id(doc_id: str, index: int) -> str:
-    """The id of a document's sentence in every store: a UUID, as some stores take nothing else."""
+    """Return the id of a document's sentence: a UUID, as some stores take no other ids."""
     return _uuid5(f"sentence\n{index}\n{doc_id}")
 
 
 def window_id(doc_id: str, first: int, last: int) -> str:
-    """The id of the window that holds the sentences ``first`` to ``last``, both included."""
+    """Return the id of the window of the sentences ``first`` to ``last``, both included."""
     return _uuid5(f"window\n{first}\n{last}\n{doc_id}")
 
 
 def _uuid5(name: str) -> str:
-    """What ``str(uuid.uuid5(_NAMESPACE, name))`` is, in a third of the time; a query takes some hundred."""
+    """Return ``str(uuid.uuid5(_NAMESPACE, name))``, computed faster, as a query needs many."""
     digest = sha1(_NAMESPACE.bytes + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"

@@ -1,4 +1,4 @@
-"""The window of a sentence, written into its own metadata for stores that can't fetch neighbors by id."""
+"""Inline windows: the window of a sentence in its metadata, for stores that can't fetch neighbors by id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class InlineSentence:
     """A sentence of an inline window.
 
     Attributes:
-        index: Its place among the document's sentences.
+        index: Its index among the document's sentences, from 0.
         start: First code point in the source.
         end: One past its last code point.
         separator: White space between it and the next sentence of the document.
-        text: The sentence.
+        text: Its text.
     """
 
     index: int
@@ -40,12 +40,12 @@ class InlineSentence:
 
 
 def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:
-    """Make the metadata that holds a window.
+    """Return the metadata that holds a window.
 
     Args:
-        text: The source document.
-        spans: Its sentences.
-        window: Which of them to hold.
+        text: The text of the source document.
+        spans: The spans of its sentences.
+        window: The window to write.
     """
     held = spans[window.first : window.last + 1]
     start, end = held[0][0], held[-1][1]
@@ -62,7 +62,7 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
 
 
 def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
-    """The white space between a sentence and the next; one space after the last."""
+    """Return the white space between a sentence and the next; one space after the last."""
     return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
 
 
@@ -70,19 +70,19 @@ def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
     """Read the sentences of the window that `write_window` wrote.
 
     Raises:
-        KeyError: A key of it is missing.
-        ValueError: What stands there can't be what `write_window` wrote.
+        KeyError: A key is missing.
+        ValueError: A value can't be what `write_window` wrote.
     """
     text = checked(metadata, WINDOW_TEXT, str)
     at, first = number(metadata, WINDOW_START), number(metadata, WINDOW_FIRST)
     spans = [_span(span) for span in checked(metadata, WINDOW_SPANS, str).split()]
-    places = [place for span in spans for place in span]
-    if not spans or [0, *places, len(text)] != sorted([0, *places, len(text)]):
+    ends = [end for span in spans for end in span]
+    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
     if any(separator.strip() for separator in separators):
-        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves text out")
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves out text")
     return [
         InlineSentence(index, at + start, at + end, separator, text[start:end])
         for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)

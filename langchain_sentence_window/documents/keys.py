@@ -1,7 +1,7 @@
 """The keys of the metadata contract.
 
-A sentence Document, which a vector store holds, carries flat scalars only, as some stores refuse
-anything else. A window Document, which a retriever returns, also carries lists.
+A sentence Document, which a vector store holds, carries only flat scalars, as some stores refuse anything else. A
+window Document, which a retriever returns, also carries lists.
 
 ======================  =====================================================  ==========
 key                     meaning                                                carried by
@@ -10,34 +10,35 @@ key                     meaning                                                c
 ``start_index``         first code point in the source                         both
 ``end_index``           one past the last code point                           both
 ``heading``             titles of the headings above, joined by `` > ``        both
-``sentence_index``      place among the document's sentences, from 0           sentence
+``sentence_index``      index among the document's sentences, from 0           sentence
 ``section_start``       index of the section's first sentence                  sentence
 ``section_end``         one past the index of its last sentence                sentence
 ``separator``           white space up to the next sentence, if not one space  sentence
 ``kind``                the block's kind, if not prose                         sentence
-``window_text``         the window around it, if it was asked for              sentence
+``window_text``         its inline window, if the splitter writes one          sentence
 ``window_first``        index of that window's first sentence                  sentence
-``window_last``         index of its last sentence, which is in it             sentence
+``window_last``         index of its last sentence, included                   sentence
 ``window_start``        the window's first code point in the source            sentence
 ``window_end``          one past its last code point                           sentence
-``window_spans``        where its sentences stand in it: ``0:12 13:40``        sentence
+``window_spans``        spans of its sentences in it: ``0:12 13:40``           sentence
 ``window_separator``    white space after it, if not one space                 sentence
 ``sentences``           ``[first, last]`` sentence index, both included        window
-``hits``                the sentences found: index, place and score            window
+``hits``                the sentences found: index, span and score             window
 ``score``               the best hit's score                                   window
-``window_id``           the same for the same sentences of the same document   window
+``window_id``           equal for the same sentences of the same document      window
 ``relevance_score``     a reranker's score                                     window
 ======================  =====================================================  ==========
 
-``heading`` is left out where there is none. What else a source document's metadata holds is carried along.
+``heading`` is left out if there is none. All other metadata of a source document is carried along.
 
-A key in this table that a source document has in its own metadata is renamed: ``kind`` becomes ``source_kind``,
-or ``source_source_kind`` where the document has another ``source_kind`` too. So nothing is lost, and nothing that a
-document says of itself is taken for what was found out about it. Filter by the new name. Two keys mean something
-before they are renamed: ``doc_id`` names the document, unless its id does; and ``start_index`` and ``end_index`` that
-cover just the text that was given say nothing, so they are left out, as is a ``doc_id`` that is the document's name.
+If the metadata of a source document has a key of this table, that key is renamed: ``kind`` becomes ``source_kind``, or
+``source_source_kind`` if the document has another ``source_kind`` too. So nothing is lost, and no value of a document
+is taken for one of this package. Filter by the new name.
 
-Stores add keys of their own to what they give back, such as its id; those don't come out.
+Three keys are read first. ``doc_id`` names the document if it has no id; it is left out if it is the document's name.
+``start_index`` and ``end_index`` are left out if they cover the whole text.
+
+Keys that a store adds to its Documents, such as an id, are removed.
 """
 
 DOC_ID = "doc_id"
@@ -79,13 +80,13 @@ PER_SENTENCE_KEYS = frozenset(
         WINDOW_SEPARATOR,
     }
 )
-"""What differs among the sentences of a section."""
+"""Keys whose values differ among the sentences of a section."""
 
 PER_SECTION_KEYS = frozenset({SECTION_START, SECTION_END, HEADING})
-"""What differs among the sections of a document; the rest of a sentence Document's metadata rarely does."""
+"""Keys whose values differ among the sections of a document; other values rarely differ inside a document."""
 
 RENAMED = "source_"
-"""What is put before a key of the contract in a source document's own metadata."""
+"""The prefix of a source document's key that is a key of the contract."""
 
 CONTRACT_KEYS = frozenset(
     {

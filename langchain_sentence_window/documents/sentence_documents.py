@@ -1,4 +1,4 @@
-"""Sentence Documents, which a vector store holds: written, and read back."""
+"""Sentence Documents, which a vector store holds: writing and reading them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import (
     InlineSentence,
@@ -39,20 +40,20 @@ _COLLECTION = "_collection_name"  # Qdrant's, beside the id
 
 @dataclass(frozen=True, slots=True)
 class StoredSentence:
-    """A sentence as a store gives it back.
+    """A sentence that was read from a store.
 
     Attributes:
         doc_id: The source document.
-        index: Its place among the document's sentences, from 0.
+        index: Its index among the document's sentences, from 0.
         start: First code point in the source.
         end: One past its last code point.
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
         separator: White space between it and the next sentence of the document.
-        heading: The heading path, empty where there is none.
-        text: The sentence.
-        source: What the source document's own metadata was, scalars only.
-        window: The sentences of its inline window, in order; none where it has no such window.
+        heading: The heading path; empty if there is none.
+        text: Its text.
+        source: The source document's own metadata, scalars only.
+        window: The sentences of its inline window, in order; empty if it has no such window.
     """
 
     doc_id: str
@@ -68,21 +69,20 @@ class StoredSentence:
     window: tuple["StoredSentence", ...] = ()
 
 
-SentencesByPlace: TypeAlias = Mapping[tuple[str, int], StoredSentence]
+SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 
 def sentence_documents(
     document: Document, doc_id: str, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
 ) -> list[Document]:
-    """Make the Documents a store holds, one for each sentence of a document.
+    """Make the Documents that a store holds, one for each sentence of a document.
 
     Args:
-        document: The source.
+        document: The source document.
         doc_id: Its name.
         sentences: Its sentences, in order.
-        inline_window: Sentences before and after each, whose text is to go into its metadata; ``None``
-            for no such text.
+        inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text = document.page_content
     own = carried_metadata(document, doc_id)
@@ -117,8 +117,8 @@ def read_sentence(document: Document) -> StoredSentence:
     """Read a sentence Document.
 
     Raises:
-        IncompleteWindowError: It doesn't carry the metadata that `sentence_documents` writes, or carries
-            what that can't have written.
+        IncompleteWindowError: Its metadata lacks a key that `sentence_documents` writes, or holds a value that it
+            can't have written.
     """
     metadata = document.metadata
     try:
@@ -127,13 +127,12 @@ def read_sentence(document: Document) -> StoredSentence:
     except KeyError as error:
         raise IncompleteWindowError(
             f"the store returned a document (id {shown(document.id)}) without {error.args[0]!r} in its metadata, so "
-            "its window can't be read; add documents through the retriever, or split them with "
-            "SentenceSplitter before they go into the store"
+            "its window can't be read; add documents through the retriever, or split them with SentenceSplitter first"
         ) from None
     except ValueError as error:
         raise IncompleteWindowError(
             f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(document.id)}) whose "
-            f"metadata can't be true, as {error}; delete that document and add it again"
+            f"metadata can't be right, as {error}; delete that document and add it again"
         ) from None
 
 
@@ -177,7 +176,7 @@ def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[
 
 
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
-    """Make the sentences of an inline window; of the same section, so of the same heading path."""
+    """Return the sentences of an inline window, which share the section and heading path of its own sentence."""
     held = read_window(metadata)
     if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
         _is_same(each, sentence) for each in held
@@ -193,21 +192,22 @@ def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
     return (one.index, one.start, one.end, one.text) == (sentence.index, sentence.start, sentence.end, sentence.text)
 
 
-def by_place(sentences: Iterable[StoredSentence]) -> dict[tuple[str, int], StoredSentence]:
-    """Key sentences by document and index."""
+def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
+    """Return sentences in a dict, by document and index."""
     return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
 
 
 def as_hit(sentence: StoredSentence, score: float) -> Hit:
-    """Make a hit of a sentence that a search found."""
+    """Return the hit of a sentence that a search found."""
     return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score)
 
 
 def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
-    """What says which sentences are neighbors: the document, the index in it, and its section.
+    """Read which sentences are neighbors from metadata: the document, the index in it, and the section's first index.
 
     Returns:
-        ``None`` for a document or an index that the metadata doesn't hold.
+        ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
+        section.
     """
     doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START, 0)
     return (

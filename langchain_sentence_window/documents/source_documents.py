@@ -1,4 +1,4 @@
-"""Source documents: what they are called, and where in them something stands."""
+"""Source documents: their names, the metadata that sentences carry, and spans in their texts."""
 
 import hashlib
 from collections import Counter
@@ -13,17 +13,17 @@ from langchain_sentence_window.documents.keys import CONTRACT_KEYS, DOC_ID, END_
 from langchain_sentence_window.documents.values import is_scalar, plain
 from langchain_sentence_window.errors import InvalidInputError
 
-_LONGEST_ID = 4096
+_MAX_ID_CHARS = 4096
 
-MOST_KEYS = 1_000
-"""Keys of a source document's metadata, as each of its sentences carries them."""
+MAX_METADATA_KEYS = 1_000
+"""Keys of a source document's metadata, all of which each of its sentences carries."""
 
 
 def document_ids(documents: Sequence[Document]) -> list[str]:
-    """Name each document: by its id, else its metadata's ``doc_id``, else a hash of source and text.
+    """Name each document: by its id, else by ``doc_id`` in its metadata, else by a hash of source and text.
 
-    Documents alike in source and text (blank pages, say) are told apart by their order, so that the
-    same documents in the same order get the same names again.
+    Documents of equal source and text, such as blank pages, are numbered. The same documents in the same order always
+    get the same names.
 
     Raises:
         InvalidInputError: Two documents have the same id, or one has an id that stores can't keep.
@@ -35,7 +35,7 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
         if given is not None:
             names.append(_checked_id(given))
             continue
-        # What can't be written names no source.
+        # A source that can't be written as text doesn't count.
         key = repr((_as_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
         copies[key] = copies.get(key, 0) + 1
         content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
@@ -43,26 +43,26 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InvalidInputError(
-            f"two documents of this call have the doc_id {twice!r}; give each its own, or join their "
+            f"two documents of this call have the doc_id {twice!r}; give each a different one, or join their "
             "texts into one document. Nothing was stored."
         )
     return names
 
 
 def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
-    """What of a source document's metadata its sentences carry: scalars, with keys of the contract renamed.
+    """Return the metadata of a source document that its sentences carry: scalars, with keys of the contract renamed.
 
     Args:
-        document: The source.
+        document: The source document.
         doc_id: Its name.
 
     Raises:
-        InvalidInputError: There are more than `MOST_KEYS`.
+        InvalidInputError: It has more than `MAX_METADATA_KEYS` keys.
     """
-    if len(document.metadata) > MOST_KEYS:
+    if len(document.metadata) > MAX_METADATA_KEYS:
         raise InvalidInputError(
             f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
-            f"carries them; keep {MOST_KEYS} at most, those to filter by or to show. Nothing was stored"
+            f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
     given = {key: plain(value) for key, value in document.metadata.items() if is_scalar(value)}
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
@@ -78,53 +78,53 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 
 
 def _whole(document: Document) -> dict[str, str]:
-    """The places that say no more than that a text is the whole of its document."""
+    """Return the start and end index of a document, as text, if they only say that the text is the whole document."""
     if isinstance(document.id, str) and document.id == _as_text(document.metadata.get(DOC_ID)):
-        # As `get` gives it, and perhaps edited since: the places are this package's own.
+        # A document that `get` returned, perhaps edited since: this package wrote the indexes.
         return {key: _as_text(document.metadata.get(key)) or "" for key in (START_INDEX, END_INDEX)}
-    places = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
-    is_whole = all(_as_text(document.metadata.get(key, place)) == place for key, place in places.items())
-    return places if is_whole else {}
+    whole = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
+    is_whole = all(_as_text(document.metadata.get(key, index)) == index for key, index in whole.items())
+    return whole if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
-    """What a source Document may be known by to a retriever: its id, its ``doc_id``, its ``source``."""
+    """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
     given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
     return [text for name in given if name is not None for text in [_as_text(name)] if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
-    """The source document of whatever a retriever returned, and where its text starts there.
+    """Return the source document of a Document that any retriever returned, and where its text starts there.
 
     Returns:
-        Its ``doc_id``, else its ``source``; and ``start_index``, or ``None`` where that is negative, as
-        LangChain's splitters write it for a text that they can't find again.
+        Its ``doc_id``, else its ``source``; and its ``start_index``, or ``None`` if that is negative, as LangChain's
+        splitters write it for a text that they can't find again.
 
     Raises:
-        InvalidInputError: The metadata doesn't say it, or the text isn't what stands at that place.
+        InvalidInputError: The metadata lacks them, or the text isn't as long as its span.
     """
     metadata = document.metadata
     name = metadata.get(DOC_ID, metadata.get(SOURCE))
     start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
     if name is None or not isinstance(start, int | float):
         raise InvalidInputError(
-            f"the retriever returned a document that can't be placed, as its metadata is {shown(metadata)}; it "
+            f"the retriever returned a document whose span is unknown, as its metadata is {shown(metadata)}; it "
             "must hold 'start_index', as RecursiveCharacterTextSplitter(add_start_index=True) writes it, and 'doc_id' "
             "or 'source'"
         )
     if end is not None and int(end) - int(start) != len(document.page_content):
         raise InvalidInputError(
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
-            f"[{shown(start)}, {shown(end)}) of {shown(name)}; what was rewritten can't be compared with gold spans"
+            f"[{shown(start)}, {shown(end)}) of {shown(name)}; a rewritten text can't be compared with gold spans"
         )
     text = _as_text(name)
     if text is None:
-        raise InvalidInputError(f"the retriever returned a document of the name {shown(name)}; name it by a string")
+        raise InvalidInputError(f"the retriever returned a document named {shown(name)}; name it by a string")
     return text, int(start) if start >= 0 else None
 
 
 def _as_text(value: object) -> str | None:
-    """A value as text; ``None`` for one that can't be written, as it is too deep or has too many digits."""
+    """Return a value as text; ``None`` if its ``str`` fails, as for too many digits."""
     try:
         return str(value)
     except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
@@ -135,10 +135,10 @@ def _checked_id(given: object) -> str:
     name = _as_text(given)
     if name is None:
         raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
-    if len(name) > _LONGEST_ID:
+    if len(name) > _MAX_ID_CHARS:
         raise InvalidInputError(
             f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
-            f"document one of {_LONGEST_ID} at most, or none"
+            f"document one of {_MAX_ID_CHARS} characters at most, or none"
         )
     if not is_storable_id(name):
         raise InvalidInputError(

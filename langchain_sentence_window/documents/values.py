@@ -1,23 +1,23 @@
-"""Values of metadata that a store gave back, which anybody may have written there."""
+"""Values of metadata from a store, which may hold anything."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from langchain_sentence_window._showing import shown
 
-LARGEST_INDEX = 2**62
-"""The largest number that can be a place; larger ones aren't kept by all stores."""
+MAX_INDEX = 2**62
+"""The largest index; not all stores keep larger numbers."""
 
 T = TypeVar("T")
 
 
 def is_scalar(value: object) -> bool:
-    """Whether every store can hold a value."""
+    """Return whether every store can hold a value."""
     return isinstance(value, str | int | float | bool)
 
 
 def plain(value: str | float) -> str | int | float:
-    """A value without what a class adds to it, such as an enumeration, as it comes back from a store on disk."""
+    """Convert a value of a subclass, such as a string enumeration, to the plain type that a store returns."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool):
@@ -26,23 +26,23 @@ def plain(value: str | float) -> str | int | float:
 
 
 def is_index(value: object) -> bool:
-    """Whether a value is a whole number that can be a place."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_INDEX
+    """Return whether a value can be an index."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_INDEX
 
 
 def number(metadata: Mapping[str, Any], key: str) -> int:
-    """Read a place, which some stores give back as a float or a string.
+    """Read an index, which some stores return as a float or a string.
 
     Raises:
-        KeyError: There is none.
-        ValueError: It isn't a whole number, or can't be a place.
+        KeyError: The key is missing.
+        ValueError: The value can't be an index.
     """
     value = metadata[key]
     try:
         read = int(value)
     except (TypeError, ValueError, OverflowError):
         read = -1
-    if not 0 <= read < LARGEST_INDEX or isinstance(value, bool) or (isinstance(value, float) and read != value):
+    if not 0 <= read < MAX_INDEX or isinstance(value, bool) or (isinstance(value, float) and read != value):
         raise ValueError(f"{key} is {shown(value)}")
     return read
 
@@ -51,8 +51,8 @@ def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | N
     """Read a value of a type.
 
     Raises:
-        KeyError: There is none, and no default.
-        ValueError: It is of another type.
+        KeyError: The key is missing, and there is no default.
+        ValueError: The value is of another type.
     """
     value = metadata[key] if default is None else metadata.get(key, default)
     if not isinstance(value, kind):

@@ -1,4 +1,4 @@
-"""Window Documents, which a retriever returns: put together of sentences, and what they tell."""
+"""Window Documents, which a retriever returns: made from sentences, and read."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,16 +18,20 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
     WINDOW_ID,
 )
-from langchain_sentence_window.documents.sentence_documents import SentencesByPlace, StoredSentence, by_place
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
 
-def window_document(window: Window, sentences: SentencesByPlace) -> Document:
-    """Make the Document a retriever returns for a window.
+def window_document(window: Window, sentences: SentencesByKey) -> Document:
+    """Make the Document that a retriever returns for a window.
+
+    Args:
+        window: The window.
+        sentences: Its sentences, and perhaps others.
 
     Raises:
-        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+        IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
     text = window_text(window, sentences)
     first, last = sentences[window.doc_id, window.first], sentences[window.doc_id, window.last]
@@ -55,22 +59,29 @@ def window_document(window: Window, sentences: SentencesByPlace) -> Document:
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
-    """Put a source document together of all its sentences, in order: its text from the first to the last.
+    """Join all sentences of a source document: its text from the first sentence to the last.
+
+    Args:
+        sentences: All sentences of the document, in order.
 
     Raises:
-        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+        IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
     first, last = sentences[0], sentences[-1]
     whole = Window(first.doc_id, first.index, last.index, ())
     metadata = {**first.source, DOC_ID: first.doc_id, START_INDEX: first.start, END_INDEX: last.end}
-    return Document(id=first.doc_id, page_content=window_text(whole, by_place(sentences)), metadata=metadata)
+    return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
 
 
-def window_text(window: Window, sentences: SentencesByPlace) -> str:
-    """The source's text from the window's first sentence to its last.
+def window_text(window: Window, sentences: SentencesByKey) -> str:
+    """Return the source's text from the window's first sentence to its last.
+
+    Args:
+        window: The window.
+        sentences: Its sentences, and perhaps others.
 
     Raises:
-        IncompleteWindowError: A sentence is missing, or doesn't stand where the one before it ends.
+        IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
     parts: list[str] = []
     at: int | None = None
@@ -78,26 +89,26 @@ def window_text(window: Window, sentences: SentencesByPlace) -> str:
         sentence = sentences.get((window.doc_id, index))
         if sentence is None:
             raise IncompleteWindowError(
-                f"the store has no sentence {index} of document {window.doc_id!r}, which stands in the window "
+                f"the store has no sentence {index} of document {window.doc_id!r}, which is in the window "
                 f"{window.first} to {window.last}; add the document again"
             )
         if at not in (None, sentence.start) or sentence.end - sentence.start != len(sentence.text):
             raise IncompleteWindowError(
-                f"sentence {index} of document {window.doc_id!r} isn't of the same version of the document as those "
-                "before it; add the document again"
+                f"sentence {index} of document {window.doc_id!r} is of another version of the document than the "
+                "sentences before it; add the document again"
             )
         at = sentence.end + len(sentence.separator)
         parts += [sentence.text, sentence.separator]
     return "".join(parts[:-1])
 
 
-def document_place(document: Document) -> tuple[str, int]:
-    """The source document of a window Document, and where the window starts in it."""
+def window_position(document: Document) -> tuple[str, int]:
+    """Return the source document of a window Document, and where the window starts in it."""
     return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
 
 
 def hit_spans(document: Document) -> list[Span]:
-    """Where a window's hits stand in its text; none for Documents that aren't a slice of their source."""
+    """Return the spans of a window's hits in its text; none for a Document that isn't a slice of its source."""
     metadata = document.metadata
     start = metadata.get(START_INDEX)
     end = as_integer(metadata.get(END_INDEX))

@@ -1,1 +1,1 @@
-"""From sentences to vectors, in context."""
+"""From sentences to vectors, mixed with those of their neighbors."""

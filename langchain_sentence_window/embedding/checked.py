@@ -1,4 +1,4 @@
-"""What is taken for an embedder, and what to pass instead of what isn't one."""
+"""Checks of what is passed as an embedder; messages say what to pass instead."""
 
 import inspect
 import re
@@ -12,14 +12,14 @@ from langchain_sentence_window.errors import InvalidInputError
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes, dict, list, tuple, set, frozenset})
 _METHODS = ("embed_documents", "embed_query")
 _EXAMPLE = "openai:text-embedding-3-small"
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 
 def checked_embedding(embedding: object) -> Embeddings:
-    """Return an embedder: an instance of ``Embeddings``, or of a class that has its two methods.
+    """Return the embedder that was passed: an instance of ``Embeddings``, or of a class with its two methods.
 
     Raises:
-        InvalidInputError: It is something else, such as a model's name; the message says what to pass.
+        InvalidInputError: It is something else, such as a model's name.
     """
     has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
     if isinstance(embedding, Embeddings) or has_methods:
@@ -28,7 +28,7 @@ def checked_embedding(embedding: object) -> Embeddings:
 
 
 def is_embedder(value: object) -> TypeGuard[Embeddings]:
-    """Whether something is an embedder, found out without running any code of its own."""
+    """Return whether a value is an embedder, without running any of its code."""
     return type(value) not in _PLAIN and (
         isinstance(value, Embeddings)
         or (not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in _METHODS))
@@ -39,7 +39,7 @@ def _what(given: object) -> str:
     if given is None:
         return "None"
     if isinstance(given, str):
-        return f"the string {without_secrets(given)[:_LONGEST_SHOWN]!r}"
+        return f"the string {without_secrets(given)[:_MAX_SHOWN_CHARS]!r}"
     if isinstance(given, type):
         return f"the class {given.__name__}"
     if inspect.isroutine(given):

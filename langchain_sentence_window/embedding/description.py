@@ -1,4 +1,4 @@
-"""Describing an embedder by all that changes its vectors, without its secrets."""
+"""Descriptions of embedders by the settings that can change their vectors, without secrets."""
 
 import dataclasses
 import hashlib
@@ -15,45 +15,49 @@ import pydantic
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.embedding.checked import is_embedder
-from langchain_sentence_window.embedding.settings import SHOWN, is_operational, is_secret, is_telling, without_secrets
+from langchain_sentence_window.embedding.settings import (
+    SHOWN,
+    is_numeric_setting,
+    is_operational,
+    is_secret,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_LONGEST_SHOWN = 100
+_MAX_SHOWN_CHARS = 100
 _CUT = "..."
-DEEPEST = 20
-"""How many objects and containers one setting may stand in to be described."""
+MAX_DEPTH = 20
+"""Objects and containers that a described setting may be nested in."""
 
-_LARGE = 2**63
+_MAX_DECIMAL = 2**63
 _NAMING = ("name", "key", "header", "field")
 _NAME = re.compile(r"[\w.-]{1,60}:?")
 
 Plain: TypeAlias = str | int | float | bool | dict[str, Any] | list[Any] | None
-"""What JSON can hold; ``None`` for what says nothing."""
+"""A value that JSON can hold; ``None`` for a setting that doesn't count."""
 
 
 def describe_embedder(embedding: Embeddings) -> str:
-    """Name an embedder by its class and by its settings.
+    """Describe an embedder by its class and its settings.
 
-    Settings that name the model are shown. Of the others that can change a vector there is a digest. Settings that
-    can't, such as a batch size, are left out. So is all that may be secret: what has a name such as ``api_key``, at
-    any depth, and what is removed from texts by `without_secrets`. Embedders within an embedder are described too.
+    The description shows settings that name the model, and holds a digest of the others that can change a vector. It
+    leaves out settings that can't, such as a batch size, and possible secrets: settings with a name such as
+    ``api_key``, at any depth, and whatever `without_secrets` removes. It also describes embedders inside the embedder.
 
-    Of pydantic models and dataclasses all fields are settings. Of other classes whole numbers are settings only under
-    a name such as ``dim``, and lists never, as they often count calls. Other objects and private attributes are none.
+    All fields of pydantic models and dataclasses are settings. In other classes a whole number is a setting only if it
+    has a name such as ``dim``, and a list never is, as these often count calls. Other objects and private attributes
+    aren't settings.
 
-    Two embedders of the same description are taken for the same if it says all of both, see `look_at`. Others are if
-    they make the same vectors: a prompt for queries alone is described, and changes no vector that is stored.
+    Two embedders of one description are the same if it is complete for both, see `look_at`. Otherwise they are the same
+    if they make the same vectors: a prompt for queries is described, and yet changes no stored vector.
     """
     return _described(embedding, ())
 
 
-# What describes an embedder
-
-
 class _Embedder(str):
-    """The description of an embedder within another."""
+    """The description of an embedder inside another."""
 
     __slots__ = ()
 
@@ -78,7 +82,7 @@ def _shown(name: str, value: Plain) -> str | None:
     if name not in SHOWN or not isinstance(value, str | int | float):
         return None
     text = ascii(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + _CUT
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + _CUT
 
 
 def _digest(settings: Plain) -> str:
@@ -89,11 +93,11 @@ def _canonical(value: Plain) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-# Its settings
+# Settings
 
 
 def _settings(of: object, within: tuple[int, ...]) -> dict[str, Plain]:
-    """What an object is set to, by name: what of its attributes is plain, and embedders."""
+    """Return the settings of an object by name: its plain public attributes, and its embedders."""
     inside = (*within, id(of))
     attributes, fields = attributes_of(of)
     found: dict[str, Plain] = {}
@@ -104,7 +108,7 @@ def _settings(of: object, within: tuple[int, ...]) -> dict[str, Plain]:
 
 
 def attributes_of(of: object) -> tuple[dict[str, object], Collection[str]]:
-    """The attributes of an object and its class, and which of them are declared as fields."""
+    """Return the attributes of an object and its class by name, and the names that are declared as fields."""
     own = dict(getattr(of, "__dict__", {}))
     if isinstance(of, pydantic.BaseModel):
         extra, private = (getattr(of, f"__pydantic_{name}__", None) or {} for name in ("extra", "private"))
@@ -120,8 +124,8 @@ def attributes_of(of: object) -> tuple[dict[str, object], Collection[str]]:
 
 
 def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool) -> Plain:
-    """What JSON can hold of a setting; ``None`` if it doesn't count."""
-    is_open = id(value) in within or len(within) > DEEPEST
+    """Convert a setting to what JSON can hold; ``None`` if it doesn't count."""
+    is_open = id(value) in within or len(within) > MAX_DEPTH
     if is_embedder(value) and not is_open:
         return _Embedder(_described(value, within))
     if is_open or is_secret(name, value) or is_operational(name):
@@ -133,11 +137,11 @@ def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool)
         return _plain_items(name, value, inside, is_field=is_field)
     if isinstance(value, pydantic.BaseModel) or is_dataclass(value):
         return _settings(value, within)
-    return scalar_of(value) if is_field or not is_whole(value) or is_telling(name) else None
+    return scalar_of(value) if is_field or not is_whole(value) or is_numeric_setting(name) else None
 
 
 def scalar_of(value: object) -> str | int | float | None:
-    """What JSON can hold of a single value; ``None`` of anything else."""
+    """Convert a single value to what JSON can hold, without secrets; ``None`` for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Enum):
@@ -149,7 +153,7 @@ def scalar_of(value: object) -> str | int | float | None:
     if isinstance(value, pydantic.AnyUrl) or type(value).__name__ == "dtype":
         return without_secrets(str(value))
     if isinstance(value, int) and not isinstance(value, bool):
-        return int(value) if abs(value) < _LARGE else hex(value)  # Python refuses to write out very large ones.
+        return int(value) if abs(value) < _MAX_DECIMAL else hex(value)  # Python refuses to write out very large ones.
     return value if isinstance(value, bool | float) else None
 
 
@@ -167,11 +171,12 @@ def _plain_entries(entries: Mapping[Any, object], within: tuple[int, ...], *, is
 def _plain_items(name: str, items: Collection[object], within: tuple[int, ...], *, is_field: bool) -> Plain:
     counts = is_field or not isinstance(items, list)
     found: list[Plain] = []
-    before: object = None
+    previous: object = None
     for item in list(items):
-        is_told = not (isinstance(before, str) and _NAME.fullmatch(before) and is_secret(before))
-        before = item
-        if is_told and (counts or is_embedder(item)):
+        # As in ["--api-key", "..."].
+        follows_secret_name = isinstance(previous, str) and _NAME.fullmatch(previous) and is_secret(previous)
+        previous = item
+        if not follows_secret_name and (counts or is_embedder(item)):
             found.append(_plain(name, item, within, is_field=is_field))
     kept = [item for item in found if item is not None]
     if isinstance(items, set | frozenset):
@@ -180,10 +185,10 @@ def _plain_items(name: str, items: Collection[object], within: tuple[int, ...], 
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is a whole number, of Python or of NumPy."""
+    """Return whether a value is a whole number of Python or NumPy."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_dataclass(value: object) -> TypeGuard["DataclassInstance"]:
-    """Whether it is an instance of a dataclass."""
+    """Return whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)

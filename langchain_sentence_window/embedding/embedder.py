@@ -1,4 +1,4 @@
-"""Calling an embedder: in slices, with progress, checked; and telling one embedder from another."""
+"""Calls of an embedder: in slices, with progress, checked; and a comparison of two embedders by their vectors."""
 
 import math
 from collections import OrderedDict
@@ -19,9 +19,9 @@ from langchain_sentence_window.errors import InvalidInputError
 
 __all__ = [
     "EMBED_BATCH_SIZE",
-    "LONGEST_KEPT",
-    "QUERIES_KEPT",
-    "SAME_EMBEDDER",
+    "MAX_CACHED_QUERIES",
+    "MAX_CACHED_QUERY_CHARS",
+    "MIN_SAME_COSINE",
     "QueryEmbedder",
     "check_same_embedder",
     "describe_embedder",
@@ -34,18 +34,18 @@ __all__ = [
 ]
 
 EMBED_BATCH_SIZE = 256
-"""Texts handed to an embedder in one call; LangChain hands vectors over as lists, 8 times the size."""
+"""Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""
 
-QUERIES_KEPT = 1_000
-"""Queries whose vectors are kept, as a query is often searched again: for more sentences, with other settings."""
+MAX_CACHED_QUERIES = 1_000
+"""Queries whose vectors are cached, as a query is often searched again with other settings."""
 
-LONGEST_KEPT = 2_000
-"""Characters of the longest query whose vector is kept, as the query is kept too."""
+MAX_CACHED_QUERY_CHARS = 2_000
+"""Characters of the longest query that is cached."""
 
+MIN_SAME_COSINE = 0.999
+"""Lowest cosine between a stored vector and that of its text embedded again, if the embedder is the same.
 
-SAME_EMBEDDER = 0.999
-"""Lowest cosine between a stored vector and its text embedded again for two embedders to be taken for one. Half
-precision, of the model or of what is stored, stays above it; a prompt of one word doesn't."""
+Half precision, of the model or of the stored vectors, stays above it. A prompt of one word doesn't."""
 
 
 async def embed_in_slices(
@@ -56,17 +56,17 @@ async def embed_in_slices(
     *,
     show_progress: bool,
 ) -> None:
-    """Embed texts in slices, and hand over each slice as it is done.
+    """Embed texts in slices, and pass on each slice as soon as it is embedded.
 
     Args:
         io: Makes the calls.
-        embedding: What to embed with.
-        texts: What to embed.
-        keep: Takes texts and their unit vectors of shape ``(n, dimension)``.
+        embedding: The embedder.
+        texts: The texts to embed.
+        keep: Receives the texts of a slice and their unit vectors, shape ``(n, dimension)``.
         show_progress: Whether to show a progress bar.
 
     Raises:
-        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+        EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
     with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not show_progress) as bar:
         for start in range(0, len(texts), EMBED_BATCH_SIZE):
@@ -78,23 +78,23 @@ async def embed_in_slices(
 
 
 class QueryEmbedder:
-    """Embeds queries, and keeps the vectors of the last `QUERIES_KEPT`.
+    """An embedder of queries that caches the vectors of the last `MAX_CACHED_QUERIES`.
 
-    Nothing is locked, so nothing stays locked if a call is interrupted: each change of what is kept is one operation
-    of a dict. Threads that ask the same at once may embed it twice.
+    It needs no lock, as each change of the cache is one operation of a dict. Threads that embed the same query at the
+    same time may embed it twice.
     """
 
     def __init__(self, embedding: Embeddings) -> None:
-        """Choose what to embed with."""
+        """Begin with an empty cache."""
         self._embedding = embedding
         self._kept: OrderedDict[str, Vectors] = OrderedDict()
 
     def embed(self, query: str) -> Vectors:
-        """The query's unit vector, shape ``(dimension,)``, which can't be written to.
+        """Return the unit vector of a query, shape ``(dimension,)``, read-only.
 
         Raises:
             InvalidInputError: The query isn't a string.
-            EmbeddingError: The embedder gave something else than a list of numbers.
+            EmbeddingError: The embedder didn't return a list of finite numbers.
         """
         asked = _checked_query(query)
         kept = self._kept.get(asked)
@@ -103,7 +103,7 @@ class QueryEmbedder:
         return self._keep(asked, self._embedding.embed_query(asked))
 
     async def aembed(self, query: str) -> Vectors:
-        """Do what `embed` does, with the embedder's own async method."""
+        """Async version of `embed`."""
         asked = _checked_query(query)
         kept = self._kept.get(asked)
         if kept is not None:
@@ -113,9 +113,9 @@ class QueryEmbedder:
     def _keep(self, query: str, vector: object) -> Vectors:
         unit = unit_vector(vector)
         unit.flags.writeable = False
-        if len(query) <= LONGEST_KEPT:
+        if len(query) <= MAX_CACHED_QUERY_CHARS:
             self._kept[query] = unit
-            while len(self._kept) > QUERIES_KEPT:
+            while len(self._kept) > MAX_CACHED_QUERIES:
                 self._kept.popitem(last=False)
         return unit
 
@@ -127,23 +127,23 @@ def _checked_query(query: object) -> str:
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:
-    """Whether there are more texts than an embedder is handed at once."""
+    """Return whether texts are too many for one call of an embedder."""
     return len(texts) > EMBED_BATCH_SIZE
 
 
 async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> bool:
-    """Embed texts again, and say whether the vectors are those that are stored.
+    """Embed texts again, and return whether the vectors are the stored ones.
 
     Args:
         io: Makes the calls.
-        embedding: What may have made them.
-        stored: A few texts, each with its vector; long texts tell more embedders apart than short ones.
+        embedding: The embedder that may have made the stored vectors.
+        stored: A few texts, each with its vector. Long texts tell more embedders apart than short ones.
 
     Returns:
-        Whether each cosine is at least `SAME_EMBEDDER`; true of no texts.
+        Whether each cosine is at least `MIN_SAME_COSINE`; true for no texts.
 
     Raises:
-        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+        EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
     if not stored:
         return True
@@ -153,49 +153,50 @@ async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tu
         return False
     before = normalized(np.stack([vector for _, vector in stored]))
     both_zero = ~(before.any(axis=1) | again.any(axis=1))
-    return bool((both_zero | ((before * again).sum(axis=1) >= SAME_EMBEDDER)).all())
+    return bool((both_zero | ((before * again).sum(axis=1) >= MIN_SAME_COSINE)).all())
 
 
 def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:
-    """Check vectors and bring each to length 1; a vector of zeros stays as it is.
+    """Check vectors and normalize them; a vector of zeros stays as it is.
 
     Args:
         vectors: Lists, tuples, arrays, tensors or a generator of numbers.
-        texts: What they were made from, to be named in messages, or how many there are.
+        texts: The texts that they were made from, to be named in messages, or the number of texts.
 
     Returns:
-        An array of its own, shape ``(n, dimension)``.
+        A new array, shape ``(n, dimension)``.
 
     Raises:
-        EmbeddingError: They aren't one for each text, all of one size, or hold NaN, infinity or no numbers.
+        EmbeddingError: There isn't one vector for each text, they differ in size, or they hold anything but finite
+            numbers.
     """
     return normalized(to_rows(vectors, texts))
 
 
 def unit_vector(vector: object) -> Vectors:
-    """Check a single vector, and bring it to length 1, shape ``(dimension,)``; see `unit_vectors`.
+    """Check a single vector and normalize it, as `unit_vectors` does; shape ``(dimension,)``.
 
     Raises:
-        EmbeddingError: It isn't a list of numbers, or holds NaN or infinity.
+        EmbeddingError: It isn't a list of finite numbers.
     """
     row = to_row(vector)
     with np.errstate(all="ignore"):
         length = math.sqrt(row @ row)
-    if is_usual(length):  # which every search asks; the check for many takes several times as long
+    if is_usual(length):  # a fast path for searches
         return np.asarray(row / np.float32(length), dtype=np.float32)
     unit: Vectors = normalized(row[np.newaxis])[0]
     return unit
 
 
 async def embed_texts(io: IO, embedding: Embeddings, texts: list[str]) -> list[list[float]]:
-    """Embed texts; in a thread, if need be, as not every embedder has async methods."""
+    """Embed texts; an embedder without async methods runs in a thread."""
     if not hasattr(embedding, "aembed_documents"):
         return await io.in_thread(embedding.embed_documents, texts)
     return await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
 
 
 async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:
-    """Embed a query; see `embed_texts`."""
+    """Embed a query; an embedder without async methods runs in a thread."""
     if not hasattr(embedding, "aembed_query"):
         return await io.in_thread(embedding.embed_query, text)
     return await io.call(embedding.embed_query, embedding.aembed_query, text)

@@ -1,9 +1,8 @@
-"""Vectors in context: each sentence's vector is given a little of its neighbors'.
+"""Neighbor mixing: each sentence's vector gets a little of its neighbors' vectors.
 
-A sentence alone often lacks the word that it is about, which stands in the one before. So what is
-searched is ``v_i = normalize(sum of w_|d| * e_(i+d))`` over the neighbors of the same section, a
-moving average over a document's sentences. It costs one addition when a document comes in and
-nothing when a question is asked, with any embedder.
+A sentence often lacks the word that it is about, which stands in the sentence before. So the vector that is searched is
+``v_i = normalize(sum of w_|d| * e_(i+d))`` over the neighbors in the same section: a moving average over the sentences
+of a document. Vectors are mixed when a document is added, so a query costs nothing extra. It works with any embedder.
 """
 
 from collections.abc import Sequence
@@ -18,29 +17,27 @@ from langchain_sentence_window._types import Vectors
 Numbers = npt.NDArray[np.int64]
 
 NEIGHBOR_WEIGHTS = (1.0, 0.3, 0.2, 0.1)
-"""What a new store mixes by if it isn't told otherwise. Recall within 1,600 characters of single sentences,
-all-MiniLM-L6-v2, without and with it: 63.2 and 73.3 on Chroma's benchmark, 56.6 and 59.4 on COVID-QA, 89.1
-and 87.7 on SQuAD, whose facts stand in one sentence each."""
+"""Default weights of a sentence, of the sentences next to it, of those two away, and so on. See the benchmarks page."""
 
 _BATCH_SIZE = 1_024
 
 _SHORT, _LONG = 1e-15, 1e15
 
-_LEAST_SHARE = 1e-25
-"""The least weight above 0, as a part of the largest."""
+_MIN_SHARE = 1e-25
+"""The smallest weight above 0, as a share of the largest."""
 
 NOWHERE = -1
 """The document of a sentence that has no neighbors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where sentences stand: arrays of one length, sorted by document, then by index.
+class Positions:
+    """Positions of sentences: arrays of one length, sorted by document, then by index.
 
     Attributes:
-        documents: A number for the document of each sentence; `NOWHERE` for one without neighbors.
-        sections: A number for its section, different within a document.
-        indexes: Its index in the document; one that was deleted leaves a gap.
+        documents: A number for the document of each sentence; `NOWHERE` for a sentence without neighbors.
+        sections: A number for its section, distinct within a document.
+        indexes: Its index in the document; deleted sentences leave gaps.
     """
 
     documents: Numbers
@@ -48,21 +45,22 @@ class Places:
     indexes: Numbers
 
 
-def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Vectors:
-    """Mix each vector with those of its neighbors, and bring it to length 1.
+def mix_neighbors(vectors: Vectors, positions: Positions, weights: Sequence[float]) -> Vectors:
+    """Mix each vector with those of its neighbors, and normalize it.
 
     Args:
-        vectors: Shape ``(n, dimension)``, in the order of the places.
-        places: Where the ``n`` sentences stand.
-        weights: Of the sentence itself, of those next to it, of those two away, and so on.
+        vectors: Vectors of ``n`` sentences, shape ``(n, dimension)``.
+        positions: Positions of the same sentences, in the same order.
+        weights: Weights of the sentence itself, of the sentences next to it, of those two away, and so on; 0 or more,
+            the first above 0.
 
     Returns:
-        Unit vectors of the same shape; what mixes to zero stays zero.
+        Unit vectors of the same shape; a mixture of length 0 stays zero.
     """
     scaled = _scaled(weights)
-    shares = [_shares(places, apart, scaled) for apart in range(1, len(scaled))]
+    shares = [_shares(positions, apart, scaled) for apart in range(1, len(scaled))]
     mixed = np.empty_like(vectors, dtype=np.float32)
-    # In slices that stay in the processor's cache, which takes an eighth of the time.
+    # Slices stay in the processor's cache, which is much faster.
     for start in range(0, len(vectors), _BATCH_SIZE):
         end = min(start + _BATCH_SIZE, len(vectors))
         part = vectors[start:end] * scaled[0]
@@ -77,13 +75,17 @@ def in_context(vectors: Vectors, places: Places, weights: Sequence[float]) -> Ve
     return mixed
 
 
-def _shares(places: Places, apart: int, weights: Vectors) -> Vectors:
-    """What each row gives the one so many rows on, and gets of it: by their indexes, or 0; shape ``(n - apart, 1)``."""
-    steps = places.indexes[apart:] - places.indexes[:-apart]
+def _shares(positions: Positions, apart: int, weights: Vectors) -> Vectors:
+    """Return the weight of each row for the row ``apart`` rows later; 0 if they aren't neighbors.
+
+    Returns:
+        Weights by the distance of the sentences' indexes, shape ``(n - apart, 1)``.
+    """
+    steps = positions.indexes[apart:] - positions.indexes[:-apart]
     related = (
-        (places.documents[apart:] == places.documents[:-apart])
-        & (places.sections[apart:] == places.sections[:-apart])
-        & (places.documents[apart:] != NOWHERE)
+        (positions.documents[apart:] == positions.documents[:-apart])
+        & (positions.sections[apart:] == positions.sections[:-apart])
+        & (positions.documents[apart:] != NOWHERE)
         & (steps > 0)
         & (steps < len(weights))
     )
@@ -93,13 +95,13 @@ def _shares(places: Places, apart: int, weights: Vectors) -> Vectors:
 
 
 def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
-    """Bring each vector to length 1, however long or short it is; a vector of zeros stays as it is.
+    """Scale each vector to length 1, however long or short it is; a vector of zeros stays as it is.
 
     Args:
         vectors: Finite numbers of single precision or better, shape ``(n, dimension)``.
 
     Returns:
-        An array of its own.
+        A new array of the same shape.
     """
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -112,17 +114,17 @@ def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
 
 
 def is_usual(length: float) -> bool:
-    """Whether squares of numbers of single precision were neither 0 nor infinite where this length came from them."""
+    """Return whether a length was computed without underflow or overflow in single precision."""
     return _SHORT < length < _LONG
 
 
 def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
-    """Scale each vector by a power of two, which is exact, so that its largest number is between 1/2 and 1."""
+    """Scale each vector by a power of two, which is exact: its largest number is then between 1/2 and 1."""
     _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
     return np.asarray(np.ldexp(vectors, -exponents), dtype=vectors.dtype)
 
 
 def _scaled(weights: Sequence[float]) -> Vectors:
-    """Scale weights so that the largest is 1; those above 0 stay so in single precision."""
+    """Scale weights: the largest becomes 1, and those above 0 stay above 0 in single precision."""
     scaled = np.array([float(weight) / float(max(weights)) for weight in weights])
-    return np.where(scaled > 0, np.maximum(scaled, _LEAST_SHARE), 0).astype(np.float32)
+    return np.where(scaled > 0, np.maximum(scaled, _MIN_SHARE), 0).astype(np.float32)

@@ -1,9 +1,8 @@
-"""Vectors in context for any vector store: an embedder that is told the mixed vector of each sentence.
+"""Neighbor mixing for any vector store: an embedder that returns the mixed vectors of a retriever's sentences.
 
-A LangChain store embeds the texts it is given, one by one, and knows no neighbors. So a retriever embeds the
-sentences itself, mixes their vectors, and gives the store texts that carry their vectors along; the store hands
-them to its embedder, which is this one, and gets those vectors back. Whatever batches, threads and event loops
-lie between, a vector stays with its text.
+A LangChain store embeds each text alone and knows no neighbors. So a retriever embeds the sentences itself, mixes their
+vectors, and gives the store texts that carry these vectors. The store passes the texts to its embedder, which is this
+one, and gets the vectors back. Batches, threads and event loops can't separate a vector from its text.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -21,16 +20,15 @@ from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.sentence_documents import sentence_key
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import embed_in_slices, embed_query, embed_texts
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Places, in_context
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
 from langchain_sentence_window.errors import EmbeddingError
 
 
 class NeighborMixedEmbeddings(Embeddings):
-    """An embedder to build a vector store with, so that a retriever can put vectors in context into it.
+    """An embedder for a vector store whose sentences' vectors are to be mixed with those of their neighbors.
 
-    Documents that go into the store through a `SentenceWindowRetriever` get vectors that are mixed with those of
-    their neighbors, as `FaissStore` mixes them. Queries, and texts that don't come from a retriever, are
-    embedded as they are.
+    It mixes the vectors of documents that a `SentenceWindowRetriever` adds to the store, as `FaissStore` does. Queries
+    and all other texts are embedded as they are.
 
     Example:
         >>> store = InMemoryVectorStore(NeighborMixedEmbeddings(embedding))  # doctest: +SKIP
@@ -38,22 +36,21 @@ class NeighborMixedEmbeddings(Embeddings):
     """
 
     def __init__(self, embedding: Embeddings, neighbor_weights: Sequence[float] = NEIGHBOR_WEIGHTS) -> None:
-        """Choose what to embed with and how much of its neighbors each sentence is given.
+        """Choose an embedder and the weights of neighbors.
 
         Args:
-            embedding: What texts and queries are embedded with.
-            neighbor_weights: The weight of the sentence itself, of those next to it in its section, of those
-                two away, and so on.
+            embedding: The embedder of texts and queries.
+            neighbor_weights: Weights of the sentence itself, of the sentences next to it in its section, of those
+                two away, and so on; 0 or more, the first above 0.
 
         Raises:
-            InvalidInputError: Something that isn't an embedder, or weights that aren't numbers of 0 or more, the
-                first above 0.
+            InvalidInputError: ``embedding`` isn't an embedder, or the weights aren't such numbers.
         """
         self.embedding = checked_embedding(embedding)
         self.neighbor_weights = checked_neighbor_weights(neighbor_weights)
 
     def __repr__(self) -> str:
-        """Say which class embeds, and the weights if they aren't the default."""
+        """Return the class of the embedder, and the weights if they aren't the default."""
         given = self.__dict__
         weights = given.get("neighbor_weights", NEIGHBOR_WEIGHTS)
         others = "" if tuple(weights) == NEIGHBOR_WEIGHTS else f", neighbor_weights={weights}"
@@ -64,25 +61,29 @@ class NeighborMixedEmbeddings(Embeddings):
         return self.embedding.embed_query(text)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """Do what `embed_query` does, with the embedder's own async method."""
+        """Async version of `embed_query`."""
         return await embed_query(ASYNC, self.embedding, text)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Give texts that carry their vectors these, and embed the others."""
+        """Return the vectors that texts carry, and embed texts that carry none."""
         plain = _plain(texts)
         return _joined(texts, self.embedding.embed_documents(plain) if plain else [])
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Do what `embed_documents` does, with the embedder's own async method."""
+        """Async version of `embed_documents`."""
         plain = _plain(texts)
         return _joined(texts, await embed_texts(ASYNC, self.embedding, plain) if plain else [])
 
 
-class Handover:
-    """Sentences whose texts carry their vectors, from when they are made until the store has asked for them."""
+class CarriedVectors:
+    """Sentences whose texts carry their vectors to a store.
+
+    Attributes:
+        documents: The sentence Documents to add to the store.
+    """
 
     def __init__(self, documents: Sequence[Document], vectors: Vectors) -> None:
-        """Take documents and their vectors, shape ``(n, dimension)``."""
+        """Attach vectors of shape ``(n, dimension)`` to copies of ``n`` documents."""
         self._vectors: Vectors | None = vectors
         self._waiting = set(range(len(documents)))
         self.documents = [
@@ -91,50 +92,53 @@ class Handover:
         ]
 
     def take(self, row: int) -> list[float]:
-        """Give out the vector of a document.
+        """Return the vector of a document.
 
         Raises:
-            EmbeddingError: It is asked for after the hand-over.
+            EmbeddingError: `finish` was called already.
         """
         if self._vectors is None:
-            raise EmbeddingError("a store embeds texts after it said that they were added; index them again")
+            raise EmbeddingError("the store embeds texts after it reported that they were added; index them again")
         self._waiting.discard(row)
         vector: list[float] = self._vectors[row].tolist()
         return vector
 
     def finish(self, store: object) -> None:
-        """Let go of the vectors.
+        """Release the vectors, and check that the store has taken all of them.
+
+        Args:
+            store: The store, to be named in messages.
 
         Raises:
-            EmbeddingError: The store didn't ask for all of them.
+            EmbeddingError: The store has embedded copies of some texts instead.
         """
         self._vectors = None
         if self._waiting:
             raise EmbeddingError(
-                f"{type(store).__name__} embedded copies of {len(self._waiting)} of {len(self.documents)} texts, whose "
-                "vectors are not in context now; build it with the embedder itself, and index the documents again"
+                f"{type(store).__name__} embedded copies of {len(self._waiting)} of {len(self.documents)} texts, so "
+                "their vectors aren't mixed; build it with the embedder itself, and index the documents again"
             )
 
 
-async def prepare(
+async def embed_and_mix(
     io: IO,
     embedding: NeighborMixedEmbeddings,
     sentences: Sequence[Document],
     contexts: Sequence[str] | None = None,
     *,
     show_progress: bool,
-) -> Handover:
+) -> CarriedVectors:
     """Embed sentences, each text once, and mix their vectors.
 
     Args:
         io: Makes the calls.
-        embedding: What the store was built with.
-        sentences: Whole documents, in order.
-        contexts: What is put before each sentence when it is embedded; ``None`` for nothing.
+        embedding: The embedder of the store.
+        sentences: All sentences of some documents, in order.
+        contexts: A text to put before each sentence when it is embedded; ``None`` for none.
         show_progress: Whether to show a progress bar.
 
     Raises:
-        EmbeddingError: The embedder gave the wrong number of vectors, or unusable ones.
+        EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
     texts = [sentence.page_content for sentence in sentences]
     if contexts is not None:
@@ -142,28 +146,34 @@ async def prepare(
     row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     slices: list[Vectors] = []
     await embed_in_slices(io, embedding.embedding, list(row_of), _into(slices), show_progress=show_progress)
-    return handover(embedding, sentences, np.concatenate(slices)[[row_of[text] for text in texts]])
+    return carry_mixed(embedding, sentences, np.concatenate(slices)[[row_of[text] for text in texts]])
 
 
-def handover(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document], vectors: Vectors) -> Handover:
-    """Mix unit vectors of whole documents, shape ``(n, dimension)``, and hand them over."""
-    return Handover(sentences, in_context(vectors, _places_of(sentences), embedding.neighbor_weights))
+def carry_mixed(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document], vectors: Vectors) -> CarriedVectors:
+    """Mix vectors of sentences that are embedded already.
+
+    Args:
+        embedding: The embedder of the store.
+        sentences: All sentences of some documents, in order.
+        vectors: Their unit vectors, shape ``(n, dimension)``.
+    """
+    return CarriedVectors(sentences, mix_neighbors(vectors, _positions_of(sentences), embedding.neighbor_weights))
 
 
 class _CarriedText(str):
-    """A text that brings its vector along to whoever embeds it."""
+    """A text that carries its vector to whoever embeds it."""
 
-    _handover: Handover
+    _carrier: CarriedVectors
     _row: int
 
     @classmethod
-    def of(cls, text: str, handover: Handover, row: int) -> Self:
+    def of(cls, text: str, carrier: CarriedVectors, row: int) -> Self:
         carried = cls(text)
-        carried._handover, carried._row = handover, row
+        carried._carrier, carried._row = carrier, row
         return carried
 
     def vector(self) -> list[float]:
-        return self._handover.take(self._row)
+        return self._carrier.take(self._row)
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -195,8 +205,8 @@ def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Awaitable
     return keep
 
 
-def _places_of(documents: Iterable[Document]) -> Places:
-    """Where sentence Documents stand, for mixing their vectors; they are in order, document by document."""
+def _positions_of(documents: Iterable[Document]) -> Positions:
+    """Return the positions of sentence Documents, which are in order, document by document."""
     known = [sentence_key(document.metadata) for document in documents]
     numbers: dict[str | None, int] = {}
     for doc_id, _, _ in known:
@@ -206,4 +216,4 @@ def _places_of(documents: Iterable[Document]) -> Places:
         for doc_id, index, section in known
     ]
     documents_, sections, indexes = np.array(placed, dtype=np.int64).reshape(-1, 3).T
-    return Places(documents_, sections, indexes)
+    return Positions(documents_, sections, indexes)

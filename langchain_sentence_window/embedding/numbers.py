@@ -1,4 +1,4 @@
-"""What embedders return, made into arrays: lists, tuples, generators, arrays of NumPy, tensors of torch."""
+"""Conversion of what embedders return to arrays: lists, tuples, generators, NumPy arrays and torch tensors."""
 
 import inspect
 import sys
@@ -16,18 +16,21 @@ from langchain_sentence_window.errors import EmbeddingError
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 _UNREADABLE = (TypeError, ValueError, RuntimeError, OverflowError)
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 
 def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
-    """Make an array of vectors, shape ``(n, dimension)``; single precision or better, nothing scaled.
+    """Convert vectors to an array of single precision or better, without scaling.
 
     Args:
-        vectors: What an embedder returned.
-        texts: What it was given, to be named in messages, or how many there were.
+        vectors: The value that an embedder returned.
+        texts: The texts that it embedded, to be named in messages, or the number of texts.
+
+    Returns:
+        An array of shape ``(n, dimension)``.
 
     Raises:
-        EmbeddingError: They aren't one vector of finite numbers for each text, all of one length.
+        EmbeddingError: There isn't one vector of finite numbers for each text, all of one length.
     """
     count = texts if isinstance(texts, int) else len(texts)
     given = vectors if hasattr(vectors, "__array__") else _listed(vectors, count)
@@ -51,7 +54,7 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
 
 
 def to_row(vector: object) -> Floats:
-    """Make an array of a single vector, shape ``(dimension,)``; see `to_rows`.
+    """Convert a single vector to an array of shape ``(dimension,)``, as `to_rows` does.
 
     Raises:
         EmbeddingError: It isn't a list of finite numbers.
@@ -71,7 +74,7 @@ def to_row(vector: object) -> Floats:
 
 
 def _at_once(given: object) -> Floats | None:
-    """The array of a list of lists, or of arrays, which is what most embedders return; ``None`` of anything else."""
+    """Convert a list of lists or arrays in one step, as most embedders return it; ``None`` for anything else."""
     if isinstance(given, list) and all(isinstance(row, list | tuple | np.ndarray) for row in given):
         try:
             array = np.asarray(given)
@@ -93,7 +96,7 @@ def _one_by_one(rows: list[object], texts: Sequence[str] | int) -> Floats:
 
 
 def _numbers(given: object, name: str) -> Floats:
-    """The array of a list of numbers, or of anything that NumPy knows how to read."""
+    """Convert a list of numbers, or anything that NumPy can read."""
     try:
         array = np.asarray(_from_torch(given) if hasattr(given, "__array__") else _listed(given, None))
         if array.dtype == object:
@@ -112,7 +115,7 @@ def _numbers(given: object, name: str) -> Floats:
 
 
 def _floats(array: npt.NDArray[Any]) -> Floats:
-    """Whole numbers as double precision, which holds them; and numbers of few bits as single."""
+    """Convert whole numbers to double precision, and floats of less than 32 bits to single precision."""
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
     return array if array.dtype.kind == "f" and array.dtype.itemsize >= 4 else array.astype(np.float32)  # noqa: PLR2004
@@ -121,11 +124,11 @@ def _floats(array: npt.NDArray[Any]) -> Floats:
 def _number(given: object) -> float:
     if isinstance(given, Real | Decimal) and not isinstance(given, bool):
         return float(given)
-    raise TypeError(f"{given!r:.{_LONGEST_SHOWN}} isn't a number")
+    raise TypeError(f"{given!r:.{_MAX_SHOWN_CHARS}} isn't a number")
 
 
 def _listed(given: object, count: int | None) -> list[object]:
-    """The items of something that can be read once, such as a generator; one more than expected at most."""
+    """Return the items of an iterable as a list: of a generator, one more than expected at most."""
     if isinstance(given, list):
         return given
     if inspect.iscoroutine(given):
@@ -139,7 +142,7 @@ def _listed(given: object, count: int | None) -> list[object]:
 
 
 def _from_torch(given: object) -> object:
-    """A tensor of any device and precision as an array."""
+    """Convert a torch tensor of any device and precision; return anything else as it is."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(given, torch.Tensor):
         return given
@@ -150,5 +153,5 @@ def _from_torch(given: object) -> object:
 def _which(number: int, texts: Sequence[str] | int) -> str:
     if isinstance(texts, int):
         return f"vector {number} of {texts}"
-    of = f", of the text {texts[number][:_LONGEST_SHOWN]!r}," if number < len(texts) else ""
+    of = f", of the text {texts[number][:_MAX_SHOWN_CHARS]!r}," if number < len(texts) else ""
     return f"vector {number} of {len(texts)}{of}"

@@ -1,7 +1,7 @@
-"""Which settings of an embedder say what its vectors are, and which must never be told.
+"""Names of an embedder's settings: which change its vectors, which don't, and which may hold secrets.
 
-A name is read in its parts: ``model_api_key`` has the parts ``model``, ``api`` and ``key``. Names that look as if
-they hold a secret are many, so a part is enough; names of settings that are shown are few, so they are listed.
+Names are compared by their parts: ``model_api_key`` has the parts ``model``, ``api`` and ``key``. One part is enough to
+make a name secret. The few settings whose values are shown are listed by their whole names.
 """
 
 import re
@@ -16,7 +16,7 @@ SHOWN = frozenset(
         "revision", "seed", "size", "truncate_dim",
     }
 )  # fmt: skip
-"""Settings that a description shows; of the others it holds a digest."""
+"""Settings whose values a description shows; of the others it holds a digest."""
 
 _OPERATIONAL = frozenset(
     {
@@ -34,7 +34,7 @@ _OPERATIONAL_PARTS = frozenset(
     }
 )  # fmt: skip
 
-_TELLING_PARTS = frozenset(
+_NUMERIC_PARTS = frozenset(
     {
         "bits", "buckets", "context", "ctx", "depth", "dim", "dimension", "dimensionality", "dimensions", "dims",
         "features", "heads", "hidden", "layer", "layers", "length", "ngram", "ngrams", "order", "pool", "pooling",
@@ -51,7 +51,7 @@ _COUNTING_PARTS = frozenset(
     {"add", "count", "dim", "heads", "length", "limit", "max", "min", "num", "per", "size", "special"}
 )
 
-_NAMES_KEPT = 500
+_MAX_CACHED_NAMES = 500
 _REMOVED = "..."
 _USER_OF_URL = re.compile(r"(?<=://)(?:[^/?#\s]*@|[^/\s:@]+:(?!\d+(?:[/?#\s]|$))\S*@)")
 _PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^-\n]*-----|\Z)")
@@ -67,29 +67,29 @@ _KNOWN_FORMS = re.compile(
 
 
 def is_secret(name: str, value: object = None) -> bool:
-    """Whether a setting of this name may hold a secret, such as ``api_key``; a number of ``max_tokens`` doesn't."""
+    """Return whether a setting may hold a secret, such as ``api_key``; a number such as ``max_tokens`` doesn't."""
     counts = isinstance(value, int | float) and not _COUNTING_PARTS.isdisjoint(_parts(name))
     return not counts and _sounds_secret(name)
 
 
-@lru_cache(_NAMES_KEPT)
+@lru_cache(_MAX_CACHED_NAMES)
 def _sounds_secret(name: str) -> bool:
     return any(part in _SECRET_PARTS or _SECRET.search(_NO_SECRET.sub("", part)) for part in _parts(name))
 
 
 def is_operational(name: str) -> bool:
-    """Whether a setting of this name says how vectors are made, and not which, such as ``batch_size``."""
+    """Return whether a setting of this name can't change a vector, such as ``batch_size``."""
     parts = _parts(name)
     return "_".join(parts) in _OPERATIONAL or not _OPERATIONAL_PARTS.isdisjoint(parts)
 
 
-def is_telling(name: str) -> bool:
-    """Whether a whole number of this name is a setting, such as ``dim``, and not a counter."""
-    return not _TELLING_PARTS.isdisjoint(_parts(name))
+def is_numeric_setting(name: str) -> bool:
+    """Return whether a whole number of this name is a setting, such as ``dim``, and not a counter."""
+    return not _NUMERIC_PARTS.isdisjoint(_parts(name))
 
 
 def without_secrets(text: str) -> str:
-    """Remove what may be a secret from a text: users of URLs, values after names such as ``api_key=``, known keys."""
+    """Remove possible secrets from a text: users in URLs, values after names such as ``api_key=``, known keys."""
     text = _PEM.sub(_REMOVED, _USER_OF_URL.sub("", text))
     text = _BEARER.sub(rf"\1{_REMOVED}", _AUTHORIZATION.sub(rf"\1{_REMOVED}", text))
     text = _IN_QUERY.sub(rf"\1{_REMOVED}", text)
@@ -100,7 +100,7 @@ def _marked(name: re.Match[str]) -> str:
     return name[0] + ("\0" if is_secret(unquote(name[1])) else "")
 
 
-@lru_cache(_NAMES_KEPT)
+@lru_cache(_MAX_CACHED_NAMES)
 def _parts(name: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", name).casefold()
     return tuple(part for part in re.split(r"[\W_]+", plain) if part)

@@ -1,8 +1,8 @@
-"""What is put before a sentence when it is embedded, and nowhere else.
+"""The context that is put before a sentence when it is embedded, and nowhere else.
 
-A sentence alone often doesn't say what it is about; its headings do, or a line written for it (Anthropic,
-"Introducing Contextual Retrieval", 2024). Embedders read the beginning of a text alone, such as 256 tokens,
-so what is put before a sentence is limited in length.
+A sentence often doesn't say what it is about. Its headings do, or a line written for it (Anthropic, "Introducing
+Contextual Retrieval", 2024). Embedders read only the beginning of a text, such as 256 tokens, so the length of a
+context is limited.
 """
 
 import re
@@ -17,22 +17,22 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.headings import shorten, shorten_path
 
 Situate: TypeAlias = Callable[[Document, Document], str]
-"""Says of a source document and one of its sentences what the sentence is about, in a line. It is cut where it and the
-heading path are wider than `WIDEST_CONTEXT`."""
+"""Takes a source document and one of its sentences, and returns a line that says what the sentence is about.
 
-WIDEST_CONTEXT = 320
-"""How wide all may be that is put before a sentence. Of a window of 256 tokens it leaves 40 even where it was made to
-have as many as it can, and about 180 where it is prose.
+The line is cut if it and the heading path are wider than `MAX_CONTEXT_WIDTH`."""
 
-Characters, of which marks of ASCII count twice, as they may be tokens of their own, and all beyond ASCII three times:
-tokenizers know few words of other scripts, and take them letter by letter or even byte by byte."""
+MAX_CONTEXT_WIDTH = 320
+"""Width of a context. It leaves room for the sentence in an embedder that reads 256 tokens.
 
-WIDEST_HEADINGS = 160
-"""How wide a heading path may be to stand as it is, counted likewise."""
+The width estimates tokens: a mark of ASCII counts as two characters, as it may be a token, and a character beyond ASCII
+as three, as tokenizers split words of other scripts into letters or bytes."""
 
-WIDEST_CUT_HEADINGS = 100
-"""How wide is what is left of a wider one. The outer headings give way first. So wide a path is no title of a section
-any more, and would outweigh a short sentence."""
+MAX_HEADINGS_WIDTH = 160
+"""Width of a heading path that isn't cut."""
+
+MAX_CUT_HEADINGS_WIDTH = 100
+"""Width that a wider heading path is cut to. Outer headings are dropped first, else they would outweigh a short
+sentence."""
 
 _ASCII_MARK = re.compile(r"[!-/:-@\[-`{-~\x00-\x08\x0e-\x1b\x7f]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -41,29 +41,29 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 def contexts_of(
     sentences: Sequence[Document], documents: Mapping[str, Document], situate: Situate | None, *, headings: bool
 ) -> list[str]:
-    """What is put before each sentence when it is embedded.
+    """Return the context of each sentence: its heading path and the line of ``situate``, each on a line.
 
     Args:
         sentences: Sentence Documents.
         documents: The source documents by their ids.
-        situate: Writes a line for a sentence; an empty one for none.
+        situate: Returns a line for a sentence, an empty one for none; ``None`` for no lines.
         headings: Whether to begin with the heading path.
 
     Raises:
-        InvalidInputError: ``situate`` returned something else than a string.
+        InvalidInputError: ``situate`` returned something other than a string.
     """
     contexts = list[str]()
     for sentence in sentences:
         path = sentence.metadata.get(HEADING, "") if headings else ""
-        if _width(path) > WIDEST_HEADINGS:
-            path = _fitted(shorten_path, path, WIDEST_CUT_HEADINGS)
+        if _width(path) > MAX_HEADINGS_WIDTH:
+            path = _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
         line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
         if not isinstance(line, str):
             raise InvalidInputError(
                 f"situate returned {shown(line)} for {sentence.page_content[:80]!r}; it must return a string. "
                 "Nothing was stored"
             )
-        line = _fitted(shorten, line, WIDEST_CONTEXT - _width(path))
+        line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
         contexts.append("".join(f"{each}\n" for each in (path, line) if each))
     return contexts
 

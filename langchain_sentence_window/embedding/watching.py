@@ -1,7 +1,6 @@
-"""Seeing what an embedder's description leaves out, and whether the embedder has changed since.
+"""A watch over an embedder: whether its description is complete, and whether it has changed.
 
-What is seen here stays in memory. None of it is stored, as private attributes, objects and closures may hold secrets
-under any name.
+All that is seen here stays in memory, as private attributes, objects and closures may hold secrets under any name.
 """
 
 import weakref
@@ -19,55 +18,56 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.embedding.checked import is_embedder
 from langchain_sentence_window.embedding.description import (
-    DEEPEST,
+    MAX_DEPTH,
     attributes_of,
     is_dataclass,
     is_whole,
     scalar_of,
 )
-from langchain_sentence_window.embedding.settings import is_operational, is_secret, is_telling
+from langchain_sentence_window.embedding.settings import is_numeric_setting, is_operational, is_secret
 
-_MOST_PARTS = 500
-_MOST_ITEMS = 100
+_MAX_PARTS = 500
+_MAX_ITEMS = 100
 _SCRIPTS = frozenset({"__main__", "__mp_main__"})
 _MACHINERY = frozenset({"_queue", "_thread", "asyncio.locks", "logging", "queue", "threading"})
 
-Place: TypeAlias = tuple[object, ...]
-"""Names of attributes, from the embedder on; what may come and go, as items do, stands in a tuple of its own."""
+Path: TypeAlias = tuple[object, ...]
+"""Names of attributes, from the embedder inward; the key of an item, which may come and go, is in a tuple."""
 
-Part: TypeAlias = tuple[Place, object, bool]
-"""Where something is, what it is, and whether the description tells of it."""
+Part: TypeAlias = tuple[Path, object, bool]
+"""A path, the value or reference there, and whether the description covers it."""
 
 
 class Look(NamedTuple):
-    """What an embedder looks like at one moment.
+    """The parts of an embedder at one moment.
 
     Attributes:
-        parts: What was seen, by its place: plain values and references to objects, and whether the description tells of
-            each.
-        says_all: Whether the description leaves nothing out that could change a vector.
+        parts: Plain values and references to objects by their paths, and whether the description covers each.
+        says_all: Whether the description covers all that could change a vector.
     """
 
-    parts: Mapping[Place, tuple[object, bool]]
+    parts: Mapping[Path, tuple[object, bool]]
     says_all: bool
 
     def differs_from(self, before: "Look") -> bool:
-        """Whether anything is another now.
+        """Return whether anything that could change a vector has changed.
 
-        What isn't described may come and go in lists and dicts, as these often log calls and keep results. So may whole
-        numbers begin at 0 and be set back to it, as they often count.
+        Parts that aren't described may come and go in lists and dicts, as these often log calls and cache results.
+        Whole numbers that aren't described may leave 0 and return to it, as they often count.
         """
-        places = self.parts.keys() | before.parts.keys()
-        return any(_differ(place, self.parts.get(place), before.parts.get(place)) for place in places)
+        paths = self.parts.keys() | before.parts.keys()
+        return any(_differ(path, self.parts.get(path), before.parts.get(path)) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """What was found when texts of stores were embedded again, by the number of a line of vectors.
+    """Results of embedding stored texts again.
+
+    A line is the vectors of one embedder in one index; it is named by a random number.
 
     Attributes:
         to_write: Lines that vectors may be added to.
-        to_read: Lines that may be searched; fewer texts were compared.
+        to_read: Lines that may be searched, for which fewer texts are compared.
         foreign: Lines of another embedder.
     """
 
@@ -76,7 +76,7 @@ class Proofs:
     foreign: set[int | None] = field(default_factory=set)
 
     def note(self, line: int | None, *, is_same: bool, to_write: bool) -> None:
-        """Take note of what came out for a line; one text that differs outweighs others that don't."""
+        """Add the result for a line: one text that differs outweighs others that don't."""
         if not is_same:
             self.foreign.add(line)
             self.to_read.discard(line)
@@ -88,30 +88,33 @@ class Proofs:
 
 
 class Watch:
-    """Looks at an embedder now and then, and keeps what was proven of it until it changes.
+    """A watch over an embedder, which keeps proofs until the embedder changes.
 
-    There is one for all stores of an embedder, so that it isn't proven again when a store is closed and opened.
+    All stores of an embedder share one watch, so closing and opening a store needs no new proof.
+
+    Attributes:
+        proofs: What is proven of the embedder as it was last seen.
     """
 
     def __init__(self, embedding: Embeddings) -> None:
-        """Look for the first time."""
+        """Look at the embedder for the first time."""
         self._embedding = _reference(embedding)
         self._seen = look_at(embedding)
         self.proofs = Proofs()
 
     @property
     def says_all(self) -> bool:
-        """Whether the embedder's description leaves nothing out that could change a vector."""
+        """Whether the embedder's description covers all that could change a vector."""
         return self._seen.says_all
 
     def look(self) -> Proofs:
-        """Look again, and return what is proven of the embedder as it is: nothing if it was changed."""
+        """Look again, and return the proofs, which are empty if the embedder has changed."""
         if self._look_differs():
             self.proofs = Proofs()
         return self.proofs
 
     def look_after_call(self) -> None:
-        """Look again, after a call that may have loaded a model, counted or kept something."""
+        """Look again and keep the proofs: a call may have loaded a model, counted or cached something."""
         self._look_differs()
 
     def _look_differs(self) -> bool:
@@ -123,89 +126,89 @@ _watches: dict[int, Watch] = {}
 
 
 def watch_of(embedding: Embeddings) -> Watch:
-    """The watch of an embedder, which lasts as long as it."""
+    """Return the watch of an embedder, which lasts as long as the embedder."""
     watch = _watches.get(id(embedding))
     if watch is None:
         watch = Watch(embedding)
-        with suppress(TypeError):  # It can't be referred to weakly, so nobody would say when it is gone.
+        with suppress(TypeError):  # without weak references, its end can't be noticed
             weakref.finalize(embedding, _watches.pop, id(embedding), None).atexit = False
             watch = _watches.setdefault(id(embedding), watch)
     return watch
 
 
 def look_at(embedding: Embeddings) -> Look:
-    """See what an embedder is made of.
+    """Look at the parts of an embedder.
 
-    Its description says all if it has nothing but plain public settings. What is empty, 0 or false says nothing, as
-    logs and counters begin with it. A class that was made in a function may use values of that function, and one of a
-    script may be another script's of the same name.
+    The description is complete if the embedder has only plain public settings. Empty values, 0 and false don't count,
+    as logs and counters begin with them. The description of a class made in a function is incomplete if its methods use
+    values of that function. That of a class in a script always is, as another script may have a class of that name.
     """
-    seen = list(islice(_parts_of(embedding, (), (), is_told=True), _MOST_PARTS))
-    says_all = len(seen) < _MOST_PARTS and all(is_told or not part for _, part, is_told in seen)
-    return Look({place: (part, is_told) for place, part, is_told in seen}, says_all)
+    seen = list(islice(_parts_of(embedding, (), (), is_described=True), _MAX_PARTS))
+    says_all = len(seen) < _MAX_PARTS and all(is_described or not part for _, part, is_described in seen)
+    return Look({path: (part, is_described) for path, part, is_described in seen}, says_all)
 
 
-# What it is made of
+# Parts
 
 
-def _parts_of(of: object, place: Place, within: tuple[int, ...], *, is_told: bool) -> Iterator[Part]:
-    """The parts of an embedder, or of something else whose settings are described."""
+def _parts_of(of: object, path: Path, within: tuple[int, ...], *, is_described: bool) -> Iterator[Part]:
+    """Yield the parts of an embedder, or of another object whose settings are described."""
     inside = (*within, id(of))
     attributes, fields = attributes_of(of)
     for name, value in attributes.items():
-        if not name.startswith("__") and (name in _own(of) or not _is_usual_of_class(name, value)):
-            told = is_told and (not name.startswith("_") or is_embedder(value))
-            yield from _part(name, value, (*place, name), inside, is_told=told, is_field=name in fields)
+        if not name.startswith("__") and (name in _instance_attributes(of) or not _is_usual_of_class(name, value)):
+            described = is_described and (not name.startswith("_") or is_embedder(value))
+            yield from _part(name, value, (*path, name), inside, is_described=described, is_field=name in fields)
     if is_embedder(of):
-        yield from _parts_of_class(type(of), place, inside)
+        yield from _parts_of_class(type(of), path, inside)
 
 
-def _own(of: object) -> Mapping[str, object]:
+def _instance_attributes(of: object) -> Mapping[str, object]:
     return getattr(of, "__dict__", {})
 
 
 def _is_usual_of_class(name: str, value: object) -> bool:
-    """Whether an attribute of a class is a method, a property or the like, and no setting."""
+    """Return whether an attribute of a class is a method, a property or the like, and not a setting."""
     return name == "_abc_impl" or hasattr(type(value), "__get__") or isinstance(value, type | ModuleType)
 
 
-def _parts_of_class(kind: type, place: Place, within: tuple[int, ...]) -> Iterator[Part]:
+def _parts_of_class(kind: type, path: Path, within: tuple[int, ...]) -> Iterator[Part]:
     if kind.__module__ in _SCRIPTS:
-        yield (*place, "__class__"), _reference(kind), False
+        yield (*path, "__class__"), _reference(kind), False
     if "<locals>" in kind.__qualname__:
         for name, value in vars(kind).items():
             if isinstance(value, FunctionType):
-                yield from _parts_of_function(value, (*place, name), within)
+                yield from _parts_of_function(value, (*path, name), within)
 
 
 def _part(
-    name: str, value: object, place: Place, within: tuple[int, ...], *, is_told: bool, is_field: bool = False
+    name: str, value: object, path: Path, within: tuple[int, ...], *, is_described: bool, is_field: bool = False
 ) -> Iterator[Part]:
-    if id(value) in within or len(within) > DEEPEST:
+    if id(value) in within or len(within) > MAX_DEPTH:
         return
     if is_embedder(value):
-        yield from _parts_of(value, place, within, is_told=is_told)
+        yield from _parts_of(value, path, within, is_described=is_described)
         return
     if is_secret(name, value) or is_operational(name) or _is_without_meaning(value):
         return
     inside = (*within, id(value))
     scalar = value if isinstance(value, str) else scalar_of(value)
     if value is None or scalar is not None:
-        yield place, scalar, is_told and (is_field or is_telling(name) or not is_whole(value))
+        yield path, scalar, is_described and (is_field or is_numeric_setting(name) or not is_whole(value))
     elif isinstance(value, dict | MappingProxyType):
-        for key, each in list(islice(value.items(), _MOST_ITEMS)):
-            known = key if scalar_of(key) is not None else type(key)
-            yield from _part(str(known), each, (*place, (known,)), inside, is_told=is_told, is_field=is_field)
+        for key, each in list(islice(value.items(), _MAX_ITEMS)):
+            step = key if scalar_of(key) is not None else type(key)
+            yield from _part(str(step), each, (*path, (step,)), inside, is_described=is_described, is_field=is_field)
     elif isinstance(value, list | tuple | set | frozenset):
-        are_told = is_field or not isinstance(value, list)
-        for at, each in enumerate(list(islice(value, _MOST_ITEMS))):
-            told = is_told and (are_told or is_embedder(each))
-            yield from _part(name, each, (*place, (at,)), inside, is_told=told, is_field=is_field)
+        are_described = is_field or not isinstance(value, list)
+        for index, each in enumerate(list(islice(value, _MAX_ITEMS))):
+            described = is_described and (are_described or is_embedder(each))
+            yield from _part(name, each, (*path, (index,)), inside, is_described=described, is_field=is_field)
     elif isinstance(value, pydantic.BaseModel) or is_dataclass(value):
-        yield from _parts_of(value, place, within, is_told=is_told)
+        yield from _parts_of(value, path, within, is_described=is_described)
     else:
-        yield place, _reference(value), False
-        yield from _parts_of_object(value, place, inside)
+        yield path, _reference(value), False
+        yield from _parts_of_object(value, path, inside)
 
 
 def _is_without_meaning(value: object) -> bool:
@@ -213,41 +216,41 @@ def _is_without_meaning(value: object) -> bool:
     return is_known or type(value).__module__ in _MACHINERY
 
 
-def _parts_of_object(value: object, place: Place, within: tuple[int, ...]) -> Iterator[Part]:
-    """What something holds that isn't described."""
-    held: Mapping[str, object] = {} if isinstance(value, type | ModuleType) else _own(value)
+def _parts_of_object(value: object, path: Path, within: tuple[int, ...]) -> Iterator[Part]:
+    """Yield the parts of an object that isn't described."""
+    held: Mapping[str, object] = {} if isinstance(value, type | ModuleType) else _instance_attributes(value)
     if isinstance(value, FunctionType):
-        yield from _parts_of_function(value, place, within)
+        yield from _parts_of_function(value, path, within)
     elif isinstance(value, partial):
         held = {"func": value.func, "args": value.args, "given": value.keywords}
     elif isinstance(value, MethodType):
         held = {"of": value.__self__}
     for name, each in list(held.items()):
-        yield from _part(name, each, (*place, name), within, is_told=False)
+        yield from _part(name, each, (*path, name), within, is_described=False)
 
 
-def _parts_of_function(function: FunctionType, place: Place, within: tuple[int, ...]) -> Iterator[Part]:
-    """What a function has from where it was made: values of the function around it, and defaults."""
+def _parts_of_function(function: FunctionType, path: Path, within: tuple[int, ...]) -> Iterator[Part]:
+    """Yield the values that a function uses of the function around it."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # It has no value yet.
+        with suppress(ValueError):  # an empty cell
             if name != "__class__":
-                yield from _part(name, cell.cell_contents, (*place, (name,)), within, is_told=False)
+                yield from _part(name, cell.cell_contents, (*path, (name,)), within, is_described=False)
 
 
 # Comparing
 
 
-def _differ(place: Place, now: tuple[object, bool] | None, before: tuple[object, bool] | None) -> bool:
-    part, is_told = now or (None, False)
-    part_before, was_told = before or (None, False)
+def _differ(path: Path, now: tuple[object, bool] | None, before: tuple[object, bool] | None) -> bool:
+    part, is_described = now or (None, False)
+    part_before, was_described = before or (None, False)
     if now is None or before is None:
-        return is_told or was_told or not any(isinstance(step, tuple) for step in place)
+        return is_described or was_described or not any(isinstance(step, tuple) for step in path)
     begins = is_whole(part) and is_whole(part_before) and 0 in (part, part_before)
-    return not _is_same(part, part_before) and (is_told or was_told or not begins)
+    return not _is_same(part, part_before) and (is_described or was_described or not begins)
 
 
 def _reference(value: object) -> Callable[[], object]:
-    """A reference to an object, which keeps it only if it must."""
+    """Return a weak reference to an object, or a strong one if it can't have a weak one."""
     try:
         return weakref.ref(value)
     except TypeError:

@@ -1,1 +1,1 @@
-"""Scores of meaning and of words, joined."""
+"""Dense and lexical scores, and their fusion."""

@@ -1,7 +1,7 @@
-"""Searching by words beside a store that can't: a lexical index of one's own, in a folder or in memory.
+"""A lexical index beside a store that has no lexical search, in a folder or in memory.
 
-It is kept in step by the retriever that has it, and adds BM25 scores to what the store has found by meaning. It
-brings in no sentence that the store didn't find, so a filter, or whose text it is, stays the store's business.
+The retriever updates it together with the store, and adds its BM25 scores to the sentences that the store has found. It
+adds no sentence that the store didn't find, so the store's filters and tenants hold.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._handles import OpenFiles
-from langchain_sentence_window._showing import as_place, shown
+from langchain_sentence_window._showing import shown, summary_repr
 from langchain_sentence_window.documents.ids import checked_ids, sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, StoreError
@@ -23,20 +23,20 @@ from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
 
 
 class BM25Index(OpenFiles):
-    """Words of sentences, for a retriever over a store that can't search by words.
+    """A BM25 index for a retriever over a store that has no lexical search.
 
-    It is one machine's: processes that share its folder see what one of them has written, and only one may write
-    at a time. Where several machines write, use the store's own hybrid search through ``search_kwargs``.
+    Processes on one machine may share its folder: all see what one has written, and one may write at a time. If several
+    machines write, use the store's hybrid search through ``search_kwargs`` instead.
 
     Example:
         >>> SentenceWindowRetriever(vectorstore=store, bm25_index=BM25Index("words/"))  # doctest: +SKIP
     """
 
     def __init__(self, path: str | PathLike[str] | None = None) -> None:
-        """Open the index at a path, or make it there.
+        """Open the index in a folder, or create it there.
 
         Args:
-            path: A folder; ``None`` for an index in memory.
+            path: The folder; ``None`` for an index in memory.
 
         Raises:
             StoreError: The path can't be used.
@@ -49,11 +49,11 @@ class BM25Index(OpenFiles):
                 refuse_links(*self._path.iterdir())
             self._index = LexicalIndex(self._path)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{str(path)!r} can't be used for an index of words: {error}; choose another") from error
+            raise StoreError(f"{str(path)!r} can't be used for a BM25 index: {error}; choose another path") from error
 
     def __repr__(self) -> str:
-        """Say where the index is."""
-        return as_place(type(self).__name__, self.__dict__.get("_path"), ())
+        """Return where the index is."""
+        return summary_repr(type(self).__name__, self.__dict__.get("_path"), ())
 
     def _reopened(self) -> str:
         if self._path is None:
@@ -61,10 +61,14 @@ class BM25Index(OpenFiles):
         return f"BM25Index({str(self._path)!r})"
 
     def change(self, removed: Sequence[str], added: Sequence[Document]) -> None:
-        """Remove sentences by their ids, and add others, or put them in the place of those with the same ids.
+        """Remove sentences, and add others; an added sentence replaces one with the same id.
+
+        Args:
+            removed: Ids of sentences.
+            added: Sentence Documents.
 
         Raises:
-            InvalidInputError: They aren't ids of sentences, and sentence Documents; nothing was changed.
+            InvalidInputError: One isn't the id of a sentence, or isn't a sentence Document; nothing was changed.
             StoreError: The index can't be written; nothing was changed.
         """
         removed, added = checked_ids(removed), checked_documents(added)
@@ -75,8 +79,8 @@ class BM25Index(OpenFiles):
             self._writing.write(lambda: self._index.change(rows, texts))
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"the index of words at {str(self._path)!r} can't be written: {error}; if another process writes it, "
-                "let it end, and add the documents again"
+                f"the BM25 index at {str(self._path)!r} can't be written: {error}; if another process is writing to "
+                "it, wait for its end, and add the documents again"
             ) from error
 
     def rank(
@@ -88,17 +92,18 @@ class BM25Index(OpenFiles):
         *,
         found_alone: bool = False,
     ) -> list[tuple[int, float]]:
-        """Rank what a store has found by meaning and words together; see `fusion`.
+        """Rank the sentences that a store has found by its scores and BM25 scores together; see `fuse`.
 
         Args:
-            query: What was asked.
-            found: Sentences.
-            scores: Theirs, higher for a better one.
-            weight: What a standard deviation of BM25 scores counts, in standard deviations of the store's scores.
+            query: The query.
+            found: The sentences that the store has found.
+            scores: Their scores in the same order; higher is better.
+            weight: The weight of a standard deviation of BM25 scores, in standard deviations of the store's scores; 0
+                or more.
             found_alone: Whether only sentences that were found give their neighbors a share of their scores.
 
         Returns:
-            ``(place in found, score)``, best first.
+            ``(index in found, score)``, best first.
         """
         reach = len(SPREAD) - 1
         around = {
@@ -110,39 +115,40 @@ class BM25Index(OpenFiles):
             )
         }
         if found_alone:
-            places = {(sentence.doc_id, sentence.index) for sentence in found}
-            rows = np.array(sorted({around[place] for place in places}), dtype=np.int64)
+            rows = np.array(sorted({around[sentence.doc_id, sentence.index] for sentence in found}), dtype=np.int64)
         else:
             rows = np.array(sorted(set(around.values())), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
         spread_scores = spread(bm25, _pairs(found, around, bm25, reach))
-        at = [around[sentence.doc_id, sentence.index] for sentence in found]
-        lexical = {place: spread_scores.get(row, 0.0) for place, row in enumerate(at)}
+        found_rows = [around[sentence.doc_id, sentence.index] for sentence in found]
+        lexical = {number: spread_scores.get(row, 0.0) for number, row in enumerate(found_rows)}
         return fuse(dict(enumerate(scores)), lexical, weight)
 
     def scores(self, query: str, found: Sequence[StoredSentence]) -> list[tuple[int, float]]:
-        """Score what a store has found by words alone; a sentence without any of them is left out.
+        """Return the BM25 scores of sentences that a store has found; those without a word of the query have none.
 
         Returns:
-            ``(place in found, BM25 score)``, best first.
+            ``(index in found, BM25 score)``, best first.
         """
-        places = {_row(sentence_id(sentence.doc_id, sentence.index)): place for place, sentence in enumerate(found)}
-        rows = np.array(sorted(places), dtype=np.int64)
-        return [(places[row], score) for row, score in self._index.searcher().search(query, max(1, len(rows)), rows)]
+        numbers = {_row(sentence_id(sentence.doc_id, sentence.index)): number for number, sentence in enumerate(found)}
+        rows = np.array(sorted(numbers), dtype=np.int64)
+        return [(numbers[row], score) for row, score in self._index.searcher().search(query, max(1, len(rows)), rows)]
 
 
 def _row(id_: str) -> int:
-    """A number for a sentence: 63 bits of its id."""
+    """Return the row of a sentence: 63 bits of its id."""
     try:
         return int(id_.replace("-", "")[:16], 16) >> 1
     except ValueError:
-        raise InvalidInputError(f"{shown(id_)} isn't the id of a sentence, as SentenceSplitter gives it") from None
+        raise InvalidInputError(
+            f"{shown(id_)} isn't the id of a sentence; give one that SentenceSplitter made"
+        ) from None
 
 
 def _pairs(
     found: Sequence[StoredSentence], around: dict[tuple[str, int], int], bm25: dict[int, float], reach: int
 ) -> list[tuple[int, int, int]]:
-    """``(row with a score, row found, how many sentences apart)`` for those of the same section."""
+    """Return ``(row with a score, row found, sentences apart)`` for all neighbors in the same section."""
     return [
         (row, around[sentence.doc_id, sentence.index], abs(index - sentence.index))
         for sentence in found

@@ -1,7 +1,7 @@
-"""Meaning and words together: cosines and BM25 scores of sentences as one score.
+"""Fusion of cosines and BM25 scores of sentences into one score.
 
-Both are spread over neighbors, as a sentence often answers with words of the one before: the vectors
-when they are stored (see `langchain_sentence_window.embedding.mixing`), the BM25 scores here, at query time.
+Both are spread over neighbors, as a sentence often answers a question whose words are in the sentence before. Vectors
+are mixed when they are stored (see `langchain_sentence_window.embedding.mixing`). BM25 scores are spread per query.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,26 +14,29 @@ from langchain_sentence_window._validation import checked_weight
 from langchain_sentence_window.errors import InvalidInputError
 
 LEXICAL_WEIGHT = 0.25
-"""What a standard deviation of BM25 counts, in standard deviations of the cosines. With 40 windows and the
-other settings' defaults, all-MiniLM-L6-v2, recall within 800 / 1,600 characters was, on questions of Chroma's
-benchmark, Doc2Dial and SQuAD: 67.6 / 79.3, 73.3 / 78.2, 84.9 / 90.8 without words; 72.0 / 80.2, 75.6 / 80.8,
-88.4 / 92.7 with .15; 70.8 / 80.4, 75.9 / 80.7, 88.7 / 93.0 with .25; 70.3 / 79.0, 75.4 / 80.3, 86.6 / 93.0 with .4.
-It was chosen on these questions."""
+"""Default weight of a standard deviation of BM25 scores, in standard deviations of the cosines. See the benchmarks
+page."""
 
 SPREAD = (1.0, 0.3, 0.15)
-"""What share of its BM25 score a sentence gives itself, the ones next to it, those two away."""
+"""Shares of its BM25 score that a sentence gives to itself, to the sentences next to it, and to those two away."""
 
 CANDIDATES = 200
-"""How many sentences each of the two searches finds at least before they are put together."""
+"""Sentences that the dense and the lexical search each find, at least, before their scores are fused."""
 
 
 def spread(scores: Mapping[int, float], neighbors: Iterable[tuple[int, int, int]]) -> dict[int, float]:
-    """Give each row the weighted sum of its own score and its neighbors'.
+    """Add to each row's score a share of its neighbors' scores; see `SPREAD`.
 
     Args:
         scores: BM25 scores by row.
-        neighbors: ``(row, other row of the same section, how many sentences apart)``, for each row that has
-            a score and each other one at most two away.
+        neighbors: ``(row, other row, sentences apart)`` for each row with a score and each other row of its section
+            that is at most two sentences away.
+
+    Returns:
+        Scores by row, of rows with a score and their neighbors.
+
+    Raises:
+        InvalidInputError: A row of ``neighbors`` has no score, or is farther away.
     """
     try:
         summed = dict(scores)
@@ -41,8 +44,8 @@ def spread(scores: Mapping[int, float], neighbors: Iterable[tuple[int, int, int]
             summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"scores are {shown(scores)} and neighbors {shown(neighbors)}, which don't go together; give numbers by "
-            "row, and (row, other row, how many apart) of rows that have one"
+            f"scores are {shown(scores)} and neighbors are {shown(neighbors)}, which don't match; give numbers by "
+            "row, and (row, other row, sentences apart) for rows that have a score"
         ) from error
     return summed
 
@@ -50,21 +53,19 @@ def spread(scores: Mapping[int, float], neighbors: Iterable[tuple[int, int, int]
 def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: float) -> list[tuple[int, float]]:
     """Rank rows by cosine and BM25 score together.
 
-    Both are compared by how far they stand from their mean over the rows, in standard deviations, as
-    embedders differ in the range of their cosines and questions in that of their BM25 scores. What comes
-    out is put back on the scale of the cosines.
+    Each score counts by its z-score over the rows, as embedders differ in the range of their cosines, and queries in
+    that of their BM25 scores. The result is on the scale of the cosines.
 
     Args:
-        cosines: By row.
-        lexical: BM25 scores by row; 0 for rows that it lacks, and rows without a cosine are left out.
-        weight: What a standard deviation of ``lexical`` counts, in standard deviations of ``cosines``.
+        cosines: Cosines by row.
+        lexical: BM25 scores by row. A missing one is 0, and rows without a cosine are left out.
+        weight: The weight of a standard deviation of ``lexical``, in standard deviations of ``cosines``; 0 or more.
 
     Returns:
-        ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for rows with a
-        score below the mean.
+        ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for a BM25 score below the mean.
 
     Raises:
-        InvalidInputError: They aren't finite numbers by row, or the weight is below 0.
+        InvalidInputError: The scores aren't finite numbers by row, or the weight isn't a number of 0 or more.
     """
     weight = checked_weight("weight", weight)
     if not isinstance(cosines, Mapping) or not isinstance(lexical, Mapping):
@@ -81,14 +82,14 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
 
 
 def zscores(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """How far each value stands from their mean, in standard deviations; 0 where all are equal.
+    """Return the distance of each value from the mean, in standard deviations; 0 if all values are equal.
 
     Raises:
         InvalidInputError: They aren't finite numbers.
     """
     array = _numbers(values)
     deviation = array.std() if len(array) else 0.0
-    # Equal values say nothing; what their rounding left is no difference.
+    # Values that differ only by rounding are equal.
     if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
         return np.zeros(len(array))
     return np.asarray((array - array.mean()) / deviation)

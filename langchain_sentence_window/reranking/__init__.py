@@ -1,1 +1,1 @@
-"""Windows in a better order."""
+"""Rerankers of windows."""

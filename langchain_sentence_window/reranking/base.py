@@ -1,4 +1,4 @@
-"""What rerankers share: settings, order, and the passages of texts that are too long."""
+"""The base of rerankers: settings, order, and passages of texts that are too long."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,32 +12,32 @@ from langchain_sentence_window._arguments import checked_documents, not_a_questi
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
-from langchain_sentence_window._validation import checked_least, optional_count
+from langchain_sentence_window._validation import checked_min_score, optional_count
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.passages import Count, passages
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
-USUAL_LENGTH = 512
-"""Tokens that a model is taken to read if it doesn't say."""
+DEFAULT_MAX_TOKENS = 512
+"""Tokens that a model reads if it doesn't say how many."""
 
 
 class Reranker(CheckedSettings, BaseDocumentCompressor):
-    """Order documents by a score of its own.
+    """The base class of rerankers, which sort documents by their relevance to a query.
 
-    What comes back are copies with ``relevance_score`` added to their metadata. A retriever's ``score``
-    stays, and the documents handed in are left as they are.
+    A reranker returns copies of documents with ``relevance_score`` added to their metadata. A retriever's ``score``
+    stays.
     """
 
     top_n: int | None = None
-    """How many documents to keep; ``None`` for all."""
+    """Documents to return at most; ``None`` for all."""
     min_score: float | None = None
-    """The lowest ``relevance_score`` to keep, in its own scale; ``None`` for all."""
+    """The lowest ``relevance_score`` of a document to return, in the reranker's scale; ``None`` for all."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    checks: ClassVar[Mapping[str, Check]] = {"top_n": optional_count, "min_score": checked_least}
+    checks: ClassVar[Mapping[str, Check]] = {"top_n": optional_count, "min_score": checked_min_score}
     related: ClassVar[Mapping[str, str]] = {
         **{name: "top_n" if meant == "k" else meant for name, meant in RELATED_NAMES.items()},
         **dict.fromkeys(("k", "keep", "max_documents"), "top_n"),
@@ -46,18 +46,23 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
 
     @abstractmethod
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
-        """Score each document, in order; higher is better."""
+        """Return the score of each document, in order; higher is better."""
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the best documents, best first; equal ones keep their order.
+        """Return the best documents, best first; documents of equal scores keep their order.
 
-        ``acompress_documents`` does it in a thread.
+        ``acompress_documents`` runs it in a thread.
+
+        Args:
+            documents: The documents to rerank.
+            query: The query.
+            callbacks: LangChain's callbacks, which aren't called.
 
         Raises:
-            InvalidInputError: The model doesn't give one number for each text it is asked about, or documents
-                or query are none.
+            InvalidInputError: ``documents`` aren't Documents, ``query`` isn't a string, or the model didn't return one
+                number for each text.
         """
         documents = checked_documents(documents)
         if not isinstance(query, str):
@@ -74,7 +79,7 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
 
 
 def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:
-    """Count the tokens of each text with a tokenizer of transformers, without the model's special tokens."""
+    """Count the tokens of each text with a tokenizer of transformers, without special tokens."""
     if not texts:
         return []
     encoded = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
@@ -82,9 +87,17 @@ def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:
 
 
 def readable(document: Document, count: Count, most: int, passage: int, splitter: SentenceSplitter) -> list[str]:
-    """The text, or passages of it of at most ``passage`` tokens if it has more than ``most``."""
+    """Return the text of a document, or passages of it if it is too long.
+
+    Args:
+        document: A window Document, or any other.
+        count: Counts tokens.
+        most: The tokens of the longest text that isn't divided.
+        passage: The tokens of the longest passage.
+        splitter: Finds the sentences of the text.
+    """
     text = document.page_content
-    # No tokenizer makes more tokens than there are bytes, and most texts are short: they aren't counted.
+    # No tokenizer makes more tokens than there are bytes, so short texts needn't be counted.
     if len(text.encode("utf-8", "replace")) <= most or count([text])[0] <= most:
         return [text]
     spans = passages(text, splitter.spans(text), hits_in(document), count, passage)
@@ -92,7 +105,7 @@ def readable(document: Document, count: Count, most: int, passage: int, splitter
 
 
 def hits_in(document: Document) -> list[Span]:
-    """Where a window's hits stand in its text; none where the metadata holds something else by that name."""
+    """Return the spans of a window's hits in its text; none if the metadata holds something else under that key."""
     try:
         spans = hit_spans(document)
         length = len(document.page_content)

@@ -18,22 +18,22 @@ from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
-from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, hits_in, readable, token_counts
+from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, hits_in, readable, token_counts
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
-SHORTEST_PASSAGE = 32
-"""Tokens left for a passage, however long the query is."""
+MIN_PASSAGE_TOKENS = 32
+"""Tokens that are left for a passage, however long the query is."""
 
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """A cross-encoder that says how much it reads."""
+    """A cross-encoder that counts tokens and has a limit."""
 
     max_length: int
-    """Tokens of query and text together, with the model's special tokens."""
+    """Tokens of query, text and special tokens together that it reads."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The tokens of each text, without the model's special tokens."""
+        """Count the tokens of each text, without special tokens."""
 
 
 def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
@@ -55,24 +55,25 @@ def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
 
 
 class CrossEncoderReranker(Reranker):
-    """Order documents by a cross-encoder's score.
+    """A reranker that sorts documents by the score of a cross-encoder.
 
-    ``relevance_score`` is in the model's own scale: see `SentenceTransformerCrossEncoder`, which gives
-    logits unless it is told otherwise. A text that is too long for the model, which would read its
-    beginning alone, is scored by passages around its hits and in between, of up to half that length, as
-    these models are trained on short texts; the best counts.
+    ``relevance_score`` is in the model's scale; see `SentenceTransformerCrossEncoder`, whose default is logits. A text
+    that is too long for the model is divided into passages around its hits and between them, and its best passage
+    counts (MaxP: Dai & Callan, arXiv:1905.09217). Passages have up to half the model's length, as these models are
+    trained on short texts.
     """
 
     model: BaseCrossEncoder
-    """Scores pairs of query and text; all pairs of a query go to it in one call."""
+    """The cross-encoder. It gets all pairs of a query and its texts in one call."""
     score_on: Literal["window", "hit", "both"] = "both"
-    """What is scored: the window; its best hit; or the mean of the two scores. Within 400, 800 and 1,600
-    characters of 50 questions each of SQuAD, Doc2Dial and Chroma's set a small cross-encoder found 16.9,
-    30.0 and 45.5 % of the evidence by windows, 23.5, 43.2 and 62.1 by hits, 26.7, 46.8 and 62.9 by both.
-    It was trained on short passages; try ``window`` with one that wasn't."""
+    """The text to score: the ``window``, its best ``hit``, or ``both`` for the mean of the two scores.
+
+    Most cross-encoders are trained on short passages; try ``window`` with one that isn't. See the benchmarks page."""
     max_length: int | None = Field(default=None)
-    """Tokens of query and text together that the model reads; ``None`` asks the model, or takes
-    `USUAL_LENGTH`, with a token for three characters, if it doesn't say."""
+    """Tokens of query and text together that the model reads.
+
+    ``None`` asks the model. If the model can't tell, it is `DEFAULT_MAX_TOKENS`, and three characters count as a
+    token."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
@@ -86,7 +87,7 @@ class CrossEncoderReranker(Reranker):
         """Score all documents in one batch.
 
         Raises:
-            InvalidInputError: The model gives too few scores, too many, or one that is no number.
+            InvalidInputError: The model returned too few scores, too many, or one that isn't a finite number.
         """
         count = self.model.count_tokens if isinstance(self.model, CountsTokens) else _estimates
         most = self._longest_text(count([query])[0])
@@ -108,25 +109,25 @@ class CrossEncoderReranker(Reranker):
     def _longest_text(self, query_tokens: int) -> int:
         length = self.max_length
         if length is None:
-            length = self.model.max_length if isinstance(self.model, CountsTokens) else USUAL_LENGTH
+            length = self.model.max_length if isinstance(self.model, CountsTokens) else DEFAULT_MAX_TOKENS
         special_tokens = 4  # at most, around two texts
-        return max(length - query_tokens - special_tokens, min(SHORTEST_PASSAGE, length))
+        return max(length - query_tokens - special_tokens, min(MIN_PASSAGE_TOKENS, length))
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         given = self.model.score([(query, text) for text in texts])
         if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-            raise InvalidInputError(f"the cross-encoder gave {shown(given)}; it must give a list of scores")
+            raise InvalidInputError(f"the cross-encoder returned {shown(given)}; it must return a list of scores")
         raw: list[object] = gathered(given)
         if len(raw) != len(texts):
             raise InvalidInputError(
-                f"the cross-encoder gave {len(raw)} scores for {len(texts)} texts; it must give one for each"
+                f"the cross-encoder returned {len(raw)} scores for {len(texts)} texts; it must return one for each"
             )
         scores = [as_number(score) for score in raw]
         for score, found in zip(scores, raw, strict=True):
             if not math.isfinite(score):
                 raise InvalidInputError(
-                    f"the cross-encoder gave a score that is no number ({shown(found)}); load it with another dtype, "
-                    "such as float32, and take a model with one score for a pair"
+                    f"the cross-encoder returned a score that isn't a finite number ({shown(found)}); use a model with "
+                    "one score for a pair, and load it with another dtype, such as float32"
                 )
         return scores
 
@@ -193,7 +194,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         self._batch_size = batch_size
         self._scale = scale
         # Some tokenizers say 10**30, for "no limit"; the positions of the model are one.
-        positions = getattr(self._model.config, "max_position_embeddings", None) or USUAL_LENGTH
+        positions = getattr(self._model.config, "max_position_embeddings", None) or DEFAULT_MAX_TOKENS
         self.max_length: int = min(max_length or self._model.tokenizer.model_max_length, positions)
 
     def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:

@@ -1,7 +1,7 @@
-"""Rerank windows by the token vectors of the embedder that is there already: late interaction.
+"""Late interaction: rerank windows by the token vectors of the embedder that is loaded already.
 
-Khattab & Zaharia, "ColBERT", arXiv:2004.12832: each token of the query looks for the token of the text
-that is most like it. Any sentence-transformers model has token vectors, also one not trained for this.
+Each token of the query is compared with all tokens of the text, and its best match counts (ColBERT: Khattab & Zaharia,
+arXiv:2004.12832). Any sentence-transformers model has token vectors, even if it isn't trained for this.
 """
 
 import math
@@ -20,25 +20,22 @@ from langchain_sentence_window._validation import as_number, checked_count, chec
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.fusion import zscores
-from langchain_sentence_window.reranking.base import USUAL_LENGTH, Reranker, readable, token_counts
+from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, readable, token_counts
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 Floats = npt.NDArray[np.float32]
 
 TEMPERATURE = 0.05
-"""Of the soft maximum: with more it is the highest cosine, with less the mean. On the questions named at
-`LateInteractionReranker.weight`, the highest cosine, all tokens of the query alike, lifted mean recall within
-400 and 800 characters by 0.8 and 0.6; weighed by rarity, by 1.8 and 1.7, but one set lost 1.1 at 400; with the
-soft maximum, by 2.0 and 1.6, and it lost 0.5. 14 and 30 did about as well."""
+"""Temperature of the soft maximum: near 0 it is the highest cosine, far above 1 the mean. See the benchmarks page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text, without a model's special tokens.
+    """The tokens of a text, without special tokens.
 
     Attributes:
-        ids: The number of each in the model's vocabulary.
-        vectors: Of unit length, a row for each.
+        ids: Their ids in the model's vocabulary, shape ``(n,)``.
+        vectors: Their unit vectors, shape ``(n, dimension)``.
     """
 
     ids: npt.NDArray[np.int64]
@@ -46,20 +43,37 @@ class Tokens:
 
 
 def idf_weights(query: Tokens, texts: Sequence[Tokens]) -> Floats:
-    """How much each token of the query tells the texts apart: BM25's weight, with the candidates as the corpus."""
+    """Return the idf of each token of the query, as in BM25, with the candidates as the corpus.
+
+    The idf is high for tokens that few texts hold (Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25
+    and Beyond", 2009).
+
+    Args:
+        query: The tokens of the query.
+        texts: The tokens of each candidate.
+
+    Returns:
+        A weight above 0 for each token of the query.
+    """
     holding = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
     weights: Floats = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
     return weights
 
 
 def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
-    """The weighted mean over the query's tokens of how like a token of the text is to them.
+    """Return the weighted mean, over the query's tokens, of their soft maximum cosine with the text's tokens.
 
-    ColBERT takes the highest cosine. Here it is a soft maximum, the logarithm of the mean of exponentials, as
-    of many tokens one is like any other by chance, and long texts would win by their length.
+    MaxSim of ColBERT (Khattab & Zaharia, arXiv:2004.12832) takes the highest cosine. With many tokens one of them is
+    similar to any other by chance, so long texts would win by their length. The soft maximum is the logarithm of the
+    mean of exponentials, which grows less with length. Weights by idf make rare tokens count more.
+
+    Args:
+        query: The tokens of the query.
+        text: The tokens of the text.
+        weights: The weight of each token of the query, such as its idf.
 
     Returns:
-        1 if all tokens of both have the same direction, 0 if all are unrelated. 0 as well if either has no tokens.
+        1 if all tokens of both have the same direction; 0 if all are orthogonal, or if either has no tokens.
     """
     if not len(query.ids) or not len(text.ids):
         return 0.0
@@ -68,12 +82,12 @@ def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
 
 
 def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight: float) -> list[float]:
-    """Add scores of two scales, each shifted and scaled to a mean of 0 and a standard deviation of 1.
+    """Add the z-scores of two kinds of scores.
 
     Args:
-        similarities: Of each candidate.
-        scores: Of each candidate in the search that found them; ``None`` if there was none.
-        weight: Of the similarities; the scores have 1.
+        similarities: The similarity of each candidate to the query.
+        scores: The score of each candidate in the search that found it; ``None`` if there was no search.
+        weight: The weight of the similarities, 0 or more; that of the scores is 1.
     """
     similar = zscores(similarities)
     blended: list[float] = (similar if scores is None else zscores(scores) + weight * similar).tolist()
@@ -92,25 +106,21 @@ def _checked_encoder(name: str, model: object) -> Any:
 
 
 class LateInteractionReranker(Reranker):
-    """Order documents by their score in the search and the likeness of their tokens to the query's.
+    """A reranker that sorts documents by their score in the search and the similarity of their tokens to the query's.
 
-    A token of the query counts by how few of the documents hold it.
+    A token of the query counts more if fewer of the documents hold it.
 
-    ``relevance_score`` compares the documents of one call: 0 is their average, and one standard deviation
-    of the search's scores is 1. Documents that have no ``score`` in their metadata, or not all, are
-    ordered by their tokens alone. A text longer than the model reads is read in passages.
+    ``relevance_score`` compares the documents of one call: 0 is their mean, and 1 is one standard deviation of the
+    search's scores. If some documents have no ``score`` in their metadata, only tokens count. A text that is longer
+    than the model reads is divided into passages.
     """
 
     model: Any
-    """A ``sentence_transformers.SentenceTransformer``, or ``HuggingFaceEmbeddings``, whose model it takes."""
+    """A ``sentence_transformers.SentenceTransformer``, or ``HuggingFaceEmbeddings``, whose model is used."""
     weight: float = 0.5
-    """Of the tokens' likeness; the search's score has 1. With all-MiniLM-L6-v2 and ``window="auto"``, on 978
-    questions of Chroma's benchmark, Doc2Dial and SQuAD, .5 lifts mean recall within 400, 800 and 1,600
-    characters from 69.3, 78.5 and 84.7 by 2.0, 1.6 and 1.0, .25 by 1.4, 1.2 and 0.9, .75 by 1.9, 1.9 and 1.5.
-    At 400 to 6,400 no set loses more than 0.6 with .5, and one loses 2.5 at 400 with .75. It was chosen on these
-    questions; on one half of them it gains 1.9, 2.3 and 0.8, on the other 2.1, 0.9 and 1.2."""
+    """The weight of the tokens' similarity, 0 or more; that of the search's score is 1. See the benchmarks page."""
     batch_size: int = 32
-    """Texts in one forward pass."""
+    """Texts in one forward pass, 1 or more."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
@@ -122,8 +132,9 @@ class LateInteractionReranker(Reranker):
     }
 
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
-        """Score all documents; query and texts are encoded in one go."""
-        most = (self.model.max_seq_length or USUAL_LENGTH) - self._marks()
+        """Score all documents; the query and all texts are encoded together."""
+        special_tokens: int = self.model.tokenizer.num_special_tokens_to_add()
+        most = (self.model.max_seq_length or DEFAULT_MAX_TOKENS) - special_tokens
         texts = [readable(document, self._count, most, most, self.splitter) for document in documents]
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
@@ -137,12 +148,8 @@ class LateInteractionReranker(Reranker):
     def _count(self, texts: Sequence[str]) -> list[int]:
         return token_counts(self.model.tokenizer, texts)
 
-    def _marks(self) -> int:
-        special_tokens: int = self.model.tokenizer.num_special_tokens_to_add()
-        return special_tokens
-
     def _tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        # Prompts are for whole texts; no model's token vectors are known to need them.
+        # Prompts are made for vectors of whole texts, not of tokens.
         encoded = self.model.encode(
             list(texts),
             prompt="",

@@ -1,7 +1,7 @@
-"""Passages of a text that a model can read whole, cut at sentences and laid around its hits.
+"""Passages of a text that are short enough for a model, around its hits and cut at sentences.
 
-Taking the best passage of a text that is longer than a model reads is MaxP: Dai & Callan, "Deeper Text
-Understanding for IR with Contextual Neural Language Modeling", arXiv:1905.09217.
+Scoring a long text by its best passage is MaxP: Dai & Callan, "Deeper Text Understanding for IR with Contextual Neural
+Language Modeling", arXiv:1905.09217.
 """
 
 import re
@@ -12,30 +12,29 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.spans import pieces
 
 Count = Callable[[Sequence[str]], list[int]]
-"""How many tokens each of some texts has."""
+"""Counts the tokens of each text."""
 
 _WORD = re.compile(r"\S+")
 
 
 def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int) -> list[Span]:
-    """Cover a text with passages that a model reads whole.
+    """Cover a text with passages that are short enough for a model.
 
-    Neighboring hits share a passage where they fit into one together. What room is left is given to
-    the sentences on either side. What lies in no hit's passage is put into others, so that nothing of
-    the text stays unread.
+    Neighboring hits share a passage if they fit. A passage with hits grows by sentences on both sides while it fits.
+    The rest of the text goes into further passages.
 
     Args:
-        text: What the spans are places in.
-        sentences: Spans, in order.
-        hits: Spans that no passage cuts if they fit; in any order.
+        text: The text.
+        sentences: Spans of its sentences, in order.
+        hits: Spans of its hits, in any order; no passage cuts one that fits.
         count: Counts tokens.
         most: The tokens of the longest passage, 1 or more; a single word may have more.
 
     Returns:
-        Spans in the order of the text; no character but white space is outside them all.
+        Spans in order; all characters but white space are covered.
     """
     units, sizes = _units(text, sentences, hits, count, most)
-    # One more for each unit: joined to others, its first word may take another token.
+    # One more for each unit: joined to others, its first word may need another token.
     ends = [0, *accumulate(size + 1 for size in sizes)]
 
     def fits(first: int, last: int) -> bool:
@@ -51,7 +50,7 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
 def _units(
     text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int
 ) -> tuple[list[Span], list[int]]:
-    """What no passage cuts, with its tokens: hits, the sentences between them, and parts of what is too long."""
+    """Return the units that no passage cuts, and their tokens: hits, sentences, and parts of what is too long."""
     cuts = [start for start, _ in sentences if not any(left < start < right for left, right in hits)]
     whole = list(pieces(text, 0, len(text), [*cuts, *(end for hit in hits for end in hit)]))
     units: list[Span] = []
@@ -64,7 +63,7 @@ def _units(
 
 
 def _parts(text: str, span: Span, count: Count, most: int) -> list[Span]:
-    """The span in halves, cut between words, until each fits or is a word."""
+    """Halve a span between words until each part fits or is a word."""
     words = [match.span() for match in _WORD.finditer(text, *span)]
     middle = len(words) // 2
     if middle == 0 or count([text[slice(*span)]])[0] <= most:
@@ -74,7 +73,7 @@ def _parts(text: str, span: Span, count: Count, most: int) -> list[Span]:
 
 
 def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tuple[int, int]]:
-    """Runs of units, as few as fit, that hold all that were chosen."""
+    """Join chosen units into as few runs as fit."""
     runs: list[tuple[int, int]] = []
     for i in chosen:
         if runs and fits(runs[-1][0], i):
@@ -85,7 +84,7 @@ def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tup
 
 
 def _grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
-    """The run with neighbors on both sides, in turn, while they fit."""
+    """Extend a run on both sides in turn while it fits."""
     first, last = run
     grows = True
     while grows:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.keys import WINDOW_ID
-from langchain_sentence_window.documents.sentence_documents import SentencesByPlace
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_document, window_text
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.windows.geometry import Window, shrink
@@ -29,7 +29,7 @@ def within_budget(
     count_tokens: Callable[[str], int],
     *,
     windows: Mapping[str, Window],
-    sentences: SentencesByPlace,
+    sentences: SentencesByKey,
 ) -> list[Document]:
     """Take the best ``k`` that fit, trimmed where they must be.
 
@@ -67,7 +67,7 @@ def _fewest_tokens(
     document: Document,
     count_tokens: Callable[[str], int],
     windows: Mapping[str, Window],
-    sentences: SentencesByPlace,
+    sentences: SentencesByKey,
 ) -> int:
     """The tokens of the least that may be returned of a document: its best hit, if it can be trimmed to that."""
     whole = count_tokens(document.page_content)
@@ -82,7 +82,7 @@ def _fitted(
     budget: int,
     count_tokens: Callable[[str], int],
     window: Window | None,
-    sentences: SentencesByPlace,
+    sentences: SentencesByKey,
 ) -> Document | None:
     """The document, or what of its window fits, or ``None`` if not even the best hit does."""
     if count_tokens(document.page_content) <= budget:

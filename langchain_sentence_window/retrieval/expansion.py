@@ -18,14 +18,13 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
-from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, open_forward
+from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,
     WindowSize,
     best_windows,
     expand,
-    strong_score,
     window_size,
 )
 
@@ -39,7 +38,7 @@ Sentences: TypeAlias = dict[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 Size: TypeAlias = tuple[int, int] | None
-"""Sentences before and after a hit; ``None`` for as many after it as it needs, see `open_forward`."""
+"""Sentences before and after a hit; ``None`` for as many after it as it needs, see `expand_forward`."""
 
 WindowSetting: TypeAlias = WindowSize | Literal["auto"] | Mapping[Any, WindowSize | Literal["auto"]]
 """Sentences on each side of a hit, or ``(before, after)``, or ``auto`` for as many after it as it needs; or
@@ -231,7 +230,7 @@ def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Win
         sentence = sentences.get((hit.doc_id, index))
         return sentence.text if sentence else ""
 
-    return open_forward(hit, text, is_answer=is_answer)
+    return expand_forward(hit, text, is_answer=is_answer)
 
 
 async def read_windows(

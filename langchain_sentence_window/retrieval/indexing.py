@@ -21,9 +21,9 @@ from langchain_sentence_window.adapters.access import embedder_of, fetch, put, r
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, by_place, read_sentence
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, by_key, read_sentence
 from langchain_sentence_window.documents.window_documents import source_document
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, prepare
+from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, embed_and_mix
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -179,7 +179,7 @@ async def _within(
     """Those of the sentences that the filter lets through, read once more within it."""
     places = [(each.doc_id, each.index) for sentences in stored.values() for each in sentences]
     found = (await scope.fetch(io, places)) if places else []
-    read = by_place(map(read_sentence, found or []))
+    read = by_key(map(read_sentence, found or []))
     return {
         name: [read[place] for each in sentences for place in [(name, each.index)] if place in read]
         for name, sentences in stored.items()
@@ -199,7 +199,7 @@ async def _write(
         return
     embedding = embedder_of(store)
     if isinstance(embedding, NeighborMixedEmbeddings):
-        prepared = await prepare(io, embedding, sentences, contexts, show_progress=show_progress)
+        prepared = await embed_and_mix(io, embedding, sentences, contexts, show_progress=show_progress)
         await put(io, store, prepared.documents, existing)
         prepared.finish(store)
     else:

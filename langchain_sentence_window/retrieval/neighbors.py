@@ -8,16 +8,16 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import (
-    SentencesByPlace,
+    SentencesByKey,
     StoredSentence,
-    by_place,
+    by_key,
     read_sentence,
 )
 from langchain_sentence_window.errors import IncompleteWindowError
 
 
 async def fetch_sentences(
-    io: IO, scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByPlace
+    io: IO, scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByKey
 ) -> dict[tuple[str, int], StoredSentence]:
     """Read sentences by document and index, in one call; those that don't exist are left out.
 
@@ -34,7 +34,7 @@ async def fetch_sentences(
         IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it gives back
             none of those that the search found.
     """
-    inline = by_place(sentence for hit in known.values() for sentence in hit.window)
+    inline = by_key(sentence for hit in known.values() for sentence in hit.window)
     if not scope.is_bound:
         read = {place: inline[place] for place in places if place in inline}
         missing = [place for place in places if place not in inline]
@@ -51,11 +51,11 @@ async def fetch_sentences(
             "had found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
             "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
         )
-    return read | by_place(map(read_sentence, fetched))
+    return read | by_key(map(read_sentence, fetched))
 
 
 async def _found_again(
-    io: IO, scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByPlace
+    io: IO, scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByKey
 ) -> list[Document]:
     """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
     if not scope.is_bound or not inline.keys() >= set(missing):

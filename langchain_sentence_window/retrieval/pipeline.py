@@ -15,8 +15,8 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.ids import window_id
-from langchain_sentence_window.documents.sentence_documents import SentencesByPlace, by_place
-from langchain_sentence_window.documents.window_documents import document_place
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key
+from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.budget import within_budget
@@ -82,7 +82,7 @@ class Found:
 
     windows: Sequence[Window]
     documents: Sequence[Document]
-    sentences: SentencesByPlace
+    sentences: SentencesByKey
     expansion: Expansion
 
 
@@ -122,7 +122,7 @@ async def retrieve(
             ranked = await reranked(io, reranker, ranked, request.query, callbacks)
     with _timed(seconds, "budget"):
         taken = _within_budget(ranked, request, found)
-    return Retrieval(found, ranked, taken, arrange(taken, request.order, document_place), seconds)
+    return Retrieval(found, ranked, taken, arrange(taken, request.order, window_position), seconds)
 
 
 def checked_query(query: object) -> str:
@@ -166,7 +166,7 @@ async def _find(io: IO, request: Request, most: int | None, seconds: dict[str, f
             exhausted = True
             hits = [hit for hit in hits if hit.score >= request.min_score]
         with _timed(seconds, "windows"):
-            known = by_place(sentences)
+            known = by_key(sentences)
             try:
                 expansion = await plan_expansion(
                     io, request.scope, request.policy, hits, known, k=most, all_hits=exhausted

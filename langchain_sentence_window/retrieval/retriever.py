@@ -28,7 +28,7 @@ from langchain_sentence_window._validation import (
     checked_callback,
     checked_count,
     checked_function,
-    checked_least,
+    checked_min_score,
     checked_weight,
     listed,
     optional_count,
@@ -98,7 +98,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
     fetch_k: int = 50
     """How many sentences to search at first; more are searched while they make less than ``k`` windows."""
     window: WindowSetting = "auto"
-    """How far a hit is opened. ``auto`` opens it forward as far as it needs, see `open_forward`: the most
+    """How far a hit is opened. ``auto`` opens it forward as far as it needs, see `expand_forward`: the most
     evidence for a budget. A number opens it by so many sentences on each side, ``(before, after)`` by so
     many; that shows a reader what surrounds a hit. Recall within 1,600 characters, 40 windows,
     all-MiniLM-L6-v2, with ``auto`` and 2: 80.4 and 75.4 on Chroma's benchmark, 80.7 and 77.5 on Doc2Dial,
@@ -156,7 +156,7 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         "lexical_weight": checked_weight,
         "max_tokens": optional_count,
         "count_tokens": _checked_counter,
-        "min_score": checked_least,
+        "min_score": checked_min_score,
         "situate": _checked_situate,
         "reranker": checked_reranker,
     }

@@ -1,6 +1,6 @@
 """Moving an index from `FaissStore` to any other vector store, without embedding again.
 
-`FaissStore` keeps the vectors as they were embedded. They are mixed and handed to the new store as `in_context`
+`FaissStore` keeps the vectors as they were embedded. They are mixed and handed to the new store as `mix_neighbors`
 says, in slices, so that memory doesn't grow with the index.
 """
 
@@ -16,7 +16,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.access import embedder_of, put
 from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, handover
+from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, carry_mixed
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
@@ -100,7 +100,7 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
             if isinstance(target, FaissStore):
                 await io.call(target.add_embeddings, target.aadd_embeddings, documents, vectors)
             else:
-                prepared = handover(embedding, documents, vectors)
+                prepared = carry_mixed(embedding, documents, vectors)
                 await put(io, target, prepared.documents, None)
                 prepared.finish(target)
             copied += len(documents)

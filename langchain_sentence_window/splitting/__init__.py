@@ -1,1 +1,1 @@
-"""From a text to its sentences, each at its place."""
+"""From a text to the spans of its sentences."""

@@ -1,13 +1,12 @@
 """The structure layer: a text as headings, paragraphs, list items, table rows and code.
 
-A block is a run of whole lines. Every line that isn't blank is in exactly one block, whatever it was read
-as, so no character is lost.
+A block is a run of whole lines. Every line that isn't blank is in exactly one block, so no character is lost.
 """
 
 import re
 from dataclasses import dataclass
 
-from langchain_sentence_window.splitting.headings import LONGEST_HEADING, wiki_heading
+from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, wiki_heading
 from langchain_sentence_window.splitting.spans import trim
 
 PROSE = "prose"
@@ -20,7 +19,7 @@ FRONT_MATTER = "front_matter"
 
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
-_FEWEST_CAPITALS = 3
+_MIN_CAPITALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +41,13 @@ class Block:
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:
-    """Make the block of some lines of plain text that belong together.
+    """Make a block of lines of plain text that belong together.
 
     Args:
         text: The text.
         start: Where the lines begin.
         end: Where they end.
-        may_be_heading: Whether blank lines set them apart, as they do a heading.
+        may_be_heading: Whether there are blank lines before and after them, as around a heading.
     """
     start, end = trim(text, start, end)
     if text.startswith("|", start) and text.endswith("|", start, end):
@@ -59,12 +58,12 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         return Block(start, end, HEADING, match[1].count("="))
     if (
         may_be_heading
-        and end - start <= LONGEST_HEADING
+        and end - start <= MAX_HEADING_CHARS
         and text[end - 1] not in ".!?;:,"
         and "\n" not in text[start:end]
     ):
         if match := _NUMBERED_HEADING.match(text, start, end):
             return Block(start, end, HEADING, min(6, 2 + match[0].strip(" .").count(".")))
-        if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _FEWEST_CAPITALS:
+        if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _MIN_CAPITALS:
             return Block(start, end, HEADING, 1)
     return Block(start, end)

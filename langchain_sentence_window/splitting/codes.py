@@ -1,4 +1,4 @@
-"""Codes of languages: which there are, which a library knows, and which one was likely meant."""
+"""Language codes: which exist, which a library knows, and which one was likely meant."""
 
 import re
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.language import known_languages
 
 _SHAPE = re.compile(r"[a-z]{2,3}")
-_SHORTEST_NAME, _LONGEST_NAME = 3, 30
+_MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
 
 _NAMES = """
 aa Afar, ab Abkhazian, ae Avestan, af Afrikaans, ak Akan, am Amharic, an Aragonese, ar Arabic, as Assamese, av Avaric,
@@ -36,7 +36,7 @@ vo Volapük, wa Walloon, wo Wolof, xh Xhosa, yi Yiddish, yo Yoruba, za Zhuang, z
 ISO_639_1: dict[str, str] = {
     code: name for code, _, name in (entry.strip().partition(" ") for entry in _NAMES.split(","))
 }
-"""Names of languages in English by their codes of two letters."""
+"""English names of languages by their two-letter codes."""
 
 _OTHER_NAMES = {
     "cn": "zh",
@@ -54,8 +54,8 @@ _OTHER_NAMES = {
     "português": "pt",
 }
 
-# Codes for which sentencex 1.0.30 names a language whose rules it takes (its `fallbacks.rs`); for all others it
-# goes by English ones without a word. Those of ISO 639-1 are taken too, as it knows the marks of their scripts.
+# Codes for which sentencex 1.0.30 names a language whose rules it uses (its `fallbacks.rs`); for all others it
+# silently uses English rules. Codes of ISO 639-1 are allowed too, as it knows the punctuation of their scripts.
 _SENTENCEX_LIST = """
 aae abs ace acm ady aeb aln als alt ami anp apc arn arq ary arz ast atj avk awa azb ban bar bbc bcc bci bdr bew bgn
 bh bjn blk bpy bqi btm bug bxr crh csb dsb dtp dty dua egl eml ext fit fon frc frp frr fur gag gan gcf gcr gld glk
@@ -69,10 +69,10 @@ _SENTENCEX_CODES = frozenset(_SENTENCEX_LIST.split())
 
 
 def check_code(code: object) -> str:
-    """Return the code of a language as it is.
+    """Return the code of a language if it has the form of one.
 
     Raises:
-        InvalidInputError: It isn't two or three small letters.
+        InvalidInputError: It isn't two or three lowercase letters.
     """
     if not isinstance(code, str) or not _SHAPE.fullmatch(code):
         raise unknown_code(code)
@@ -80,12 +80,12 @@ def check_code(code: object) -> str:
 
 
 def is_known(code: str) -> bool:
-    """Whether there are rules for a language here or in sentencex, of its own or of one near to it."""
+    """Return whether this package or sentencex has rules for a language, or for one near to it."""
     return code in ISO_639_1 or code in _SENTENCEX_CODES
 
 
 def unknown_code(code: object) -> InvalidInputError:
-    """Say that there is no such language, which codes there are, and which was likely meant."""
+    """Make the error for a code that isn't known: it lists codes and names the one that was likely meant."""
     likely = likely_code(code) if isinstance(code, str) else None
     meant = f', likely "{likely}" here' if likely else ""
     return InvalidInputError(
@@ -96,13 +96,13 @@ def unknown_code(code: object) -> InvalidInputError:
 
 
 def likely_code(text: str) -> str | None:
-    """The code that was likely meant by the name of a language, or by a code with its region or in capitals."""
+    """Guess the code from a language's name, or from a code in capitals or with a region; ``None`` for no guess."""
     base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0]
     if base in ISO_639_1:
         return base
     codes = {name.casefold(): code for code, name in ISO_639_1.items()} | _OTHER_NAMES
-    if base in codes or len(base) < _SHORTEST_NAME:
+    if base in codes or len(base) < _MIN_NAME_CHARS:
         return codes.get(base)
     begun = [name for name in codes if name.startswith(base)]
-    near = begun or get_close_matches(base[:_LONGEST_NAME], codes, n=1, cutoff=0.75)
+    near = begun or get_close_matches(base[:_MAX_NAME_CHARS], codes, n=1, cutoff=0.75)
     return codes[near[0]] if near else None

@@ -1,6 +1,6 @@
 """Sentence engines of other libraries, behind the structure layer of this package.
 
-Each takes the text of one paragraph and gives the spans of its sentences.
+Each takes the text of one paragraph and returns the spans of its sentences.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,17 +17,17 @@ from langchain_sentence_window.splitting.codes import is_known, unknown_code
 from langchain_sentence_window.splitting.language import load_language
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
-"""A sentence engine: takes the text of one paragraph and gives ``(start, end)`` of its sentences."""
+"""A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""
 
-LONGEST_PIECE = 10_000
-"""Characters of a paragraph that an engine whose work grows faster than its text is given at once."""
+MAX_PIECE_CHARS = 10_000
+"""Characters given at once to an engine whose work grows faster than its text."""
 
-# A piece goes on from a sentence that begins between these. What follows it shows where brackets and quotes close.
-_SMALLEST_ADVANCE, _LARGEST_ADVANCE = 2_500, 7_500
+# The next piece begins at a sentence that begins between these. The rest shows where brackets and quotes close.
+_MIN_ADVANCE, _MAX_ADVANCE = 2_500, 7_500
 
 
 def punkt(language: str) -> Engine:
-    """NLTK's Punkt, with the abbreviations of this package, so that nothing is downloaded.
+    """Make an engine of NLTK's Punkt with the abbreviations of this package, so nothing is downloaded.
 
     Kiss & Strunk, "Unsupervised Multilingual Sentence Boundary Detection", Computational
     Linguistics 32:4, 2006.
@@ -37,8 +37,8 @@ def punkt(language: str) -> Engine:
     words = load_language(language)
 
     def cut(text: str) -> Iterable[Span]:
-        # Made anew for each paragraph: parameters grow when they are read, so shared ones would cut
-        # a text otherwise after another text, or in another thread.
+        # Made for each paragraph: parameters grow when they are read. If they were shared, a text's sentences would
+        # depend on earlier texts and on other threads.
         parameters = PunktParameters()
         parameters.abbrev_types = set(words.abbreviations | words.closing | words.times | words.soft)
         parameters.sent_starters = set(words.starters)
@@ -49,10 +49,11 @@ def punkt(language: str) -> Engine:
 
 
 def sentencex(language: str) -> Engine:
-    """Wikimedia's sentencex: rules for some 240 languages.
+    """Make an engine of Wikimedia's sentencex, which has rules for some 240 languages.
 
     Raises:
         InvalidInputError: It has no rules for the language, nor for one near to it.
+        MissingExtraError: It isn't installed.
     """
     if not is_known(language):
         raise unknown_code(language)
@@ -65,9 +66,16 @@ def sentencex(language: str) -> Engine:
 
 
 def nupunkt(language: str) -> Engine:
-    """Punkt with abbreviations of American legal texts; English only."""
+    """Make an engine of nupunkt: Punkt with abbreviations of American legal texts, for English only.
+
+    Raises:
+        InvalidInputError: The language isn't English.
+        MissingExtraError: It isn't installed.
+    """
     if language != "en":
-        raise InvalidInputError(f'engine="nupunkt" knows English only, and language is {language!r}')
+        raise InvalidInputError(
+            f'engine="nupunkt" knows English only, and language is {language!r}; use engine="sentencex"'
+        )
     return in_pieces(_imported("nupunkt").sent_spans)
 
 
@@ -75,7 +83,7 @@ ENGINES: dict[str, Callable[[str], Engine]] = {"punkt": punkt, "sentencex": sent
 
 
 def make_engine(engine: str | Engine, language: str) -> Engine:
-    """Make the engine of a name, or take a callable as it is.
+    """Make the engine of a name, or wrap a callable so that its spans are checked.
 
     Raises:
         InvalidInputError: There is no engine of that name, or it doesn't know the language.
@@ -90,7 +98,7 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
 
 @dataclass(frozen=True)
 class _Checked:
-    """An engine of a user's own, whose answer is seen to be spans."""
+    """A user's engine, whose results are checked."""
 
     engine: Engine
 
@@ -107,21 +115,21 @@ class _Checked:
 
 def _no_spans(given: object) -> InvalidInputError:
     return InvalidInputError(
-        f"the sentence engine gave {shown(given)}; it must give the (start, end) of each sentence, in whole numbers"
+        f"the sentence engine returned {shown(given)}; it must return (start, end) of each sentence as whole numbers"
     )
 
 
 def in_pieces(cut: Engine) -> Engine:
-    """Give an engine a long paragraph in pieces, each from the beginning of a sentence on.
+    """Make an engine that gives a long paragraph to another one in pieces.
 
-    A piece begins with the last sentence that the piece before showed to begin well inside it. Where there is
-    none, the text is taken up again at white space, where no sentence begins.
+    A piece begins at the last sentence that began well inside the piece before. If there is no such sentence, it
+    begins at white space, and no sentence begins there.
     """
 
     def cut_pieces(text: str) -> Iterator[Span]:
         at, goes_on = 0, False
         while at < len(text):
-            piece = text[at : at + LONGEST_PIECE]
+            piece = text[at : at + MAX_PIECE_CHARS]
             is_last = at + len(piece) == len(text)
             spans = [span for span in cut(piece) if span[0] > 0 or not goes_on]
             advance = len(piece) if is_last else _last_start(spans)
@@ -134,13 +142,13 @@ def in_pieces(cut: Engine) -> Engine:
 
 
 def _last_start(spans: Sequence[Span]) -> int:
-    """Where the last sentence of a piece begins that may begin the next one; 0 if there is none."""
-    return max((start for start, _ in spans if _SMALLEST_ADVANCE <= start <= _LARGEST_ADVANCE), default=0)
+    """Return where the last sentence begins that may begin the next piece; 0 if there is none."""
+    return max((start for start, _ in spans if _MIN_ADVANCE <= start <= _MAX_ADVANCE), default=0)
 
 
 def _last_space(piece: str) -> int:
-    """One past the last white space of a piece that may end it, else where it must end."""
-    return max(piece.rfind(space, _SMALLEST_ADVANCE, _LARGEST_ADVANCE) for space in " \n") + 1 or _LARGEST_ADVANCE
+    """Return the end of the last white space that may end a piece, else where the piece must end."""
+    return max(piece.rfind(space, _MIN_ADVANCE, _MAX_ADVANCE) for space in " \n") + 1 or _MAX_ADVANCE
 
 
 def _imported(name: str) -> Any:

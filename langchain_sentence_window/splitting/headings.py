@@ -1,54 +1,54 @@
-"""What a heading is, what it says, and the path of headings that a section stands under.
+"""Headings: what counts as one, its title, and the path of headings above a section.
 
-A heading is put before each sentence of its section, so what passes for one is short, and a path of them
-is bounded however a document is made.
+A heading is put before each sentence of its section when it is embedded. So a heading is short, and the length of a
+path is limited.
 """
 
 import re
 from collections.abc import Sequence
 
-LONGEST_HEADING = 90
-"""Characters of a line that no mark makes a heading: a numbered or capitalized one, or an underlined one."""
+MAX_HEADING_CHARS = 90
+"""Characters of a heading without a mark: a numbered, capitalized or underlined line."""
 
-LONGEST_MARKED_HEADING = 300
-"""Characters of a line that a mark makes a heading, such as ``# Title``; a longer one is a paragraph."""
+MAX_MARKED_HEADING_CHARS = 300
+"""Characters of a heading with a mark, such as ``# Title``; a longer line is a paragraph."""
 
-LONGEST_PATH = 300
-"""Characters of a heading path; outer headings give way first."""
+MAX_PATH_CHARS = 300
+"""Characters of a heading path; outer headings are dropped first."""
 
 HEADING_SEPARATOR = " > "
-"""What stands between the headings of a heading path."""
+"""The text between two headings of a heading path."""
 
 ELLIPSIS = "…"
-"""What stands for the part of a title that was cut off."""
+"""The mark at the end of a title that was cut."""
 
 _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
-# Full stops of abbreviations ("Dr. Hale") are in headings too, so one counts after a longer word alone.
+# Headings hold full stops of abbreviations too ("Dr. Hale"), so a full stop counts only after a longer word.
 _SENTENCE_END = re.compile(r"(?:\w{4}\.|[!?])[\"'”’)\]]*\s|[。！？।].|[.,;。、，；]\Z")
 
 
 def wiki_heading(text: str, start: int, end: int) -> "re.Match[str] | None":
-    """Read a heading of MediaWiki, such as ``== Plot ==``; with its marks apart, as in WikiText, too."""
-    if end - start > LONGEST_MARKED_HEADING or not text.startswith("=", start):
+    """Match a heading of MediaWiki, such as ``== Plot ==``, or of WikiText, such as ``= = Plot = =``."""
+    if end - start > MAX_MARKED_HEADING_CHARS or not text.startswith("=", start):
         return None
     match = _WIKI_HEADING.fullmatch(text, start, end)
     return match if match and (match[2] or match[1] != "=") and any(map(str.isalnum, match[3])) else None
 
 
 def is_underlined_title(line: str, underline: str) -> bool:
-    """Whether a line with an underline below it is a heading, not a paragraph above a rule.
+    """Return whether a line with an underline below it is a heading, not a paragraph above a rule.
 
     Args:
         line: The one line above the underline, without white space around it.
-        underline: Equals signs, or hyphens, of which few may be a rule; above a rule stand sentences.
+        underline: Equals signs or hyphens. A few hyphens may be a rule, which stands below sentences.
     """
     may_be_rule = underline.startswith("-") and len(underline) < len(line) // 2
-    return len(line) <= LONGEST_HEADING and not (may_be_rule and _SENTENCE_END.search(line))
+    return len(line) <= MAX_HEADING_CHARS and not (may_be_rule and _SENTENCE_END.search(line))
 
 
 def heading_title(heading: str) -> str:
-    """What a heading says, without its marks and on one line.
+    """Return the title of a heading, without its marks and on one line.
 
     Args:
         heading: The text of the heading's block.
@@ -65,19 +65,19 @@ def heading_title(heading: str) -> str:
 
 
 def heading_path(titles: Sequence[str]) -> str:
-    """Join the titles of nested headings, outermost first, to `LONGEST_PATH` characters at most."""
-    return shorten_path(HEADING_SEPARATOR.join(titles), LONGEST_PATH)
+    """Join the titles of nested headings, outermost first, and shorten the path to `MAX_PATH_CHARS` characters."""
+    return shorten_path(HEADING_SEPARATOR.join(titles), MAX_PATH_CHARS)
 
 
 def shorten_path(path: str, max_chars: int) -> str:
-    """Shorten a heading path: first by its outer headings, then at a word of the innermost title."""
+    """Shorten a heading path: drop outer headings first, then cut the innermost title."""
     while len(path) > max_chars and HEADING_SEPARATOR in path:
         path = path.partition(HEADING_SEPARATOR)[2]
     return shorten(path, max_chars)
 
 
 def shorten(text: str, max_chars: int) -> str:
-    """Cut a text at the last white space that leaves at least half of what fits, else where it must."""
+    """Cut a text at its last white space that leaves at least half of ``max_chars``, else inside a word."""
     if len(text) <= max_chars:
         return text
     kept = text[: max_chars - len(ELLIPSIS)]
@@ -86,7 +86,7 @@ def shorten(text: str, max_chars: int) -> str:
 
 
 def _without_closing(title: str) -> str:
-    """Take off the marks that close an ATX heading: "Title ##"."""
+    """Remove the marks that close an ATX heading: "Title ##"."""
     title = title.rstrip(" \t")
     body = title.rstrip("#")
     return body.rstrip(" \t") if body != title and body[-1:] in ("", " ", "\t") else title

@@ -1,4 +1,4 @@
-"""What the splitter knows of a language: one data file each, ``data/languages/CODE.txt``.
+"""Words of a language that the splitter needs: one data file each, ``data/languages/CODE.txt``.
 
 To add a language, add its file (the sections are the fields of `Language`) and a file of golden
 cases, ``tests/splitting/golden/CODE.txt``.
@@ -22,22 +22,22 @@ class Language:
     In the data files an underscore stands for a space in a word.
 
     Attributes:
-        abbreviations: They don't end a sentence, whatever follows.
+        abbreviations: Never end a sentence.
         closing: Abbreviations that end a sentence if a starter follows.
-        capitalised: Likewise, but words like others when written without a capital letter.
-        numbered: Abbreviations only before a number, a letter or a bracket; else words like others.
+        capitalized: Like ``closing``, but abbreviations only when written with a capital letter.
+        numbered: Abbreviations only before a number, a letter or a bracket.
         times: Abbreviations that end a sentence before a capital letter, see ``fronts``.
-        soft: Abbreviations that end a sentence before a capitalised word that isn't one itself.
-        starters: Words that begin a sentence when they stand, capitalised, after an abbreviation.
-        fronts: Words that begin a phrase set before a sentence; a time in it doesn't end it.
-        farewells: What ends a letter; after their comma the writer's name stands alone.
-        flags: ``ordinals`` where a number with a full stop is an ordinal unless a starter follows.
-        leads: Words that don't end a sentence: where a line ends with one, the next goes on.
+        soft: Abbreviations that end a sentence before a capitalized word that isn't an abbreviation.
+        starters: Words that begin a sentence if they follow an abbreviation and have a capital letter.
+        fronts: Words that begin a phrase before a sentence, such as "At 5 a.m."; a time doesn't end that phrase.
+        farewells: Phrases that end a letter; the writer's name after their comma is a sentence.
+        flags: ``ordinals`` if a number with a full stop is an ordinal unless a starter follows.
+        leads: Words that don't end a sentence: if a line ends with one, the sentence continues.
     """
 
     abbreviations: frozenset[str] = frozenset()
     closing: frozenset[str] = frozenset()
-    capitalised: frozenset[str] = frozenset()
+    capitalized: frozenset[str] = frozenset()
     numbered: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
     soft: frozenset[str] = frozenset()
@@ -48,15 +48,15 @@ class Language:
     flags: frozenset[str] = frozenset()
 
     def abbreviates(self, word: str) -> bool:
-        """Whether a word, without its full stop, is an abbreviation of any kind."""
+        """Return whether a word, given without its full stop, is an abbreviation of any kind."""
         lower = word.lower()
         known = lower in self.abbreviations or lower in self.closing or lower in self.numbered or lower in self.soft
-        return known or (word[:1].isupper() and lower in self.capitalised)
+        return known or (word[:1].isupper() and lower in self.capitalized)
 
 
 @functools.cache
 def known_languages() -> tuple[str, ...]:
-    """The ISO 639-1 codes of the languages that have a data file."""
+    """Return the ISO 639-1 codes of the languages that have a data file."""
     return tuple(sorted(entry.name[:2] for entry in _folder().iterdir() if entry.name.endswith(".txt")))
 
 
@@ -72,7 +72,7 @@ def load_language(code: str) -> Language:
     """
     if code not in known_languages():
         raise InvalidInputError(
-            f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others there is "
+            f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others use "
             'engine="sentencex"'
         )
     words: dict[str, set[str]] = {field.name: set() for field in fields(Language)}

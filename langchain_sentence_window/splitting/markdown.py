@@ -1,8 +1,8 @@
 """Markdown as blocks, read by ``markdown-it-py``.
 
-Its block rules alone run, since what is inside a line doesn't move line boundaries. Those whose work
-grows faster than the text are replaced: tables without their cells, headings underlined by the line below
-alone, quotes with a mark on each line, and no link definitions.
+Only its block rules run, as text inside a line doesn't move the boundaries of lines. Rules whose work grows faster than
+the text are replaced: tables are read without cells, an underlined heading has one line, each line of a quote has its
+mark, and link definitions are paragraphs.
 """
 
 import functools
@@ -21,7 +21,7 @@ from langchain_sentence_window.splitting.blocks import (
     TABLE_ROW,
     Block,
 )
-from langchain_sentence_window.splitting.headings import LONGEST_MARKED_HEADING
+from langchain_sentence_window.splitting.headings import MAX_MARKED_HEADING_CHARS
 from langchain_sentence_window.splitting.spans import trim
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
 # A line of YAML: "key: value", or what can follow it.
 _YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
-# They begin with a newline, which the matcher finds fast; the text is given one in front.
+# They begin with a newline, which the matcher finds fast; one is put before the text.
 _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
-# A link's address goes no further than to a bracket that isn't closed, so that no text is read twice.
+# A link's address ends at a bracket that isn't closed, so no text is read twice.
 _LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
 _UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
 _DEFINITION = re.compile(
@@ -44,7 +44,7 @@ _WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
 def is_markdown(text: str) -> bool:
-    """Whether a text has marks that hardly stand in plain text: headings, fences, tables, links."""
+    """Return whether a text has marks that are rare in plain text: headings, fences, tables, links."""
     lines = "\n" + text
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
 
@@ -54,13 +54,12 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
 
     Args:
         text: Any string.
-        indented_code: Whether lines indented by four spaces are code, as CommonMark has it, or
-            paragraphs, as plain text indents for looks.
+        indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space between them and a word or a symbol
-        such as an emoji in each: a rule or a table's delimiter row belongs to the block before it. Only the
-        first block may have none, where a blank line or a heading comes after it. A blank text has no block.
+        Blocks in order, disjoint, with nothing but white space between them. Each holds a word, or a symbol such as an
+        emoji: a rule or a table's delimiter row belongs to the block before it. Only the first block may hold none,
+        if a blank line or a heading follows it. A blank text has no block.
     """
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]
@@ -82,7 +81,7 @@ def _runs(
     rest = text[line_ends[at - 1] if at else 0 :]
     for first, stop, kind, level in (*_parsed(rest, parser), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
         first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
-        # What the parser keeps no token for (rules, delimiter rows, what is nested too deep) is prose here.
+        # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
         for line in range(at, first):
             if text[line_starts[line] : line_ends[line]].strip():
                 yield line, line + 1, PROSE, 0
@@ -92,7 +91,7 @@ def _runs(
 
 
 def _front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
-    """How many lines of YAML between two rules a text begins with; two rules alone are none."""
+    """Count the lines of front matter: YAML between two rules, these included; two rules alone are none."""
     lines = zip(line_starts, line_ends, strict=True)
     if not (first := next(lines, None)) or not _RULE.match(text, *first):
         return 0
@@ -129,7 +128,7 @@ def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, in
 
 
 def _definitions(paragraph: "Token") -> int:
-    """How many definitions of links, of a line each, a paragraph begins with."""
+    """Count the link definitions, of one line each, that a paragraph begins with."""
     if not paragraph.content.startswith("["):
         return 0
     lines = paragraph.content.split("\n")
@@ -137,13 +136,13 @@ def _definitions(paragraph: "Token") -> int:
 
 
 def _checked(block: Block) -> Block:
-    """Make a paragraph of what is too long for a heading."""
-    is_too_long = block.kind == HEADING and block.end - block.start > LONGEST_MARKED_HEADING
+    """Turn a heading that is too long into a paragraph."""
+    is_too_long = block.kind == HEADING and block.end - block.start > MAX_MARKED_HEADING_CHARS
     return Block(block.start, block.end) if is_too_long else block
 
 
 def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
-    """Join blocks that say nothing to the one before, the first ones to what goes on in the next line."""
+    """Join blocks without a word to the block before; the first ones to a block that begins in the next line."""
     waiting: Block | None = None
     for block in blocks:
         if waiting is None:
@@ -160,7 +159,7 @@ def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _says_something(text: str, block: Block) -> bool:
-    """Whether there is a word in a block, or a symbol such as an emoji, which may be a heading too."""
+    """Return whether a block holds a word, or a symbol such as an emoji, which may be a heading too."""
     return any(each.isalnum() or unicodedata.category(each) == "So" for each in text[block.start : block.end])
 
 

@@ -1,7 +1,7 @@
-"""Block rules in place of ``markdown-it-py``'s own; each looks at a line as often as it is told to, and no further.
+"""Block rules that replace those of ``markdown-it-py``, in time linear in the text.
 
-A rule is given the state, the line it may begin at, one past the last line, and whether it is only asked
-if it would begin there. It says whether it did, and moves ``state.line`` past what it took.
+A rule takes the state, the line that it may begin at, one past the last line, and whether to only check if it would
+begin there. It returns whether it matched, and moves ``state.line`` past the lines that it consumed.
 """
 
 import re
@@ -14,14 +14,13 @@ from langchain_sentence_window.splitting.headings import is_underlined_title
 _DELIMITERS = re.compile(r"\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DOUBLE_RULE = re.compile(r"={3,}")
-_FARTHEST_INDENT = 3
+_MAX_INDENT = 3
 
 
 def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
-    """Take a table as its rows.
+    """Match a table, row by row.
 
-    The library's own rule makes cells, of which few characters can make very many: short rows get those
-    that they lack of the header's.
+    The library's rule fills short rows with empty cells, so a few characters can make very many cells.
     """
     if start + 2 > end or not _is_inside(state, start + 1) or state.is_code_block(start):
         return False
@@ -47,13 +46,13 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noq
 
 
 def underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
-    """Take one line and the underline below it.
+    """Match one line and the underline below it.
 
-    The library's own rule takes any paragraph above an underline.
+    The library's rule matches any paragraph above an underline.
     """
     if start + 1 >= end or state.is_code_block(start) or not _is_inside(state, start + 1):
         return False
-    if state.sCount[start + 1] - state.blkIndent > _FARTHEST_INDENT:
+    if state.sCount[start + 1] - state.blkIndent > _MAX_INDENT:
         return False
     underline, title = _line(state, start + 1), _line(state, start)
     mark = underline[:1]
@@ -67,26 +66,26 @@ def underlined_heading(state: StateBlock, start: int, end: int, silent: bool) ->
 
 
 def double_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
-    """Take a line of equals signs as a rule, so that it ends a paragraph too long for a heading."""
+    """Match a line of equals signs as a rule, which ends a paragraph too long for a heading."""
     is_rule = not state.is_code_block(start) and _DOUBLE_RULE.fullmatch(_line(state, start)) is not None
-    # The heading that it may underline is tried where its first line begins, before the paragraph.
+    # A heading above this line has been tried already, at its own first line.
     if is_rule and not silent:
         state.line = start + 1
     return is_rule
 
 
 def quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
-    """Take lines that all have a quote's mark.
+    """Match lines that all have a quote's mark.
 
-    The library's own rule looks for lines without one that go on with a paragraph, and so, for each quote,
-    through all that follow.
+    The library's rule also looks for lines without a mark that continue a paragraph. So it reads, for each quote, all
+    lines after it.
     """
     if silent or not _is_quoted(state, start):
         return _is_quoted(state, start)
     stop = start + 1
     while stop < end and _is_quoted(state, stop):
         stop += 1
-    line_max, state.lineMax = state.lineMax, stop  # paragraphs look no further
+    line_max, state.lineMax = state.lineMax, stop  # paragraphs end there
     is_quote = rules_block.blockquote(state, start, stop, silent)
     state.lineMax = line_max
     return is_quote
@@ -102,12 +101,12 @@ def _push_row(state: StateBlock, line: int) -> None:
 
 
 def _is_inside(state: StateBlock, line: int) -> bool:
-    """Whether a line belongs to the list item or quote that is read, and isn't code."""
+    """Return whether a line belongs to the current list item or quote, and isn't code."""
     return bool(state.sCount[line] >= state.blkIndent) and not state.is_code_block(line)
 
 
 def _line(state: StateBlock, line: int) -> str:
-    """A line without the white space around it, and without the marks of what it stands in."""
+    """Return a line without the white space around it and without the marks of lists and quotes around it."""
     text: str = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
     return text.strip(" \t")
 

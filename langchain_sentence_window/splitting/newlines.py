@@ -1,28 +1,27 @@
-"""For each newline: does it end a sentence, or was only the line too long?
+"""For each newline, a decision: does it end a sentence, or was only the line too long?
 
-Measured on gold data, this decides more than the full stop: always joining lines is wrong, and always
-breaking at them is wrong.
+Always joining lines is wrong, and always breaking at them is wrong. This matters more than the full stop.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window.splitting.headings import LONGEST_MARKED_HEADING, wiki_heading
+from langchain_sentence_window.splitting.headings import MAX_MARKED_HEADING_CHARS, wiki_heading
 from langchain_sentence_window.splitting.language import Language
 
-NARROWEST_COLUMN = 40
-"""Characters; lines of a narrower column aren't taken for wrapped ones."""
+MIN_COLUMN_CHARS = 40
+"""Characters of the narrowest column whose lines may be wrapped."""
 
-FEWEST_WRAPPED = 5
-"""Lines that go on in lower case from which on they tell the width of the column."""
+MIN_WRAPPED_LINES = 5
+"""Lines followed by a line in lower case that are enough to tell the width of the column."""
 
 MARKER = re.compile(
     r"[-–—•*·+‣▪]\s"
     r"|[\[(«“\"•⁃‣▪◦]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)\]°ºª]{1,3}(?=\s|\Z)"
     r"|[IVXLC]{1,7}\s[-–—]\s|§"
 )
-"""What begins an item or a numbered paragraph: "•", "2.", "(a)", "iv)", "3º", "II –", "§"."""
+"""The marker of an item or a numbered paragraph: "•", "2.", "(a)", "iv)", "3º", "II –", "§"."""
 
 _LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
 _LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
@@ -35,7 +34,7 @@ _MARKER_LINE = re.compile(
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
 _AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
-_LONGEST_WORD = 40
+_MAX_WORD_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,11 @@ class Gap:
     """White space between two lines that aren't blank, or between two columns of one line.
 
     Attributes:
-        line: Where the line before begins.
+        line: Where the line before it begins.
         start: Where that line ends.
-        end: Where the next one begins.
-        is_blank: Whether there is a blank line in it.
-        is_column: Whether there is no newline in it, but a tab or four spaces.
+        end: Where the next line begins.
+        is_blank: Whether it holds a blank line.
+        is_column: Whether it holds a tab or four spaces instead of a newline.
     """
 
     line: int
@@ -58,7 +57,7 @@ class Gap:
 
 
 def find_gaps(text: str) -> list[Gap]:
-    """Find the gaps between the lines of a text, in order; a bullet or a column in a line begins a line too."""
+    """Find the gaps between the lines of a text, in order. A bullet or a column inside a line counts as a line."""
     gaps: list[Gap] = []
     line = 0
     has_columns = "\t" in text or "    " in text
@@ -83,28 +82,28 @@ def find_gaps(text: str) -> list[Gap]:
 
 
 def column_width(text: str, gaps: Sequence[Gap]) -> float:
-    """Estimate from which length on a line of a text is full, in characters."""
+    """Estimate the length of a full line, in characters."""
     wrapped = sorted(
         gap.start - gap.line + 1 + _word_length(text, gap.end)
         for gap in gaps
         if not gap.is_blank and text[gap.end].islower() and text[gap.start - 1] not in ".!?;:,"
     )
-    if len(wrapped) >= FEWEST_WRAPPED:
-        return max(NARROWEST_COLUMN, wrapped[len(wrapped) // 10] - 1)
+    if len(wrapped) >= MIN_WRAPPED_LINES:
+        return max(MIN_COLUMN_CHARS, wrapped[len(wrapped) // 10] - 1)
     lengths = sorted(gap.start - gap.line for gap in gaps)
     lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
-    return max(NARROWEST_COLUMN, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else NARROWEST_COLUMN
+    return max(MIN_COLUMN_CHARS, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else MIN_COLUMN_CHARS
 
 
 def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual: bool) -> bool:
-    """Whether the sentence before a gap goes on after it.
+    """Return whether the sentence before a gap continues after it.
 
     Args:
         text: The text.
-        gap: A gap of it.
-        column: From which length on a line is full, see `column_width`.
-        language: Its words.
-        is_casual: Whether small letters begin sentences in the text too.
+        gap: A gap of the text.
+        column: The length of a full line in characters, see `column_width`.
+        language: The words of the text's language.
+        is_casual: Whether sentences of the text begin in lower case too.
     """
     line, end, start = gap.line, gap.start, gap.end
     if gap.is_column or text[start] in _BULLETS:
@@ -155,7 +154,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
 
 
 def last_word(text: str, low: int, end: int) -> str:
-    """The word that ends at a position, without brackets or quotes before it; at most 30 characters."""
+    """Return the word that ends at a position, without brackets or quotes before it; at most 30 characters."""
     at = end
     low = max(low, end - 30)
     while at > low and not text[at - 1].isspace() and text[at - 1] not in "([“\"'«’":
@@ -164,12 +163,12 @@ def last_word(text: str, low: int, end: int) -> str:
 
 
 def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
-    """Whether wide white space stands between two things, not only behind a mark or in a sentence."""
+    """Return whether wide white space separates two columns, and doesn't stand after a mark or in a sentence."""
     return text[start - 1] not in ".,;:([" and not text[end].islower() and not _MARKER_LINE.fullmatch(text, line, start)
 
 
 def _is_open(text: str, line: int, end: int, language: Language, *, is_name: bool) -> bool:
-    """Whether the full stop that ends a line only ends an abbreviation."""
+    """Return whether the full stop at the end of a line only ends an abbreviation."""
     while end > line and text[end - 1] in _CLOSERS:
         end -= 1
     word = last_word(text, line, end - 1)
@@ -181,21 +180,21 @@ def _is_open(text: str, line: int, end: int, language: Language, *, is_name: boo
 
 
 def _fits(text: str, gap: Gap, column: float) -> bool:
-    """Whether the next line's first word would have fitted into the line before."""
+    """Return whether the next line's first word would have fit into the line before."""
     return gap.start - gap.line + 1 + _word_length(text, gap.end) <= column
 
 
 def _line_end(text: str, start: int) -> int:
-    """Where a line ends, without the white space after it, unless it is too long for a heading."""
+    """Return where a line ends, without the white space after it; cut if it is too long for a heading."""
     if text[start] != "=":
         return start  # only headings are asked for
-    stop = min(len(text), start + LONGEST_MARKED_HEADING + 1)
+    stop = min(len(text), start + MAX_MARKED_HEADING_CHARS + 1)
     end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
     return start + len(text[start:end].rstrip())
 
 
 def _word_length(text: str, start: int) -> int:
-    end, stop = start, min(len(text), start + _LONGEST_WORD)
+    end, stop = start, min(len(text), start + _MAX_WORD_CHARS)
     while end < stop and not text[end].isspace():
         end += 1
     return end - start

@@ -1,6 +1,6 @@
 """The default sentence engine: for each full stop, a decision by what stands before and after it.
 
-The bias for every doubtful case: join. Two sentences together lose less than one cut in two.
+If in doubt, join: two sentences joined lose less than one sentence cut in two.
 """
 
 import re
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from langchain_sentence_window.splitting.language import Language
 from langchain_sentence_window.splitting.newlines import MARKER, last_word
 
-# A possible end: its marks, what closes with them, and the white space after; in East Asian text there
-# may be none. It begins with a set of characters, which the matcher finds fast, and a run of marks is
-# possessive and matched from its beginning alone, so that long ones take linear time.
+# A possible end: its marks, closing quotes and brackets, and the white space after; East Asian text may have
+# none. It begins with a set of characters, which the matcher finds fast. A run of marks is possessive and matched
+# only from its beginning, so long runs take linear time.
 _CANDIDATE = re.compile(
     r"""
     (?P<marks> [.!?…:。．！？｡؟۔।॥။።։] (?<![.!?…。．！？｡]{2}) [.!?…。．！？｡]*+
@@ -30,32 +30,32 @@ _CAPTION = re.compile(
     r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)"
     r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
 )
-"""The label of a caption, which has no mark of its own: "Figure 2.2 Copper oxide …"."""
+"""The label of a caption, which ends without a mark: "Figure 2.2 Copper oxide …"."""
 _LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
-"""The marker of an item in a line: "a.) The first item b.) The second item"."""
+"""The marker of an item inside a line: "a.) The first item b.) The second item"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
 _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
 _FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
 _NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
 _CASUAL_SHARE = 0.3
-_FEWEST_WORDS = 4
-_LONGEST_FAREWELL = 20
-_LONGEST_FRONT = 60
-_LONGEST_REPORTER = 8
-_LONGEST_BRACKETS = 200
-_LONGEST_LEAD = 30
-_INITIALS_PART = 3
+_MIN_FRONT_WORDS = 4
+_MAX_FAREWELL_CHARS = 20
+_MAX_FRONT_CHARS = 60
+_MAX_REPORTER_CHARS = 8
+_MAX_BRACKET_CHARS = 200
+_MAX_LEAD_CHARS = 30
+_MAX_INITIALS_CHARS = 3
 
 
 def is_casual(text: str, language: Language) -> bool:
-    """Whether small letters begin sentences in a text, so that case tells nothing."""
+    """Return whether sentences of a text begin in lower case too, so case tells nothing."""
     ends = lower = 0
     for match in _NEXT_CASE.finditer(text):
         word = last_word(text, 0, match.start())
         if word.isalpha() and word.islower() and len(word) > 1 and not language.abbreviates(word):
             ends += 1
             lower += match[1] is not None
-    # A single small letter may follow an unknown abbreviation; other carelessness confirms it.
+    # A single lowercase letter may follow an unknown abbreviation; other carelessness confirms casual text.
     is_careless = lower > 1 or text.lstrip()[:1].islower() or ".." in text or "!!" in text
     return lower >= 1 and is_careless and lower >= _CASUAL_SHARE * ends
 
@@ -65,8 +65,8 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
 
     Args:
         text: A paragraph.
-        language: Its words.
-        is_casual: Whether small letters begin sentences in the text too.
+        language: The words of its language.
+        is_casual: Whether sentences of the text begin in lower case too.
     """
     sentence = 0
     if match := _CAPTION.match(text):
@@ -87,8 +87,8 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
 
 
 def _farewell_end(text: str, start: int, language: Language) -> int:
-    """Where the name begins that follows a letter's farewell: "Regards, Debra"; 0 if there is none."""
-    comma = text.find(", ", start, start + _LONGEST_FAREWELL)
+    """Return where the name after a letter's farewell begins, as in "Regards, Debra"; 0 if there is none."""
+    comma = text.find(", ", start, start + _MAX_FAREWELL_CHARS)
     is_farewell = (
         comma > 0 and text[start:comma].lower() in language.farewells and text[comma + 2 : comma + 3].isupper()
     )
@@ -117,20 +117,20 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
             return True
         if marks != "." or _is_short(word, language):
             return text.startswith(("http", "www."), following)
-        return len(word) > _INITIALS_PART and word.isalpha() and word.islower()
+        return len(word) > _MAX_INITIALS_CHARS and word.isalpha() and word.islower()
     if marks != ".":
         return True
     return _full_stop_ends(text, match, sentence, word, at, language)
 
 
 def _ends_without_space(word: str, marks: str, next_word: str, language: Language) -> bool:
-    """Whether a space was forgotten: "to the end.Our room", "bought 1,000.That is"; not in "asp.Net"."""
-    is_word = (word.isalpha() and len(word) > _INITIALS_PART) or word[:1].isdigit()
+    """Return whether a space was forgotten, as in "the end.Our room" or "1,000.That is", but not in "asp.Net"."""
+    is_word = (word.isalpha() and len(word) > _MAX_INITIALS_CHARS) or word[:1].isdigit()
     return is_word and (len(marks) > 1 or next_word in language.starters or next_word in language.abbreviations)
 
 
 def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str, at: int, language: Language) -> bool:
-    """Decide for a single full stop after a word, the next one beginning at a position."""
+    """Return whether a single full stop after a word ends a sentence; the next word begins at ``at``."""
     first = text[at] if at < len(text) else ""
     stop, following = match.start(), match.end()
     if not word:  # "Mr . Robinson"
@@ -151,7 +151,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     has_points = "." in lower[:-1]
     if match["closers"] == ")" and _LISTED.match(text, stop - len(word)) and not _is_in_brackets(text, sentence, stop):
         return False
-    if first in "§¶&" and (len(lower) <= _INITIALS_PART or has_points or language.abbreviates(lower)):
+    if first in "§¶&" and (len(lower) <= _MAX_INITIALS_CHARS or has_points or language.abbreviates(lower)):
         return False
     if len(word) == 1 and word.isalpha() and word.isupper():
         return starts and word in "IOQUXYZ"
@@ -162,7 +162,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
         return first.isupper() and len(next_word) > 1 and next_word.lower() not in language.abbreviations
-    if lower in language.closing or (word[0].isupper() and lower in language.capitalised):
+    if lower in language.closing or (word[0].isupper() and lower in language.capitalized):
         return starts
     if lower in language.abbreviations or lower in language.numbered:
         return starts and bool(match["closers"]) and not match["closers"].startswith("'")
@@ -171,33 +171,33 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if lower in ("id", "ibid"):
         return text[following] != "("
     if has_points and not any(map(str.isdigit, lower)):
-        return starts or max(map(len, lower.split("."))) > _INITIALS_PART
+        return starts or max(map(len, lower.split("."))) > _MAX_INITIALS_CHARS
     return True
 
 
 def _is_reporter(text: str, sentence: int, stop: int, word: str, at: int, next_word: str) -> bool:
-    """Whether a word abbreviates what is cited by volume: "116 Wash. 2d 853", "37 Am. L. Rev. 191"."""
-    if not word[0].isupper() or len(word) > _LONGEST_REPORTER:
+    """Return whether a word abbreviates a source cited by volume: "116 Wash. 2d 853", "37 Am. L. Rev. 191"."""
+    if not word[0].isupper() or len(word) > _MAX_REPORTER_CHARS:
         return False
     is_abbreviated = next_word[:1].isupper() and text.startswith(".", at + len(next_word))
-    if not next_word[:1].isdigit() and not (is_abbreviated and len(next_word) <= _LONGEST_REPORTER):
+    if not next_word[:1].isdigit() and not (is_abbreviated and len(next_word) <= _MAX_REPORTER_CHARS):
         return False
     before = text[max(sentence, stop - len(word) - 20) : stop - len(word)].rstrip()
     return last_word(before, 0, len(before)).isdigit()
 
 
 def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
-    """Whether a sentence up to a time is only a phrase set before it: "At 5 a.m. Mr. Smith …"."""
-    if stop - sentence > _LONGEST_FRONT:
+    """Return whether the text up to a time is only a phrase before a sentence: "At 5 a.m. Mr. Smith …"."""
+    if stop - sentence > _MAX_FRONT_CHARS:
         return False
     words = text[sentence:stop].rpartition(":")[2].split()
-    return len(words) < _FEWEST_WORDS or words[0].lower() in language.fronts
+    return len(words) < _MIN_FRONT_WORDS or words[0].lower() in language.fronts
 
 
 def _ellipsis_ends(text: str, match: "re.Match[str]", sentence: int, first: str) -> bool:
-    """Decide for a spaced ellipsis, ``first`` being the next letter."""
+    """Return whether a spaced ellipsis ends a sentence; ``first`` is the next letter."""
     start = match.start()
-    has_word = any(map(str.isalnum, text[max(sentence, start - _LONGEST_LEAD) : start]))
+    has_word = any(map(str.isalnum, text[max(sentence, start - _MAX_LEAD_CHARS) : start]))
     if first.islower() or not has_word or text[start - 1] in '"“':
         return _opens_with_ellipsis(text, match) and not match["closers"]
     if _word_at(text, match.end()) == "I":
@@ -206,20 +206,17 @@ def _ellipsis_ends(text: str, match: "re.Match[str]", sentence: int, first: str)
 
 
 def _opens_with_ellipsis(text: str, match: "re.Match[str]") -> bool:
-    """Whether the first of four stops ends a sentence, and the others open the next: "of values. . . . If"."""
+    """Return whether the first of four stops ends a sentence and the rest begin the next: "of values. . . . If"."""
     return match["marks"].startswith(_FOUR_SPACED) and not text[match.start() - 1].isspace()
 
 
 def _is_in_brackets(text: str, sentence: int, at: int) -> bool:
-    """Whether a position stands between two brackets that aren't far apart.
-
-    Measured on gold data: of about 1,200 stops in brackets, eleven end a sentence.
-    """
-    low = max(sentence, at - _LONGEST_BRACKETS)
+    """Return whether a position is between two brackets that aren't far apart; few stops in them end a sentence."""
+    low = max(sentence, at - _MAX_BRACKET_CHARS)
     opened = max(text.rfind("(", low, at), text.rfind("[", low, at))
     if opened < 0 or text.find(")", opened, at) >= 0 or text.find("]", opened, at) >= 0:
         return False
-    return text.find(")" if text[opened] == "(" else "]", at, at + _LONGEST_BRACKETS) >= 0
+    return text.find(")" if text[opened] == "(" else "]", at, at + _MAX_BRACKET_CHARS) >= 0
 
 
 def _is_short(word: str, language: Language) -> bool:

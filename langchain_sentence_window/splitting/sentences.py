@@ -1,4 +1,4 @@
-"""From a text to its sentences: blocks, line breaks, the engine, markers, sections."""
+"""From a text to its sentences: blocks, line breaks, engine, markers, sections."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -29,7 +29,7 @@ from langchain_sentence_window.splitting.sizes import fit_sizes
 from langchain_sentence_window.splitting.spans import pieces, trim
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
-"""``markdown`` and ``plain`` say what a text is; ``auto`` tells it by Markdown's marks."""
+"""The structure of a text; ``auto`` looks for Markdown's marks."""
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 # "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]" and nestings such as "1. (a)".
@@ -41,14 +41,14 @@ _MARKER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, list item, table row, heading or code block, by its place.
+    """The span of a sentence, list item, table row, heading or code block, and its section.
 
     Attributes:
         start: First code point in the text.
         end: One past its last code point; ``text[start:end]`` is the sentence.
         section_start: Index of the first sentence of its section, which is the heading if it has one.
         section_end: One past the index of the section's last sentence.
-        kind: A block kind, see `Block`.
+        kind: The kind of its block, see `Block`.
         heading: The titles of the headings above it, outermost first, see `heading_path`.
     """
 
@@ -74,18 +74,18 @@ def split_text(
 
     Args:
         text: Any string.
-        language: The words that decide about full stops and newlines.
-        engine: Cuts the text of one paragraph; ``None`` for the rules of this package.
-        structure: What the text is.
-        kind: Of what kind it is, if it is a single block already.
-        min_chars: Characters; a shorter sentence joins its neighbor in the block.
-        max_chars: Characters; a longer one is cut, see `fit_sizes`.
+        language: The words of its language, which decide about full stops and newlines.
+        engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
+        structure: The structure of the text.
+        kind: The kind of block that the whole text is; ``None`` if it may hold several blocks.
+        min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
+        max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space between them.
 
     Raises:
-        InvalidInputError: The engine gave a span that isn't in its text.
+        InvalidInputError: The engine returned a span outside its text.
     """
     casual = is_casual(text, language)
     breaks = _breaks(text, language, casual=casual)
@@ -120,14 +120,14 @@ def split_text(
 
 
 def _breaks(text: str, language: Language, *, casual: bool) -> list[Gap]:
-    """The gaps between lines that end a sentence."""
+    """Return the gaps between lines that end a sentence."""
     gaps = find_gaps(text)
     column = column_width(text, gaps)
     return [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
 
 
 def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
-    """Yield a block for each run of lines that belong together, as far as newlines tell."""
+    """Yield a block for each run of lines that no break separates."""
     start, blank_before = 0, True
     for gap in breaks:
         if text[start : gap.start].strip():
@@ -169,14 +169,14 @@ def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
     for start, end in engine(paragraph):
         if not 0 <= start <= end <= len(paragraph):
             raise InvalidInputError(
-                f"the sentence engine gave the span ({shown(start)}, {shown(end)}) for a text of {len(paragraph)} "
+                f"the sentence engine returned the span ({shown(start)}, {shown(end)}) for a text of {len(paragraph)} "
                 "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
             )
         yield start
 
 
 def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Join markers to the sentence after them, and what has no word to the one before."""
+    """Join markers to the sentence after them, and spans without a word to the sentence before."""
     joined: list[Span] = []
     marker: int | None = None
     for start, end in spans:

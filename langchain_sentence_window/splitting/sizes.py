@@ -1,4 +1,4 @@
-"""Units that are neither too short to say anything nor too long for an embedder to read."""
+"""Sizes of sentences: long enough to say something, short enough for an embedder to read."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ _WHITE_SPACE = re.compile(r"\s")
 
 
 def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int | None) -> list[Span]:
-    """Join the short spans of a block to their neighbors and cut the long ones.
+    """Join short spans of a block to their neighbors, and cut long ones.
 
     Args:
         text: The text.
         spans: Spans of one block, in order.
-        min_chars: Characters; a shorter span joins the next one, the last one that before it.
-        max_chars: Characters; a longer span is cut at the last clause end that leaves at least half of it,
-            else at the last white space, else where it must. ``None`` for no limit.
+        min_chars: Characters; a shorter span is joined to the next one, the last one to the one before it.
+        max_chars: Characters; a longer span is cut at the last end of a clause in its second half, else at the last
+            white space, else inside a word. ``None`` for no limit.
 
     Returns:
         Spans in order that cover the same text.

@@ -5,8 +5,6 @@ from itertools import pairwise
 
 from langchain_sentence_window._types import Span
 
-"""``(start, end)`` in code points of the text; ``start`` is in the span, ``end`` is not."""
-
 
 def trim(text: str, start: int, end: int) -> Span:
     """Move the ends of ``[start, end)`` inward past white space.
@@ -20,16 +18,15 @@ def trim(text: str, start: int, end: int) -> Span:
 
 
 def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Span]:
-    """Cut ``[start, end)`` at positions and yield what is left after trimming.
+    """Cut ``[start, end)`` at positions and yield the trimmed pieces.
 
-    As spans come from cuts, not from an engine's own spans, they are in order and disjoint, and no
-    character but white space can get lost between them.
+    Spans are made from cuts, so they are in order and disjoint, and no character but white space is lost between them.
 
     Args:
-        text: The text the positions refer to.
+        text: The text.
         start: Where the first piece begins.
         end: Where the last piece ends.
-        cuts: Positions at which a new piece begins, in any order; those outside are ignored.
+        cuts: Positions where a new piece begins, in any order; those outside ``[start, end)`` are ignored.
 
     Yields:
         Trimmed spans that aren't empty, in order.

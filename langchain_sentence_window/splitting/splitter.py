@@ -20,8 +20,8 @@ from langchain_sentence_window.splitting.language import Language, known_languag
 from langchain_sentence_window.splitting.sentences import Sentence, Structure, split_text
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
-LONGEST = 2_000
-"""Characters, about 500 tokens: what embedders of BERT's family read at most."""
+MAX_CHARS = 2_000
+"""Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
 
 ELEMENT_KINDS = {
     "Title": HEADING,
@@ -31,16 +31,15 @@ ELEMENT_KINDS = {
     "Table": TABLE_ROW,
     "CodeSnippet": CODE,
 }
-"""Block kinds of the elements that unstructured makes of a file, by their ``category``."""
+"""Block kinds of the elements of unstructured, by their ``category``."""
 
 
 class SentenceSplitter(BaseDocumentTransformer):
-    """Cut documents into sentences that know where they stand.
+    """A document transformer that cuts documents into sentences and keeps their positions.
 
-    Structure decides first: a heading, a table row and a code block are a unit each, and no sentence
-    crosses a paragraph or a list item. For each newline in a paragraph it is decided whether it ends
-    a sentence or only a line. Then the engine decides about full stops. In doubt two sentences stay
-    together.
+    Structure decides first: a heading, a table row and a code block are one unit each, and no sentence crosses a
+    paragraph or a list item. Each newline in a paragraph ends either a sentence or only a line. Then the engine
+    decides about full stops. If in doubt, two sentences stay joined.
 
     Example:
         >>> SentenceSplitter().spans("Ask Dr. Hale. She knows.")
@@ -54,26 +53,25 @@ class SentenceSplitter(BaseDocumentTransformer):
         engine: str | Engine | None = None,
         structure: Structure = "auto",
         min_chars: int = 0,
-        max_chars: int | None = LONGEST,
+        max_chars: int | None = MAX_CHARS,
         inline_window: WindowSize | None = None,
     ) -> None:
         """Choose how to cut.
 
         Args:
-            language: An ISO 639 code in small letters; with a callable as engine, of any language.
+            language: An ISO 639 code in lower case; any code if ``engine`` is a callable.
             engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
-                ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or
-                ``"nupunkt"`` (the last two extras of their names); or a callable that takes the text of
-                a paragraph and gives ``(start, end)`` of its sentences.
-            structure: ``"markdown"`` or ``"plain"`` say what the texts are; ``"auto"`` tells it for each by
-                whether it has Markdown's marks. Lines indented by four spaces are code in
-                ``"markdown"`` alone, as plain text indents for looks.
-            min_chars: Characters; a shorter sentence joins its neighbor in the same paragraph.
-            max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause,
-                else at white space, so that an embedder reads all of it. ``None`` for no limit.
-            inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's
-                metadata as its window, for stores that can't fetch neighbors by id. Text is stored as
-                often as windows hold it: 6.9 times at 3 on each side (measured on articles of SQuAD).
+                ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or ``"nupunkt"`` (the
+                last two need the extras of their names); or a callable that takes the text of a paragraph and
+                returns ``(start, end)`` of each sentence.
+            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks. Lines
+                indented by four spaces are code only with ``"markdown"``.
+            min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
+            max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
+                white space, because an embedder wouldn't read all of it. ``None`` for no limit.
+            inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's metadata as
+                its window, for stores that can't fetch neighbors by id. Each sentence is then stored once for each
+                window that holds it. See the benchmarks page. ``None`` for no windows.
 
         Raises:
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
@@ -91,7 +89,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             )
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._shortest, self._longest = least, most
+        self._min_chars, self._max_chars = least, most
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
         self._settings: dict[str, Any] = {
@@ -112,23 +110,23 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._words = load_language(language) if language in known_languages() else Language()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what a copy in another process is made of: the engine by its name, as engines can't be taken along."""
+        """Return the state to pickle, without the engine; a copy makes its engine again from the setting."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_words")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Make a copy of it."""
+        """Restore the state and make the engine again."""
         self.__dict__.update(state)
         self._load(self._settings["language"], self._settings["engine"])
 
     def __repr__(self) -> str:
-        """Write the call that makes such a splitter, with the settings that aren't the default."""
+        """Return the call that makes this splitter, with the settings that aren't the default."""
         usual = inspect.signature(SentenceSplitter).parameters
         settings = self.__dict__.get("_settings", {})
         return as_call(type(self).__name__, settings, {name: usual[name].default for name in settings})
 
     @property
     def inline_window(self) -> tuple[int, int] | None:
-        """Sentences before and after each whose text goes into its metadata; ``None`` for no such text."""
+        """The sentences before and after each sentence that are written into its metadata; ``None`` for none."""
         return self._inline_window
 
     def spans(self, text: str) -> list[Span]:
@@ -148,8 +146,14 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Args:
             text: Any string.
-            category: What the text is as an element of unstructured, such as ``Title`` or ``ListItem``; it
-                is a single block then.
+            category: The category of an element of unstructured, such as ``Title`` or ``ListItem``; the text is then a
+                single block.
+
+        Returns:
+            Sentences in order, disjoint, with nothing but white space between them.
+
+        Raises:
+            InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
@@ -159,22 +163,21 @@ class SentenceSplitter(BaseDocumentTransformer):
             engine=self._engine,
             structure=self._structure,
             kind=ELEMENT_KINDS.get(category) if isinstance(category, str) else None,
-            min_chars=self._shortest,
-            max_chars=self._longest,
+            min_chars=self._min_chars,
+            max_chars=self._max_chars,
         )
 
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
-        """Cut documents into sentence Documents, as a vector store is to hold them.
+        """Cut documents into sentence Documents for a vector store.
 
         Args:
-            documents: Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of
-                source and text. One whose ``category`` is that of an element of unstructured is a
-                block of that kind. Of their metadata, what isn't a string, a number or a boolean is
-                left out, as many stores can't hold it.
+            documents: Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of source and text.
+                A document with the ``category`` of an element of unstructured is one block of that kind. Metadata
+                other than strings, numbers and booleans is left out, as many stores can't hold it.
 
         Returns:
-            The sentences, document by document, in order; documents without text have none. The
-            metadata is described in `langchain_sentence_window.documents.keys`.
+            The sentences, document by document, in order; documents without text have none. Their metadata is
+            described in `langchain_sentence_window.documents.keys`.
 
         Raises:
             InvalidInputError: Two documents have the same id, or one isn't a Document.
@@ -191,5 +194,5 @@ class SentenceSplitter(BaseDocumentTransformer):
         return self.split_text(document.page_content, category=category if isinstance(category, str) else None)
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
-        """Do what `split_documents` does, as a LangChain document transformer."""
+        """Cut documents into sentence Documents; LangChain's name for `split_documents`."""
         return self.split_documents(documents)

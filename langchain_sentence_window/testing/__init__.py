@@ -1,6 +1,6 @@
-"""A conformance suite: does a LangChain vector store work under `SentenceWindowRetriever`?
+"""A conformance suite: does a LangChain vector store work with `SentenceWindowRetriever`?
 
-A store's maintainer writes ten lines, in a project with pytest and pytest-asyncio::
+A store's maintainer writes ten lines in a project with pytest and pytest-asyncio::
 
     import pytest
     from langchain_sentence_window.testing import SentenceWindowStoreTests
@@ -11,13 +11,13 @@ A store's maintainer writes ten lines, in a project with pytest and pytest-async
         def make_store(self, tmp_path):
             return lambda embedding: MyStore(embedding, path=tmp_path / uuid4().hex)
 
-What a store has no notion of is said by a class attribute, and skipped with that reason. All embedders of the
-suite make vectors of `DIMENSION` numbers and length 1, and all sources have a ``tenant`` in their metadata.
+A class attribute says what the store can't do, and its tests are skipped with that reason. All embedders of the suite
+make unit vectors of `DIMENSION` numbers, and all source documents have a ``tenant`` in their metadata.
 """
 
 import pytest
 
-# So that a failing assertion says what was compared.
+# Failing assertions then show the values that were compared.
 pytest.register_assert_rewrite("langchain_sentence_window.testing.suite")
 
 from langchain_sentence_window.testing.material import DIMENSION, WordVectors  # noqa: E402

@@ -1,4 +1,4 @@
-"""What the suite is made of: an embedder whose vectors are by words, and documents."""
+"""An embedder and documents for the suite."""
 
 import re
 import zlib
@@ -18,7 +18,7 @@ Way = Callable[..., Awaitable[Any]]
 
 
 def either_way(kind: str) -> Way:
-    """What calls methods in their ``sync`` or their ``async`` form."""
+    """Return a function that calls methods in their ``sync`` or their ``async`` form."""
 
     async def call(thing: object, method: str, *arguments: Any, **keywords: Any) -> Any:
         if kind == "sync":
@@ -29,21 +29,30 @@ def either_way(kind: str) -> Way:
 
 
 class Client:
-    """What an embedder would reach its model by."""
+    """A stand-in for the client of a model's service."""
 
     is_down = False
 
 
 class WordVectors(Embeddings):
-    """Texts are alike as far as they share words; each word has a direction of its own. Texts are counted."""
+    """An embedder of texts by their words: texts that share words are similar. It counts the texts that it embeds.
+
+    Attributes:
+        embedded: The number of texts embedded so far.
+        client: Set ``client.is_down`` to make the embedder fail.
+    """
 
     def __init__(self) -> None:
-        """Begin with nothing embedded."""
+        """Begin to count."""
         self.embedded = 0
         self.client = Client()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Embed texts, or fail if the client is down."""
+        """Embed texts.
+
+        Raises:
+            ConnectionError: The client is down.
+        """
         if self.client.is_down:
             raise ConnectionError("the embedder is down")
         self.embedded += len(texts)
@@ -51,7 +60,7 @@ class WordVectors(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         """Embed a text into a vector of length 1."""
-        # A bit of the whole text's own direction, so that no two texts are quite the same.
+        # A little of a direction of the whole text makes any two texts differ.
         vector = 0.1 * _direction(text) + sum(map(_direction, re.findall(r"\w+", text.lower())), np.zeros(DIMENSION))
         return list((vector / np.linalg.norm(vector)).tolist())
 
@@ -62,7 +71,7 @@ def source(doc_id: str, text: str, tenant: str = "one", **metadata: Any) -> Docu
 
 
 def stories() -> Iterator[Document]:
-    """Documents in sections, in which some sentences stand several times."""
+    """Yield documents in sections, in which some sentences occur several times."""
     fruit = ["kiwi", "plum", "fig", "date", "lime", "nut", "apple", "pear"]
     choose = np.random.default_rng(7)
     for number in range(12):

@@ -26,26 +26,26 @@ MANY = 10_000
 """Sentences of the largest document."""
 
 SAME_SCORE = 2e-3
-"""Scores that differ by less are a tie: stores keep vectors in other precisions."""
+"""Scores that differ by less are a tie, as stores keep vectors in different precisions."""
 
 MakeStore = Callable[[Embeddings], VectorStore]
 
 
 class SentenceWindowStoreTests:
-    """Tests of a store; subclass it, and give it the fixture `make_store`."""
+    """The tests of a store: subclass it, and define the fixture `make_store`."""
 
     has_filters = True
-    """Whether a search can be kept to documents whose ``tenant`` is a given one, see `tenant_filter`."""
+    """Whether a search can be limited to the documents of one ``tenant``, see `tenant_filter`."""
     splitter = SentenceSplitter()
     """Cuts the documents; for a store that can't fetch by id, ``SentenceSplitter(inline_window=3)``."""
 
     @pytest.fixture
     def make_store(self) -> MakeStore:
-        """What makes a fresh, empty store for an embedder, each time it is called."""
-        raise NotImplementedError("define the fixture make_store: it returns what makes a store for an embedder")
+        """Return a function that makes a new, empty store for an embedder."""
+        raise NotImplementedError("define the fixture make_store: it returns a function from an embedder to a store")
 
     def tenant_filter(self, tenant: str) -> Any:
-        """What the store's search takes as ``filter`` to find the documents of one tenant alone."""
+        """Return the ``filter`` for the store's search that matches the documents of one tenant."""
         return {"tenant": tenant}
 
     def settle(self, store: VectorStore) -> None:
@@ -53,21 +53,21 @@ class SentenceWindowStoreTests:
 
     @pytest.fixture(params=["sync", "async"])
     def way(self, request: pytest.FixtureRequest) -> Way:
-        """What calls a method by its name, in its sync or its async form."""
+        """Return a function that calls a method by its name, in its sync or its async form."""
         return either_way(request.param)
 
     @pytest.fixture
     def words(self) -> WordVectors:
-        """The embedder of the store under test."""
+        """Return the embedder of the store under test."""
         return WordVectors()
 
     @pytest.fixture
     def retriever(self, make_store: MakeStore, words: WordVectors) -> SentenceWindowRetriever:
-        """A retriever over an empty store, of single sentences' vectors."""
+        """Return a retriever over an empty store, whose vectors aren't mixed."""
         return self.over(make_store(words))
 
     def over(self, store: VectorStore, **settings: Any) -> SentenceWindowRetriever:
-        """A retriever over a store, which ranks by vectors alone."""
+        """Return a retriever over a store that ranks by vectors alone."""
         return SentenceWindowRetriever(
             vectorstore=store, **{"splitter": self.splitter, "lexical_weight": 0, "window": 2, **settings}
         )
@@ -76,7 +76,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_windows_are_verbatim(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """A window is a slice of its source, whatever stands in it, with the source's metadata and no other."""
+        """Check that a window is a slice of its source, and carries the source's metadata and no other."""
         given = source(
             "a",
             "# Grand Hôtel\n\nIt's  \"quoted\", {braced} & 'apt'.\tTabs\tstay. 😀 Emoji é\u0301!\n\n"
@@ -96,7 +96,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_no_window_leaves_its_section(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """A window ends at the next heading."""
+        """Check that a window ends at the next heading."""
         text = "# Apples\n\nRed apple. Green apple.\n\n# Pears\n\nSoft pear. Hard pear."
         await way(retriever, "add_documents", [source("a", text)])
         window, *_ = await way(retriever, "invoke", "soft pear", k=1, window=3)
@@ -104,7 +104,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_neighboring_hits_make_one_window(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """No text is returned twice, and the best comes first, with the highest score."""
+        """Check that no text is returned twice, and that the window with the highest score comes first."""
         sentences = [f"Nothing {index}." for index in range(20)]
         sentences[8], sentences[10], sentences[17] = "Ripe mango fruit.", "A ripe mango fruit.", "Mango."
         await way(retriever, "add_documents", [source("a", " ".join(sentences))])
@@ -123,7 +123,7 @@ class SentenceWindowStoreTests:
     async def test_a_query_is_one_search_and_at_most_one_more_round_trip(
         self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: Any, k: int
     ) -> None:
-        """All windows are read in one call, whatever ``k`` is."""
+        """Check that all windows are read in one call, whatever ``k`` is."""
         # Apart, so that 50 hits make 40 windows.
         sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
         await way(retriever, "add_documents", sources)
@@ -134,7 +134,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_a_hole_in_a_window_is_an_error(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """A sentence that is gone is never glued over."""
+        """Check that a window never skips a missing sentence silently."""
         if self.splitter.inline_window is not None:
             pytest.skip("inline windows have no holes")
         await way(retriever, "add_documents", [source("a", "Sweet fig. Dry date. Sour lime.")])
@@ -146,7 +146,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_a_document_replaces_the_old_one(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Of a shorter document nothing old is left; of a longer one nothing new is missing."""
+        """Check that a shorter version leaves no old sentence, and that a longer one is complete."""
         for text in ("One kiwi. Two kiwi. Three kiwi.", "One plum.", "A fig. Two fig. One plum. A date. Five lime."):
             await way(retriever, "add_documents", [source("a", text), source("b", "Other nut.")])
             found = await way(retriever, "invoke", "one kiwi plum", k=20, window=0)
@@ -159,7 +159,7 @@ class SentenceWindowStoreTests:
     async def test_a_failing_embedder_leaves_what_was_there(
         self, way: Way, make_store: MakeStore, words: WordVectors, *, is_in_context: bool
     ) -> None:
-        """The old document stays until the new one is embedded."""
+        """Check that the old document stays until the new one is embedded."""
         retriever = self.over(make_store(NeighborMixedEmbeddings(words) if is_in_context else words))
         await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
         words.client.is_down = True
@@ -170,14 +170,14 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_documents_are_deleted_whole(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Deleting what doesn't exist is no error."""
+        """Check that a deletion removes all sentences, and that deleting an unknown document isn't an error."""
         await way(retriever, "add_documents", [source("a", "One kiwi. Two kiwi."), source("b", "One plum.")])
         await way(retriever, "delete", ["a", "never there"])
         assert [found.page_content for found in await way(retriever, "invoke", "kiwi", k=9)] == ["One plum."]
 
     @pytest.mark.asyncio
     async def test_langchains_index_works(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Documents are added, skipped and deleted as wholes."""
+        """Check that LangChain's ``index`` adds, skips and deletes whole documents."""
         records = InMemoryRecordManager("suite")
         old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
         for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
@@ -190,7 +190,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_tenants_never_see_each_others_text(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Two tenants hold nearly the same documents; a filter keeps them apart."""
+        """Check that a filter separates two tenants with nearly the same documents."""
         if not self.has_filters:
             pytest.skip("the store has no filters")
         await way(
@@ -215,7 +215,7 @@ class SentenceWindowStoreTests:
     async def test_a_filter_binds_every_road(
         self, way: Way, make_store: MakeStore, words: WordVectors, window: Any
     ) -> None:
-        """Where each sentence says whose it is, nothing of another's is found, read around a hit, or told by id."""
+        """Check that a filter holds for hits, for the sentences around them and for traces."""
         if not self.has_filters:
             pytest.skip("the store has no filters")
         store = make_store(words)
@@ -239,7 +239,7 @@ class SentenceWindowStoreTests:
     async def test_a_filter_binds_documents_and_tools(
         self, way: Way, make_store: MakeStore, words: WordVectors
     ) -> None:
-        """Neither naming a document nor reading around a passage shows what a filter forbids; deleting leaves it."""
+        """Check that a filter holds when documents are named, read around a passage, deleted and replaced."""
         if not self.has_filters or self.splitter.inline_window is not None:
             pytest.skip("the store has no filters, or can't fetch by id")
         store = make_store(words)
@@ -260,7 +260,7 @@ class SentenceWindowStoreTests:
         assert [each.id for each in await way(self.over(store), "get", names)] == ["acme", "umbra", "both"]
 
     async def _fill_for_two(self, way: Way, store: VectorStore) -> None:
-        """Two documents of one tenant each, and one whose sentences are now of one, now of the other."""
+        """Add a document of each of two tenants, and one whose sentences belong to both by turns."""
         told = [
             "Acme pays a wage.",
             "Acme pays late.",
@@ -286,7 +286,7 @@ class SentenceWindowStoreTests:
     async def test_vectors_in_context_rank_as_in_faiss_store(
         self, way: Way, make_store: MakeStore, words: WordVectors, window: Any
     ) -> None:
-        """The same windows in the same order, equal scores aside."""
+        """Check that mixed vectors rank windows as `FaissStore` does, ties aside."""
         sources = list(stories())
         expected = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS), window=window)
         expected.add_documents(sources)
@@ -299,7 +299,7 @@ class SentenceWindowStoreTests:
     async def test_an_index_comes_from_faiss_store_without_embedding(
         self, way: Way, make_store: MakeStore, words: WordVectors
     ) -> None:
-        """All sentences are handed over with their vectors, and rank as before."""
+        """Check that all sentences are copied with their vectors, and rank as before."""
         sources = list(stories())
         embedded = self.over(FaissStore(WordVectors(), neighbor_weights=NEIGHBOR_WEIGHTS))
         embedded.add_documents(sources)
@@ -313,7 +313,7 @@ class SentenceWindowStoreTests:
 
     @pytest.mark.asyncio
     async def test_ten_thousand_sentences(self, make_store: MakeStore, words: WordVectors) -> None:
-        """A long document goes in, is found at its end, is replaced, and goes out."""
+        """Check that a long document is added, found to its end, and deleted."""
         many = min(MANY, 4_000) if self.splitter.inline_window is not None else MANY
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=1)
         told = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
@@ -360,7 +360,7 @@ def _check_same_order(found: list[Document], expected: list[Document]) -> None:
 
 
 def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Note what retrievers call from now on, but for their embedders."""
+    """Record all calls of retrievers from now on, except those of embedders."""
     made: list[object] = []
 
     def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -1,1 +1,1 @@
-"""Windows as integer arithmetic: expand, merge, shrink; and how far `auto` expands."""
+"""Windows: their geometry as integer arithmetic, and the tuned rules of how far hits expand."""

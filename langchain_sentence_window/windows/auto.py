@@ -1,47 +1,46 @@
-"""How far a hit is opened by the setting ``auto``: as far as it needs to say enough."""
+"""Rules of windows that were tuned on questions: how far ``auto`` expands a hit, and which hits are strong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from langchain_sentence_window._validation import checked_function
 from langchain_sentence_window.windows.geometry import Hit, Window, check_kind, each_of
 
 MIN_CHARS = 100
-"""Characters. Recall within 400 / 800 / 1,600 characters on Chroma's benchmark, Doc2Dial and SQuAD together,
-all-MiniLM-L6-v2: 68.4 / 76.8 / 83.5 with 80, 69.3 / 77.0 / 83.7 with 100, 67.9 / 76.6 / 84.2 with 150; with
-one sentence forward for each hit, whatever its length, 66.4 / 75.4 / 83.7. It was chosen on these questions."""
+"""Characters of a window of ``auto`` that say enough. See the benchmarks page."""
 
 MAX_FORWARD = 2
-"""Sentences; a third one changed nothing."""
+"""Sentences after a hit that ``auto`` adds at most; a third one changed nothing. See the benchmarks page."""
 
-CLEAR_LEAD = 0.2
-"""The share of the range of a search's scores by which the best hit is ahead of the second, from which on it
-is taken for the answer, and opened by up to `MAX_FORWARD_OF_ANSWER` sentences until it has `MIN_CHARS_OF_ANSWER`
-characters. Recall within 400 / 800 / 1,600 characters with and without, all-MiniLM-L6-v2: 55.5 / 67.9 / 78.5 and
-56.6 / 67.0 / 78.4 on Chroma's benchmark, 70.9 / 75.9 / 80.7 and 70.1 / 75.6 / 80.4 on Doc2Dial, 78.3 / 88.7 /
-93.0 and 80.7 / 89.0 / 93.0 on SQuAD, whose facts stand in one sentence each; 78.2 / 87.5 / 90.0 and 73.9 / 83.2 /
-86.5 on the 40 questions of this project's examples, half of which need a clause further on. With leads of .2 to
-.4 and 200 to 500 characters the means differed by less than a point. It was chosen on these questions."""
+MIN_LEAD = 0.2
+"""Lead of the best hit over the second, as a share of the range of scores, that makes it the answer. See the
+benchmarks page."""
 
 MIN_CHARS_OF_ANSWER = 300
-"""Characters, see `CLEAR_LEAD`."""
+"""Characters of a window around the answer that say enough. See the benchmarks page."""
 
 MAX_FORWARD_OF_ANSWER = 4
-"""Sentences, see `CLEAR_LEAD`."""
+"""Sentences after the answer that ``auto`` adds at most. See the benchmarks page."""
 
-_LONGEST_LABEL = 90
+MAX_STRONG_SHARE = 0.25
+"""Share of the range of scores, from the best down, in which hits are strong. See the benchmarks page."""
+
+_MAX_LABEL_CHARS = 90
 
 
-def open_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = False) -> Window:
-    """Open a hit forward as far as it needs, cut to its section.
+def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = False) -> Window:
+    """Expand a hit forward until its window says enough, without leaving its section.
 
-    What limits a sentence mostly follows it. One of `MIN_CHARS` characters says enough alone; a shorter one is
-    opened until it does, by `MAX_FORWARD` sentences at most. A label, such as a heading or "Fees", names
-    what follows, so it is always opened so far.
+    What limits a sentence mostly follows it. A sentence of `MIN_CHARS` characters says enough alone. A shorter
+    one expands by up to `MAX_FORWARD` sentences. A label, such as a heading or "Fees", names what follows, so it
+    always expands that far.
 
     Args:
-        hit: What was found.
-        text: The text of the sentence of the hit's document at an index.
-        is_answer: Whether it is taken for the answer, see `clear_best`; then it is opened farther.
+        hit: The hit to expand.
+        text: Returns the text of the sentence at an index of the hit's document.
+        is_answer: Whether the hit is taken for the answer, see `clear_best`; then it expands farther.
+
+    Raises:
+        InvalidInputError: ``hit`` isn't a `Hit`, or ``text`` can't be called.
     """
     check_kind(hit, Hit)
     checked_function("text", text)
@@ -57,17 +56,39 @@ def open_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fals
 
 
 def clear_best(hits: Sequence[Hit]) -> Hit | None:
-    """The best hit if it is far ahead of all others, as what answers a question mostly is; see `CLEAR_LEAD`.
+    """Return the best hit if it leads all others by more than `MIN_LEAD`, as the answer to a question mostly does.
 
     Args:
         hits: Best first.
+
+    Returns:
+        The best hit; ``None`` if its lead is smaller, or there is no hit.
+
+    Raises:
+        InvalidInputError: One isn't a `Hit`.
     """
     hits = each_of(hits, Hit)
     if len(hits) < 2:  # noqa: PLR2004
         return next(iter(hits), None)
     lead, span = hits[0].score - hits[1].score, hits[0].score - hits[-1].score
-    return hits[0] if span > 0 and lead > CLEAR_LEAD * span else None
+    return hits[0] if span > 0 and lead > MIN_LEAD * span else None
+
+
+def strong_score(hits: Collection[Hit]) -> float:
+    """Return the lowest score of a strong hit: strong hits may widen each other's windows.
+
+    Args:
+        hits: In any order.
+
+    Returns:
+        The lower end of the best `MAX_STRONG_SHARE` of the range of scores, whatever their scale; 0 for no hits.
+
+    Raises:
+        InvalidInputError: One isn't a `Hit`.
+    """
+    scores = [hit.score for hit in each_of(hits, Hit)]
+    return max(scores) - MAX_STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
 
 
 def _is_label(text: str) -> bool:
-    return len(text) < _LONGEST_LABEL and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))
+    return len(text) < _MAX_LABEL_CHARS and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))

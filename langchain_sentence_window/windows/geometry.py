@@ -1,11 +1,17 @@
-"""Windows as integer arithmetic: hits in, disjoint runs of sentences out.
+"""The geometry of windows, as integer arithmetic: hits in, disjoint runs of sentences out.
 
-Whatever comes in, the windows that come out are disjoint, lie inside one section of one document,
-cover every hit they were made from, and are the same in whatever order the hits came.
+For all hits, in any order:
+
+- Windows are disjoint.
+- Each window lies inside one section of one document.
+- Each window covers every hit that it holds.
+- The order of the hits changes nothing.
+- Merging merged windows changes nothing.
+- A smaller window keeps its best hit.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -17,18 +23,15 @@ WindowSize: TypeAlias = int | tuple[int, int]
 """Sentences on each side of a hit, or ``(before, after)``."""
 
 Order: TypeAlias = Literal["relevance", "document", "edges"]
-"""``relevance``: best first. ``document``: as they stand in the documents, the document with the best
-window first. ``edges``: the best first, the second best last, and so on inward, as models read the
-middle of a long context least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
+"""The order of windows in a context.
+
+``relevance``: best first. ``document``: as they stand in the documents, the document with the best window first.
+``edges``: the best first, the second best last, and so on inward, as models read the middle of a long context
+least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
 
 ORDERS: tuple[Order, ...] = ("relevance", "document", "edges")
 
-STRONG_SHARE = 0.25
-"""The share of the range of a search's scores, from the best down, whose hits are strong. With windows
-of 2 on each side, recall within 1,600 characters on 150 questions each of SQuAD and Doc2Dial was 78.0
-and 64.9 with .25, 64.7 and 64.4 with .5, 75.3 and 64.2 with 0 (all-MiniLM-L6-v2)."""
-
-_MOST_MEANT = 100
+_MAX_MEANT = 100
 
 T = TypeVar("T")
 
@@ -39,10 +42,10 @@ class Hit:
 
     Attributes:
         doc_id: The document it belongs to.
-        index: Its place among the document's sentences, from 0.
+        index: Its index among the document's sentences, from 0.
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
-        score: Higher is better.
+        score: Its score in the search; higher is better.
     """
 
     doc_id: str
@@ -99,18 +102,23 @@ def window_size(value: object) -> tuple[int, int]:
 
 
 def _meant(value: object) -> str:
-    """What to write for a number that is given as a string or a float."""
+    """Suggest the whole number that a string or a float stands for."""
     if type(value) not in (str, float):
         return ""
-    likely = [f". Write window={number}" for number in range(_MOST_MEANT) if value in (float(number), str(number))]
+    likely = [f". Write window={number}" for number in range(_MAX_MEANT) if value in (float(number), str(number))]
     return "".join(likely)
 
 
 def expand(hit: Hit, before: int, after: int) -> Window:
-    """Open a hit into its window, cut to its section.
+    """Expand a hit into its window, without leaving its section.
+
+    Args:
+        hit: The hit to expand.
+        before: Sentences before the hit, 0 or more.
+        after: Sentences after the hit, 0 or more.
 
     Raises:
-        InvalidInputError: It isn't a `Hit`, or a number isn't one of 0 or more.
+        InvalidInputError: ``hit`` isn't a `Hit`, or a number isn't a whole number of 0 or more.
     """
     check_kind(hit, Hit)
     before, after = window_size((before, after))
@@ -123,10 +131,16 @@ def expand(hit: Hit, before: int, after: int) -> Window:
 
 
 def merge(windows: Iterable[Window]) -> list[Window]:
-    """Make one window of all that overlap or touch within a section.
+    """Merge the windows of a section that overlap or touch.
+
+    Args:
+        windows: In any order.
 
     Returns:
-        Disjoint windows, sorted by document and place; merging them again changes nothing.
+        Disjoint windows, sorted by document and index. Merging them again changes nothing.
+
+    Raises:
+        InvalidInputError: One isn't a `Window`.
     """
     merged: list[tuple[Window, _Run]] = []
     for window in sorted(each_of(windows, Window), key=lambda window: (window.doc_id, window.first, window.last)):
@@ -139,43 +153,36 @@ def merge(windows: Iterable[Window]) -> list[Window]:
     return [run.window() for _, run in merged]
 
 
-def strong_score(hits: Collection[Hit]) -> float:
-    """The lowest score of the hits that may widen each other's windows.
-
-    Returns:
-        The lower end of the `STRONG_SHARE` of the range of scores, whatever their scale.
-    """
-    scores = [hit.score for hit in each_of(hits, Hit)]
-    return max(scores) - STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
-
-
 def best_windows(
     hits: Iterable[Hit],
     k: int | None,
-    opened: Callable[[Hit], Window],
+    expansion: Callable[[Hit], Window],
     widens: Callable[[Hit], bool] | None = None,
 ) -> list[Window]:
-    """Open hits into windows, best hit first, until one more would make window ``k + 1``.
+    """Expand hits into windows, best hit first, until one more would make window ``k + 1``.
 
-    Some hits widen a window that they touch, such as strong ones, see `strong_score`. The others make
-    windows of their own, of what no better one holds: in a small corpus a search returns nearly every
-    sentence, and the last of them would swell each window to its whole section.
+    Some hits, such as strong ones, widen a window that they touch. Any other hit makes a separate window of the
+    sentences that no better window holds. In a small corpus a search returns nearly every sentence: if all of them
+    widened windows, each window would grow to its whole section.
 
     Args:
         hits: In any order.
-        k: How many windows to make; ``None`` for as many as the hits make.
-        opened: Makes the window of a hit, such as `expand` or `open_forward`.
-        widens: Whether a hit widens a window that it touches; ``None`` for each does.
+        k: The number of windows, 1 or more; ``None`` for as many as the hits make.
+        expansion: Returns the window of a hit, such as `expand` does.
+        widens: Returns whether a hit widens a window that it touches; ``None`` if all do.
 
     Returns:
-        Disjoint windows, best first, equal scores in the order of document and place.
+        Disjoint windows, best first. Windows of equal scores are in the order of document and index.
+
+    Raises:
+        InvalidInputError: One isn't a `Hit`, ``k`` is below 1, or a function can't be called.
     """
     optional_count("k", k)
-    checked_function("opened", opened)
+    checked_function("expansion", expansion)
     runs: dict[tuple[str, int], _Runs] = {}
     count = 0
     for hit in sorted(each_of(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
-        window = opened(hit)
+        window = expansion(hit)
         around = runs.setdefault(_section(window), _Runs())
         touching = around.touching(window)
         if touching and widens is not None and not widens(hit):
@@ -194,59 +201,62 @@ def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
     """Make a window smaller until it fits: neighbors go first, then weaker hits.
 
     Args:
-        window: What to trim.
-        fits: Whether a window is small enough.
+        window: The window to make smaller.
+        fits: Returns whether a window is small enough. If it is true of a window, it is true of smaller ones.
 
     Returns:
-        A window inside the given one around its best hit, or ``None`` if not even that hit fits.
+        A window inside the given one that holds its best hit; ``None`` if not even that hit fits.
+
+    Raises:
+        InvalidInputError: ``window`` isn't a `Window`, or ``fits`` can't be called.
     """
     check_kind(window, Window)
     checked_function("fits", fits)
     if fits(window):
         return window
     runs = list(_shrinking(window))
-    # By halves: what is smaller fits if what is larger does.
+    # Binary search: a smaller window fits if a larger one does.
     at = bisect_left(range(len(runs)), 1, key=lambda number: int(fits(_cut(window, *runs[number]))))
     return _cut(window, *runs[at]) if at < len(runs) else None
 
 
-def arrange(ranked: Sequence[T], order: Order, place: Callable[[T], tuple[str, int]]) -> list[T]:
-    """Put ranked things into the order in which a model is to read them.
+def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str, int]]) -> list[T]:
+    """Sort ranked things into the order in which a model reads them.
 
     Args:
         ranked: Best first.
-        order: See `Order`.
-        place: The document of a thing and its place there.
+        order: The order, see `Order`.
+        position: Returns the document of a thing and its position there.
 
     Raises:
-        InvalidInputError: There is no such order.
+        InvalidInputError: There is no such order, or ``ranked`` isn't a sequence.
     """
-    checked_function("place", place)
+    checked_function("position", position)
     if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
         raise InvalidInputError(
-            f"{shown(ranked)} can't be put in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
+            f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
         )
     if order == "document":
-        documents = list(dict.fromkeys(place(item)[0] for item in ranked))
+        documents = list(dict.fromkeys(position(item)[0] for item in ranked))
         rank = {doc_id: i for i, doc_id in enumerate(documents)}
-        return sorted(ranked, key=lambda item: (rank[place(item)[0]], place(item)[1]))
+        return sorted(ranked, key=lambda item: (rank[position(item)[0]], position(item)[1]))
     if order == "edges":
         return [*ranked[0::2], *reversed(ranked[1::2])]
     return list(ranked)
 
 
 def check_kind(value: object, kind: type) -> None:
-    """See that a value is of a class.
+    """Check that a value is an instance of a class.
 
     Raises:
         InvalidInputError: It isn't.
     """
     if not isinstance(value, kind):
-        raise InvalidInputError(f"{shown(value)} is no {kind.__name__}; make one of it")
+        raise InvalidInputError(f"{shown(value)} isn't a {kind.__name__}; give an instance of that class")
 
 
 def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
-    """List values that are all of a class.
+    """Return values as a list, and check that all are instances of a class.
 
     Raises:
         InvalidInputError: One isn't.
@@ -259,7 +269,7 @@ def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
 
 @dataclass(slots=True)
 class _Run:
-    """A window that grows. Its hits are put in order once it is done, so that ``n`` of them take ``n log n``."""
+    """A window that grows. Its hits are sorted once, at the end, so ``n`` hits take ``n log n``."""
 
     doc_id: str
     first: int
@@ -272,23 +282,24 @@ class _Run:
 
 
 class _Runs:
-    """The windows of one section: disjoint, in order, none touching another unless it was clipped."""
+    """The windows of one section: disjoint and in order. Two touch only if one of them was clipped."""
 
     def __init__(self) -> None:
         self.runs: list[_Run] = []
 
     def touching(self, window: Window) -> list[_Run]:
+        """Return the windows that overlap or touch another."""
         low = bisect_left(self.runs, window.first - 1, key=lambda run: run.last)
         high = bisect_right(self.runs, window.last + 1, key=lambda run: run.first)
         return self.runs[low:high]
 
     def put(self, window: Window, instead: Sequence[_Run]) -> None:
-        """Put a window in, as one with those that it touches."""
+        """Add a window, merged with those that it replaces."""
         merged = _Run(window.doc_id, window.first, window.last, list(window.hits))
         at = bisect_left(self.runs, window.first, key=lambda run: run.first)
         if instead:
             at = bisect_left(self.runs, instead[0].first, key=lambda run: run.first)
-            # The longest list takes up the others, so no hit is copied often.
+            # The longest list absorbs the others, so few hits are copied.
             longest = max(instead, key=lambda run: len(run.hits))
             for run in instead:
                 if run is not longest:
@@ -301,7 +312,7 @@ class _Runs:
 
 
 def _clipped(window: Window, others: Iterable[_Run]) -> Window:
-    """Cut a window of one hit to what others of its section don't hold; they don't hold the hit."""
+    """Cut a window of one hit to the sentences that no other window of its section holds; none holds the hit."""
     hit = window.hits[0].index
     first = max([window.first, *(other.last + 1 for other in others if other.last < hit)])
     last = min([window.last, *(other.first - 1 for other in others if other.first > hit)])
@@ -313,9 +324,10 @@ def _section(window: Window) -> tuple[str, int]:
 
 
 def _shrinking(window: Window) -> Iterator[tuple[int, int]]:
-    """Yield ever smaller runs: without a neighbor at an end before a hit, then without the farther from the best hit.
+    """Yield ever smaller runs: each loses one of its two ends.
 
-    Of two as far, the earlier one goes, as what limits a sentence mostly follows it.
+    A neighbor goes before a hit, then the one farther from the best hit. Of two equally far, the earlier one
+    goes, as what limits a sentence mostly follows it.
     """
     best, found = window.best.index, {hit.index for hit in window.hits}
     first, last = window.first, window.last

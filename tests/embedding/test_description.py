@@ -26,7 +26,7 @@ from langchain_sentence_window import NeighborMixedEmbeddings
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.description import describe_embedder
-from langchain_sentence_window.embedding.embedder import SAME_EMBEDDER, check_same_embedder, unit_vectors
+from langchain_sentence_window.embedding.embedder import MIN_SAME_COSINE, check_same_embedder, unit_vectors
 from langchain_sentence_window.embedding.settings import is_operational, is_secret, without_secrets
 from langchain_sentence_window.errors import EmbeddingError
 from tests.toys import WordEmbeddings
@@ -484,7 +484,7 @@ def test_one_vector_that_differs_is_enough(io: IO, drive: Callable[[Coroutine[An
             return [[np.cos(float(text)), np.sin(float(text))] if text else [0.0, 0.0] for text in texts]
 
     straight, zeros = np.array([1, 0], dtype=np.float32), np.zeros(2, dtype=np.float32)
-    least = float(np.arccos(SAME_EMBEDDER))
+    least = float(np.arccos(MIN_SAME_COSINE))
     for sample, is_same in (
         ([], True),
         ([("0", straight), (str(least * 0.99), straight * 5), ("", zeros)], True),

@@ -26,7 +26,7 @@ from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding import embedder
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in_slices, unit_vector, unit_vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Places, in_context, normalized
+from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors, normalized
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
@@ -99,9 +99,9 @@ def test_a_store_finds_texts_whose_vectors_are_very_long_or_very_short() -> None
 def test_only_the_proportions_of_weights_count(weights: tuple[float, ...], as_if: tuple[float, ...]) -> None:
     vectors = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
     numbers = np.array([0, 0, 0, NOWHERE, 1])
-    places = Places(numbers, np.zeros(5, dtype=np.int64), np.arange(5))
-    mixed = in_context(vectors, places, weights)
-    assert mixed == pytest.approx(in_context(vectors, places, as_if), abs=1e-6)
+    places = Positions(numbers, np.zeros(5, dtype=np.int64), np.arange(5))
+    mixed = mix_neighbors(vectors, places, weights)
+    assert mixed == pytest.approx(mix_neighbors(vectors, places, as_if), abs=1e-6)
     assert np.linalg.norm(mixed, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
     assert mixed[3] == pytest.approx(normalized(vectors)[3], abs=1e-6)
 
@@ -296,8 +296,8 @@ class Counting(WordEmbeddings):
 async def test_queries_are_embedded_once_and_kept_as_long_as_they_are_few(
     way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedder, "QUERIES_KEPT", 3)
-    monkeypatch.setattr(embedder, "LONGEST_KEPT", 5)
+    monkeypatch.setattr(embedder, "MAX_CACHED_QUERIES", 3)
+    monkeypatch.setattr(embedder, "MAX_CACHED_QUERY_CHARS", 5)
     embedding = Counting()
     queries = QueryEmbedder(embedding)
     for text in ("a", "a", "b", "c", "a", "d", "a", "d"):
@@ -338,7 +338,7 @@ async def test_a_query_that_is_no_text_is_refused(query: Any, way: Invoke) -> No
 
 def test_an_interrupt_anywhere_leaves_queries_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop at every line that is run, and ask something else."""
-    monkeypatch.setattr(embedder, "QUERIES_KEPT", 2)
+    monkeypatch.setattr(embedder, "MAX_CACHED_QUERIES", 2)
     queries, stops, interrupted = QueryEmbedder(Counting()), 0, True
     while interrupted:
         lines = 0
@@ -367,7 +367,7 @@ def test_an_interrupt_anywhere_leaves_queries_usable(monkeypatch: pytest.MonkeyP
 
 
 def test_threads_that_ask_at_once_get_what_they_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "QUERIES_KEPT", 9)
+    monkeypatch.setattr(embedder, "MAX_CACHED_QUERIES", 9)
     queries = QueryEmbedder(Counting())
 
     def ask(start: int) -> list[int]:

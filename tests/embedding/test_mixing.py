@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Places, in_context
+from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors
 from langchain_sentence_window.errors import InvalidInputError
 from tests.toys import WordEmbeddings
 
@@ -45,7 +45,7 @@ def test_each_vector_is_what_the_formula_says(places: list[tuple[int, int, int]]
     vectors = np.random.default_rng(seed).standard_normal((len(places), 3)).astype(np.float32)
     columns = [np.array(column, dtype=np.int64) for column in zip(*places, strict=True)]
     before = vectors.copy()
-    mixed = in_context(vectors, Places(*columns), WEIGHTS[:reach])
+    mixed = mix_neighbors(vectors, Positions(*columns), WEIGHTS[:reach])
     assert mixed == pytest.approx(by_formula(vectors, places, WEIGHTS[:reach]), abs=1e-5)
     assert (vectors == before).all()
 
@@ -57,14 +57,14 @@ def test_a_long_section_is_mixed_as_by_one_convolution(count: int) -> None:
     kernel = [*reversed(WEIGHTS[1:]), *WEIGHTS]
     summed = np.array([np.convolve(column, kernel)[3:-3] for column in vectors.T]).T
     expected = summed / np.linalg.norm(summed, axis=1, keepdims=True)
-    assert in_context(vectors, Places(zeros, zeros, indexes), WEIGHTS) == pytest.approx(expected, abs=1e-5)
+    assert mix_neighbors(vectors, Positions(zeros, zeros, indexes), WEIGHTS) == pytest.approx(expected, abs=1e-5)
 
 
 def test_what_stands_nowhere_is_left_alone() -> None:
     numbers = np.array([NOWHERE, NOWHERE], dtype=np.int64)
     vectors = np.array([[2, 0], [0, 0]], dtype=np.float32)
-    places = Places(numbers, np.zeros(2, dtype=np.int64), np.arange(2, dtype=np.int64))
-    assert in_context(vectors, places, WEIGHTS).tolist() == [[1, 0], [0, 0]]
+    places = Positions(numbers, np.zeros(2, dtype=np.int64), np.arange(2, dtype=np.int64))
+    assert mix_neighbors(vectors, places, WEIGHTS).tolist() == [[1, 0], [0, 0]]
 
 
 TEXT = "# Refunds\n\nThe annual plan. A refund. The card. A trial.\n\n# Data\n\nA backup. The replica. A page."

@@ -6,11 +6,11 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.embedding.situating import WIDEST_CONTEXT, Situate, contexts_of
+from langchain_sentence_window.embedding.situating import MAX_CONTEXT_WIDTH, Situate, contexts_of
 from langchain_sentence_window.splitting.headings import (
-    LONGEST_HEADING,
-    LONGEST_MARKED_HEADING,
-    LONGEST_PATH,
+    MAX_HEADING_CHARS,
+    MAX_MARKED_HEADING_CHARS,
+    MAX_PATH_CHARS,
     heading_path,
     shorten,
     shorten_path,
@@ -52,11 +52,11 @@ def headings_of(text: str) -> list[str]:
         ("雨が降る。傘がない\n---\n\nAll.", []),
         ("A line of text\nand another one\n---\n\nAll.", []),
         ("A line of text\nand another one\n===\n\nAll.", []),
-        (f"{'x' * LONGEST_HEADING}\n===\n\nAll.", ["x" * LONGEST_HEADING]),
-        (f"{'x' * (LONGEST_HEADING + 1)}\n===\n\nAll.", []),
+        (f"{'x' * MAX_HEADING_CHARS}\n===\n\nAll.", ["x" * MAX_HEADING_CHARS]),
+        (f"{'x' * (MAX_HEADING_CHARS + 1)}\n===\n\nAll.", []),
         (f"{CLAUSE}\n---\n\nAll.", []),
-        (f"# {'x' * (LONGEST_MARKED_HEADING - 2)}\n\nAll.", ["x" * (LONGEST_MARKED_HEADING - 2)]),
-        (f"# {'x' * (LONGEST_MARKED_HEADING - 1)}\n\nAll.", []),
+        (f"# {'x' * (MAX_MARKED_HEADING_CHARS - 2)}\n\nAll.", ["x" * (MAX_MARKED_HEADING_CHARS - 2)]),
+        (f"# {'x' * (MAX_MARKED_HEADING_CHARS - 1)}\n\nAll.", []),
         ("# Fees ##  \n\nAll.", ["Fees"]),
         ("# Fees#\n\nAll.", ["Fees#"]),
         ("- Fees\n---\n\nAll.", []),
@@ -90,7 +90,7 @@ def test_what_is_under_a_paragraph_is_a_rule_and_belongs_to_it(rule: str) -> Non
 
 
 def test_a_long_wiki_heading_is_a_paragraph() -> None:
-    long = "x" * LONGEST_MARKED_HEADING
+    long = "x" * MAX_MARKED_HEADING_CHARS
     paths = [s.heading for s in SentenceSplitter().split_text(f"== Plot ==\n\nAll.\n\n== {long} ==\n\nNone.")]
     assert set(paths) == {"Plot"}
 
@@ -103,14 +103,14 @@ def test_a_path_gives_up_outer_headings_before_it_cuts_the_innermost() -> None:
     assert shorten_path("Contract > Refunds of fees", 12) == "Refunds of…"
     assert shorten("Refundsoffees", 8) == "Refunds…"
     assert len(heading_path(["x" * 299] * 6)) == 299
-    assert heading_path(["x" * 301]) == "x" * (LONGEST_PATH - 1) + "…"
+    assert heading_path(["x" * 301]) == "x" * (MAX_PATH_CHARS - 1) + "…"
 
 
 def test_six_long_headings_cost_a_sentence_no_more_than_one() -> None:
     text = "\n\n".join(f"{'#' * level} {level}{'h' * 290}" for level in range(1, 7)) + "\n\n" + "Aa bb. " * 500
     made = SentenceSplitter().split_documents([Document(page_content=text, id="a")])
     assert len(made) > 400
-    assert max(len(each.metadata["heading"]) for each in made) <= LONGEST_PATH
+    assert max(len(each.metadata["heading"]) for each in made) <= MAX_PATH_CHARS
     assert made[-1].metadata["heading"] == f"6{'h' * 290}"
 
 
@@ -191,5 +191,5 @@ def test_a_short_path_and_line_are_embedded_whole_and_a_long_line_is_cut_at_a_wo
     path, context, sentence = embedded["Paid."].split("\n")
     assert (path, sentence) == ("Fees > Refunds", "Paid.")
     assert context == line * 3 + "From the contract of 2021 between two firms; on what is owed when it…"
-    assert len(path) + len(context) <= WIDEST_CONTEXT
+    assert len(path) + len(context) <= MAX_CONTEXT_WIDTH
     assert texts_embedded("# Fees\n\nPaid.", lambda source, sentence: line)["Paid."] == f"Fees\n{line}\nPaid."

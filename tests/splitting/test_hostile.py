@@ -16,10 +16,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.documents.source_documents import MOST_KEYS, document_ids
+from langchain_sentence_window.documents.source_documents import MAX_METADATA_KEYS, document_ids
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting import engines
-from langchain_sentence_window.splitting.engines import LONGEST_PIECE, in_pieces, make_engine
+from langchain_sentence_window.splitting.engines import MAX_PIECE_CHARS, in_pieces, make_engine
 from langchain_sentence_window.splitting.markdown import parse_markdown
 from tests.toys import WordEmbeddings, document
 
@@ -255,10 +255,10 @@ def test_engines_find_in_pieces_what_they_find_in_the_whole(
     engine: str, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unit = TEXTS.get(language, 'Dr. Hale came at 3 p.m. (late). She said: "Go on." Why not? It cost $3.5 in the U.S. ')
-    text = "".join(unit.replace("3", str(number)) for number in range(3 * LONGEST_PIECE // len(unit) + 2))
-    assert len(text) > 2.5 * LONGEST_PIECE
+    text = "".join(unit.replace("3", str(number)) for number in range(3 * MAX_PIECE_CHARS // len(unit) + 2))
+    assert len(text) > 2.5 * MAX_PIECE_CHARS
     in_parts = [start for start, _ in make_engine(engine, language)(text)]
-    monkeypatch.setattr(engines, "LONGEST_PIECE", len(text))
+    monkeypatch.setattr(engines, "MAX_PIECE_CHARS", len(text))
     assert in_parts == [start for start, _ in make_engine(engine, language)(text)]
     assert len(in_parts) > 300
 
@@ -291,7 +291,7 @@ def test_an_engine_gets_a_long_paragraph_in_pieces(text: str, starts: list[int])
         return list(zip(begun, [*begun[1:], len(piece)], strict=True))
 
     assert [start for start, _ in in_pieces(after_stops)(text)] == starts
-    assert max(given) <= LONGEST_PIECE
+    assert max(given) <= MAX_PIECE_CHARS
     assert sum(given) < 2 * len(text)
 
 
@@ -319,13 +319,13 @@ def test_a_callable_gets_a_paragraph_as_it_is() -> None:
 
 
 def test_a_doc_id_is_bounded_as_each_sentence_carries_it() -> None:
-    with pytest.raises(InvalidInputError, match=r"a doc_id of 5000 characters \('xxx.*4096 at most"):
+    with pytest.raises(InvalidInputError, match=r"a doc_id of 5000 characters \('xxx.*4096 characters at most"):
         document_ids([Document(page_content="a", id="x" * 5_000)])
     assert document_ids([Document(page_content="a", id="x" * 4_096)]) == ["x" * 4_096]
 
 
 def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbeddings) -> None:
-    some = {f"key{number}": number for number in range(MOST_KEYS)}
+    some = {f"key{number}": number for number in range(MAX_METADATA_KEYS)}
     made = SentenceSplitter().split_documents([Document("A seat. A card.", id="a", metadata=some)])
     assert [some.items() <= each.metadata.items() for each in made] == [True, True]
     store = FaissStore(words)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.windows.auto import clear_best, open_forward
+from langchain_sentence_window.windows.auto import clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,
@@ -18,7 +18,6 @@ from langchain_sentence_window.windows.geometry import (
     expand,
     merge,
     shrink,
-    strong_score,
     window_size,
 )
 
@@ -246,12 +245,12 @@ def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
     ],
 )
 def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> None:
-    assert run_of(open_forward(hit(5), dict(enumerate([*texts, "", "", ""], 5)).__getitem__)) == ("a", 5, last)
+    assert run_of(expand_forward(hit(5), dict(enumerate([*texts, "", "", ""], 5)).__getitem__)) == ("a", 5, last)
 
 
 def test_a_hit_opens_forward_within_its_section_alone() -> None:
-    assert run_of(open_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
-    assert run_of(open_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
+    assert run_of(expand_forward(hit(2), lambda _: "No.")) == ("a", 2, 3)
+    assert run_of(expand_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
 
 
 @given(hits(), st.lists(st.integers(1, 400), min_size=30, max_size=30), st.integers(1, 9), st.randoms())
@@ -259,7 +258,7 @@ def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
     found: list[Hit], lengths: list[int], k: int, chance: random.Random
 ) -> None:
     def opened(each: Hit) -> Window:
-        return open_forward(each, lambda index: "a" * lengths[index], is_answer=each == clear_best(ranked))
+        return expand_forward(each, lambda index: "a" * lengths[index], is_answer=each == clear_best(ranked))
 
     ranked = sorted(found, key=lambda each: (-each.score, each.doc_id, each.index))
     windows = best_windows(found, None, opened, lambda _: False)
@@ -286,8 +285,8 @@ def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
 )
 def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last: int) -> None:
     texts = dict(enumerate(["a" * (length - 1) + "." for length in lengths] + ["b."] * 9, 5))
-    assert run_of(open_forward(Hit("a", 5, 0, 99, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, last)
-    assert run_of(open_forward(Hit("a", 5, 0, 7, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, min(last, 6))
+    assert run_of(expand_forward(Hit("a", 5, 0, 99, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, last)
+    assert run_of(expand_forward(Hit("a", 5, 0, 7, 1.0), texts.__getitem__, is_answer=True)) == ("a", 5, min(last, 6))
 
 
 @pytest.mark.parametrize(

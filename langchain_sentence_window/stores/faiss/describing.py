@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._showing import as_place
+from langchain_sentence_window._showing import summary_repr
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
 
@@ -23,7 +23,7 @@ def describe_store(name: str, index: StoreEngine | None, embedding: Embeddings |
         parts = ["closed"] if index.is_closed else list(_parts(index, embedding))
     except Exception:  # noqa: BLE001 - who prints a store, as a debugger does, wants to see it, whatever befell it
         parts = ["closed" if index.is_closed else "can't be read"]
-    return as_place(name, index._folder, parts)
+    return summary_repr(name, index._folder, parts)
 
 
 def _parts(index: StoreEngine, embedding: Embeddings | None) -> Iterator[str]:

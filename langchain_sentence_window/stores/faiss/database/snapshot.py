@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Places
+from langchain_sentence_window.embedding.mixing import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.damage import find_damage
@@ -234,7 +234,7 @@ class Snapshot:
             rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
             yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
 
-    def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Places]]:
+    def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
         """Yield rows and vectors by document and index, in slices that cut no section."""
         sql, parameters = condition
         cursor = self._execute(
@@ -270,7 +270,7 @@ class Snapshot:
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
 
 
-def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Places]:
+def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
     numbers = np.array(
         [
             (row, NOWHERE if document is None or place is None else document, section, place or 0)
@@ -279,7 +279,7 @@ def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) ->
         dtype=np.int64,
     )
     vectors = from_halves(b"".join(fields[-1] for fields in part)).reshape(len(part), -1)
-    return numbers[:, 0], vectors, Places(numbers[:, 1], numbers[:, 2], numbers[:, 3])
+    return numbers[:, 0], vectors, Positions(numbers[:, 1], numbers[:, 2], numbers[:, 3])
 
 
 def _last_cut(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> int:

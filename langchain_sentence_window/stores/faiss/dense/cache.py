@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import in_context, normalized
+from langchain_sentence_window.embedding.mixing import mix_neighbors, normalized
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
@@ -220,4 +220,4 @@ class VectorCache:
 
     def _mixed(self, snapshot: Snapshot, sql: str) -> Iterator[tuple[Rows, Vectors]]:
         for rows, vectors, places in snapshot.vectors_in_order((sql, [])):
-            yield rows, np.ascontiguousarray(in_context(vectors, places, self._weights))
+            yield rows, np.ascontiguousarray(mix_neighbors(vectors, places, self._weights))
