@@ -1,5 +1,6 @@
 """What stands beside the package: workflows, hooks, the citation and the guides agree with it and with each other."""
 
+import ast
 import re
 import shlex
 import tomllib
@@ -162,3 +163,47 @@ def test_the_source_distribution_holds_what_the_tests_and_readers_need() -> None
     wanted = {".github", ".ci", ".pre-commit-config.yaml", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"}
     wanted |= {"docs", "mkdocs.yml"}
     assert wanted < set(included)
+
+
+# Words
+
+IN_PLAIN_WORDS = (
+    *("splitting", "windows", "embedding", "ranking", "reranking", "documents", "testing"),
+    *("__init__.py", "errors.py", "_io.py", "_showing.py", "_tables.py", "_text.py", "_types.py", "_validation.py"),
+)
+"""Parts of the package whose docstrings follow the rules of the contributing guide."""
+
+NOT_A_VERB = frozenset({"A", "An", "The", "What", "Whatever", "Whether", "Where", "Which", "How", "Who", "Whose"}) | {
+    *("Those", "These", "That", "This", "It", "Its", "They", "Of", "In", "On", "At", "As", "If", "No", "Each", "All"),
+    *("Do", "Be", "One", "Two", "So", "Text", "Texts", "Document", "Documents", "Sentence", "Sentences", "Window"),
+}
+FIGURES = re.compile(r"\d\.\d+ (and|/|to) \.?\d|\d ?(ms|µs|milliseconds)\b|recall within|\d ?%", re.IGNORECASE)
+BRITISH = re.compile(
+    r"\b\w*((normal|capital|initial|serial|token|optim|minim|maxim|custom|summar|recogn|organ|categor|emphas|util)is(e|ed"
+    r"|es|ing|er|ation)|neighbour|behaviour|colour|favour|honour|labell|modell|travell|catalogue|artefact|analyse)\w*\b"
+    r"|\b(centre|grey|whilst|amongst|learnt|licence|judgement)s?\b",
+    re.IGNORECASE,
+)
+
+
+def files_in_plain_words() -> list[Path]:
+    package = ROOT / "langchain_sentence_window"
+    parts = [package / each for each in IN_PLAIN_WORDS]
+    return [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
+
+
+def is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(each).endswith("property") for each in function.decorator_list)
+
+
+@pytest.mark.parametrize("path", files_in_plain_words(), ids=lambda path: path.parent.name + "/" + path.name)
+def test_docstrings_begin_with_a_verb_and_recite_no_measurements(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    docstrings = [ast.get_docstring(each) or "" for each in functions if not is_property(each)]
+    assert [text for text in docstrings if text.partition(" ")[0] in NOT_A_VERB] == []
+    strings = [each.value for each in nodes if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
+    figures = [match[0] for each in strings for match in FIGURES.finditer(str(each.value))]
+    assert figures == []
+    assert [match[0] for match in BRITISH.finditer(source)] == []

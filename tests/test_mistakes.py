@@ -273,7 +273,7 @@ WRONG = [
         lambda sentence: "",
         "situate can't be called with a document and one of its sentences .*too many",
     ),
-    ("situate", written_later, "situate is an async function, which can't be used; give a plain function"),
+    ("situate", written_later, "situate is an async function, which can't be used here; give a plain function"),
     ("count_tokens", lambda: 5, "count_tokens can't be called with a text .*too many"),
     ("count_tokens", written_later, "count_tokens is an async function"),
     ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set fetch_k, or k, instead"),

@@ -218,5 +218,5 @@ def _sigmoid(logit: float) -> float:
 
 
 def _estimates(texts: Sequence[str]) -> list[int]:
-    """A token for every three characters: rather too many, so that nothing is cut off."""
+    """Estimate a token for every three characters, which is rather too many, so texts aren't cut off."""
     return [math.ceil(len(text) / 3) for text in texts]

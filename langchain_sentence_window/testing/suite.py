@@ -49,7 +49,7 @@ class SentenceWindowStoreTests:
         return {"tenant": tenant}
 
     def settle(self, store: VectorStore) -> None:
-        """Do what a store needs after many deletions, such as a vacuum; nothing for most."""
+        """Prepare a store after many deletions, for example by a vacuum; most stores need nothing."""
 
     @pytest.fixture(params=["sync", "async"])
     def way(self, request: pytest.FixtureRequest) -> Way:

@@ -178,7 +178,7 @@ def test_a_score_that_is_no_number_is_refused() -> None:
         def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
             return [float("nan")] * len(text_pairs)
 
-    with pytest.raises(InvalidInputError, match="no number"):
+    with pytest.raises(InvalidInputError, match="finite number"):
         CrossEncoderReranker(model=Broken()).compress_documents(DOCUMENTS, "refund")
 
 
