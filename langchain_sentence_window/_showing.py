@@ -61,9 +61,9 @@ def as_call(name: str, settings: Mapping[str, object], defaults: Mapping[str, ob
 
 def summary_repr(name: str, folder: Path | None, parts: Iterable[str]) -> str:
     """Write the ``repr`` of an index in a folder, or in memory if there is no folder, with its properties."""
-    place = "in memory" if folder is None else f"at {str(folder)!r}"
-    told = ", ".join(parts)
-    return f"<{name} {place}: {told}>" if told else f"<{name} {place}>"
+    where = "in memory" if folder is None else f"at {str(folder)!r}"
+    properties = ", ".join(parts)
+    return f"<{name} {where}: {properties}>" if properties else f"<{name} {where}>"
 
 
 def _is_ours(kind: type) -> bool:

@@ -176,7 +176,7 @@ def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[
 
 
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
-    """Return the sentences of an inline window, which share the section and heading path of its own sentence."""
+    """Return the sentences of an inline window, which share the section and heading path of that sentence."""
     held = read_window(metadata)
     if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
         _is_same(each, sentence) for each in held

@@ -86,21 +86,23 @@ def token_counts(tokenizer: Any, texts: Sequence[str]) -> list[int]:
     return [len(tokens) for tokens in encoded["input_ids"]]
 
 
-def readable(document: Document, count: Count, most: int, passage: int, splitter: SentenceSplitter) -> list[str]:
+def text_or_passages(
+    document: Document, count: Count, max_tokens: int, passage_tokens: int, splitter: SentenceSplitter
+) -> list[str]:
     """Return the text of a document, or passages of it if it is too long.
 
     Args:
         document: A window Document, or any other.
         count: Counts tokens.
-        most: The tokens of the longest text that isn't divided.
-        passage: The tokens of the longest passage.
+        max_tokens: The tokens of the longest text that isn't divided.
+        passage_tokens: The tokens of the longest passage.
         splitter: Finds the sentences of the text.
     """
     text = document.page_content
     # No tokenizer makes more tokens than there are bytes, so short texts needn't be counted.
-    if len(text.encode("utf-8", "replace")) <= most or count([text])[0] <= most:
+    if len(text.encode("utf-8", "replace")) <= max_tokens or count([text])[0] <= max_tokens:
         return [text]
-    spans = passages(text, splitter.spans(text), hits_in(document), count, passage)
+    spans = passages(text, splitter.spans(text), hits_in(document), count, passage_tokens)
     return [text[start:end] for start, end in spans] or [text]
 
 
@@ -110,5 +112,5 @@ def hits_in(document: Document) -> list[Span]:
         spans = hit_spans(document)
         length = len(document.page_content)
         return [(start, end) for start, end in spans if 0 <= start < end <= length]
-    except Exception:  # noqa: BLE001 - what anybody wrote there may raise anything
+    except Exception:  # noqa: BLE001 - metadata may hold anything
         return []

@@ -18,7 +18,13 @@ from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
-from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, hits_in, readable, token_counts
+from langchain_sentence_window.reranking.base import (
+    DEFAULT_MAX_TOKENS,
+    Reranker,
+    hits_in,
+    text_or_passages,
+    token_counts,
+)
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 MIN_PASSAGE_TOKENS = 32
@@ -90,13 +96,16 @@ class CrossEncoderReranker(Reranker):
             InvalidInputError: The model returned too few scores, too many, or one that isn't a finite number.
         """
         count = self.model.count_tokens if isinstance(self.model, CountsTokens) else _estimates
-        most = self._longest_text(count([query])[0])
+        max_tokens = self._longest_text(count([query])[0])
+        passage_tokens = max(1, max_tokens // 2)
         groups: list[list[str]] = []
         for document in documents:
             spans = hits_in(document) if self.score_on != "window" else []
             groups.append([document.page_content[start:end] for start, end in spans])
-            whole = self.score_on != "hit" or not spans
-            groups.append(readable(document, count, most, max(1, most // 2), self.splitter) if whole else [])
+            window: list[str] = []
+            if self.score_on != "hit" or not spans:
+                window = text_or_passages(document, count, max_tokens, passage_tokens, self.splitter)
+            groups.append(window)
         texts = list(dict.fromkeys(text for group in groups for text in group))
         scores = dict(zip(texts, self._scores(query, texts), strict=True))
         best = [max((scores[text] for text in group), default=None) for group in groups]
@@ -150,19 +159,21 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         """Load the model.
 
         Args:
-            name_or_path: A model's name on the Hugging Face hub, or a folder.
-            device: Such as ``cpu`` or ``cuda``; ``None`` takes the best there is.
-            backend: What runs the model; ``onnx`` and ``openvino`` need sentence-transformers' extras.
-            model_kwargs: For loading, e.g. ``{"dtype": "bfloat16"}``.
-            batch_size: Pairs in one forward pass.
-            max_length: Tokens of query and text together; ``None`` takes what the model was made for.
-            scale: ``logit``, any number, where 0 is as likely as not; or ``probability``, its sigmoid,
-                between 0 and 1. The model's own setting is passed over, as models differ in it.
-            **settings: Passed on to ``sentence_transformers.CrossEncoder``, e.g. ``revision``.
+            name_or_path: The name of a model on the Hugging Face hub, or a folder.
+            device: The device, such as ``cpu`` or ``cuda``; ``None`` for the best one that is available.
+            backend: The library that runs the model; ``onnx`` and ``openvino`` need extras of sentence-transformers.
+            model_kwargs: Arguments for loading the model, such as ``{"dtype": "bfloat16"}``.
+            batch_size: Pairs in one forward pass, 1 or more.
+            max_length: Tokens of query and text together, 1 or more; ``None`` for the length that the model was made
+                for.
+            scale: The scale of scores: ``logit`` for any number, where 0 is a probability of one half; or
+                ``probability``, its sigmoid, from 0 to 1. The setting in the model's files is ignored, as models
+                differ in it.
+            **settings: Further arguments of ``sentence_transformers.CrossEncoder``, such as ``revision``.
 
         Raises:
             MissingExtraError: sentence-transformers isn't installed.
-            InvalidInputError: The model gives more than one score, or a setting is out of its range.
+            InvalidInputError: The model returns several scores for a pair, or a setting is out of its range.
             OSError: The model can't be found.
         """
         if not isinstance(name_or_path, str | PathLike) or not str(name_or_path).strip():
@@ -188,17 +199,17 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         )
         if self._model.num_labels != 1:
             raise InvalidInputError(
-                f"{shown(str(name_or_path))} gives {self._model.num_labels} scores for a pair; take a model that was "
+                f"{shown(str(name_or_path))} returns {self._model.num_labels} scores for a pair; use a model that was "
                 "trained to rank, such as cross-encoder/ms-marco-MiniLM-L6-v2"
             )
         self._batch_size = batch_size
         self._scale = scale
-        # Some tokenizers say 10**30, for "no limit"; the positions of the model are one.
+        # The limit of some tokenizers is 10**30, for "no limit"; the number of positions is a limit too.
         positions = getattr(self._model.config, "max_position_embeddings", None) or DEFAULT_MAX_TOKENS
         self.max_length: int = min(max_length or self._model.tokenizer.model_max_length, positions)
 
     def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
-        """Score pairs of query and text, in the scale that was chosen; higher is better."""
+        """Score pairs of query and text; higher is better."""
         from torch.nn import Identity
 
         logits = self._model.predict(

@@ -20,7 +20,7 @@ from langchain_sentence_window._validation import as_number, checked_count, chec
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.fusion import zscores
-from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, readable, token_counts
+from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 Floats = npt.NDArray[np.float32]
@@ -134,8 +134,10 @@ class LateInteractionReranker(Reranker):
     def relevance(self, documents: Sequence[Document], query: str) -> list[float]:
         """Score all documents; the query and all texts are encoded together."""
         special_tokens: int = self.model.tokenizer.num_special_tokens_to_add()
-        most = (self.model.max_seq_length or DEFAULT_MAX_TOKENS) - special_tokens
-        texts = [readable(document, self._count, most, most, self.splitter) for document in documents]
+        max_tokens = (self.model.max_seq_length or DEFAULT_MAX_TOKENS) - special_tokens
+        texts = [
+            text_or_passages(document, self._count, max_tokens, max_tokens, self.splitter) for document in documents
+        ]
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
         found = [_joined([next(passages) for _ in group]) for group in texts]

@@ -17,7 +17,7 @@ Count = Callable[[Sequence[str]], list[int]]
 _WORD = re.compile(r"\S+")
 
 
-def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int) -> list[Span]:
+def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, max_tokens: int) -> list[Span]:
     """Cover a text with passages that are short enough for a model.
 
     Neighboring hits share a passage if they fit. A passage with hits grows by sentences on both sides while it fits.
@@ -28,17 +28,17 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
         sentences: Spans of its sentences, in order.
         hits: Spans of its hits, in any order; no passage cuts one that fits.
         count: Counts tokens.
-        most: The tokens of the longest passage, 1 or more; a single word may have more.
+        max_tokens: The tokens of the longest passage, 1 or more; a single word may have more.
 
     Returns:
         Spans in order; all characters but white space are covered.
     """
-    units, sizes = _units(text, sentences, hits, count, most)
+    units, sizes = _units(text, sentences, hits, count, max_tokens)
     # One more for each unit: joined to others, its first word may need another token.
     ends = [0, *accumulate(size + 1 for size in sizes)]
 
     def fits(first: int, last: int) -> bool:
-        return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= most + 1
+        return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= max_tokens + 1
 
     found = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
     runs = [_grown(run, fits) for run in _joined(found, fits)]
@@ -48,7 +48,7 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
 
 
 def _units(
-    text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, most: int
+    text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, max_tokens: int
 ) -> tuple[list[Span], list[int]]:
     """Return the units that no passage cuts, and their tokens: hits, sentences, and parts of what is too long."""
     cuts = [start for start, _ in sentences if not any(left < start < right for left, right in hits)]
@@ -56,20 +56,20 @@ def _units(
     units: list[Span] = []
     sizes: list[int] = []
     for span, size in zip(whole, count([text[start:end] for start, end in whole]), strict=True):
-        parts = [span] if size <= most else _parts(text, span, count, most)
+        parts = [span] if size <= max_tokens else _parts(text, span, count, max_tokens)
         units += parts
-        sizes += [size] if size <= most else count([text[start:end] for start, end in parts])
+        sizes += [size] if size <= max_tokens else count([text[start:end] for start, end in parts])
     return units, sizes
 
 
-def _parts(text: str, span: Span, count: Count, most: int) -> list[Span]:
+def _parts(text: str, span: Span, count: Count, max_tokens: int) -> list[Span]:
     """Halve a span between words until each part fits or is a word."""
     words = [match.span() for match in _WORD.finditer(text, *span)]
     middle = len(words) // 2
-    if middle == 0 or count([text[slice(*span)]])[0] <= most:
+    if middle == 0 or count([text[slice(*span)]])[0] <= max_tokens:
         return [span]
     left, right = (span[0], words[middle - 1][1]), (words[middle][0], span[1])
-    return [*_parts(text, left, count, most), *_parts(text, right, count, most)]
+    return [*_parts(text, left, count, max_tokens), *_parts(text, right, count, max_tokens)]
 
 
 def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tuple[int, int]]:

@@ -81,15 +81,15 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(
                 f"structure is {shown(structure)}; it must be one of {', '.join(get_args(Structure))}"
             )
-        least, most = as_integer(min_chars), as_integer(max_chars)
-        if least is None or least < 0 or (max_chars is not None and (most is None or most < max(1, least))):
+        low, high = as_integer(min_chars), as_integer(max_chars)
+        if low is None or low < 0 or (max_chars is not None and (high is None or high < max(1, low))):
             raise InvalidInputError(
                 f"min_chars is {shown(min_chars)} and max_chars is {shown(max_chars)}; they must be whole numbers of "
                 "characters, 0 <= min_chars <= max_chars, or None for max_chars"
             )
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._min_chars, self._max_chars = least, most
+        self._min_chars, self._max_chars = low, high
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
         self._settings: dict[str, Any] = {
@@ -106,7 +106,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         if engine is None and language not in known_languages():
             engine = "sentencex"
         self._engine = None if engine is None else make_engine(engine, language)
-        # Engines of others know more languages; the newline layer then goes by typography alone.
+        # Other engines know more languages; decisions about newlines are then based on typography alone.
         self._words = load_language(language) if language in known_languages() else Language()
 
     def __getstate__(self) -> dict[str, Any]:

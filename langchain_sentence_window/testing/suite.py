@@ -124,7 +124,7 @@ class SentenceWindowStoreTests:
         self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: Any, k: int
     ) -> None:
         """Check that all windows are read in one call, whatever ``k`` is."""
-        # Apart, so that 50 hits make 40 windows.
+        # In separate documents, so 50 hits make 40 windows.
         sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
         await way(retriever, "add_documents", sources)
         made = _count_calls(monkeypatch)

@@ -44,12 +44,12 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
     """
     check_kind(hit, Hit)
     checked_function("text", text)
-    enough, most = (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if is_answer else (MIN_CHARS, MAX_FORWARD)
+    min_chars, max_forward = (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if is_answer else (MIN_CHARS, MAX_FORWARD)
     own = text(hit.index)
     last, length = hit.index, len(own)
-    end = min(hit.section_end - 1, hit.index + most)
+    end = min(hit.section_end - 1, hit.index + max_forward)
     label_end = hit.index + MAX_FORWARD if _is_label(own) else hit.index
-    while last < end and (last < label_end or length < enough):
+    while last < end and (last < label_end or length < min_chars):
         last += 1
         length += 1 + len(text(last))
     return Window(hit.doc_id, hit.index, last, (hit,))
