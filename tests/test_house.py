@@ -201,8 +201,8 @@ def test_docstrings_begin_with_a_verb_and_recite_no_measurements(path: Path) -> 
     source = path.read_text(encoding="utf-8")
     nodes = list(ast.walk(ast.parse(source)))
     functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
-    docstrings = [ast.get_docstring(each) or "" for each in functions if not is_property(each)]
-    assert [text for text in docstrings if text.partition(" ")[0] in NOT_A_VERB] == []
+    docstrings = [text for each in functions if not is_property(each) and (text := ast.get_docstring(each))]
+    assert [text for text in docstrings if not text[0].isupper() or text.split()[0] in NOT_A_VERB] == []
     strings = [each.value for each in nodes if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
     figures = [match[0] for each in strings for match in FIGURES.finditer(str(each.value))]
     assert figures == []

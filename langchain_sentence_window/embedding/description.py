@@ -63,6 +63,7 @@ class _Embedder(str):
 
 
 def _described(embedding: object, within: tuple[int, ...]) -> str:
+    """Describe an embedder; ``within`` holds the ids of the objects and containers around it."""
     listed: list[str] = []
     hidden: dict[str, Plain] = {}
     for name, value in sorted(_settings(embedding, within).items()):
@@ -125,10 +126,10 @@ def attributes_of(of: object) -> tuple[dict[str, object], Collection[str]]:
 
 def _plain(name: str, value: object, within: tuple[int, ...], *, is_field: bool) -> Plain:
     """Convert a setting to what JSON can hold; ``None`` if it doesn't count."""
-    is_open = id(value) in within or len(within) > MAX_DEPTH
-    if is_embedder(value) and not is_open:
+    is_cut_off = id(value) in within or len(within) > MAX_DEPTH  # a cycle, or too deep
+    if is_embedder(value) and not is_cut_off:
         return _Embedder(_described(value, within))
-    if is_open or is_secret(name, value) or is_operational(name):
+    if is_cut_off or is_secret(name, value) or is_operational(name):
         return None
     inside = (*within, id(value))
     if isinstance(value, dict | MappingProxyType):

@@ -184,7 +184,7 @@ def _parts_of_class(kind: type, path: Path, within: tuple[int, ...]) -> Iterator
 def _part(
     name: str, value: object, path: Path, within: tuple[int, ...], *, is_described: bool, is_field: bool = False
 ) -> Iterator[Part]:
-    if id(value) in within or len(within) > MAX_DEPTH:
+    if id(value) in within or len(within) > MAX_DEPTH:  # a cycle, or too deep
         return
     if is_embedder(value):
         yield from _parts_of(value, path, within, is_described=is_described)
