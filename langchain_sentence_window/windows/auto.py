@@ -30,9 +30,9 @@ _MAX_LABEL_CHARS = 90
 def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = False) -> Window:
     """Expand a hit forward until its window says enough, without leaving its section.
 
-    What limits a sentence mostly follows it. A sentence of `MIN_CHARS` characters says enough alone. A shorter
-    one expands by up to `MAX_FORWARD` sentences. A label, such as a heading or "Fees", names what follows, so it
-    always expands that far.
+    Conditions and limits usually follow the sentence that they apply to. A sentence of `MIN_CHARS` characters says
+    enough alone. A shorter one expands by up to `MAX_FORWARD` sentences. A label, such as a heading or "Fees", names
+    what follows, so it always expands that far.
 
     Args:
         hit: The hit to expand.
@@ -56,7 +56,7 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
 
 
 def clear_best(hits: Sequence[Hit]) -> Hit | None:
-    """Return the best hit if it leads all others by more than `MIN_LEAD`, as the answer to a question mostly does.
+    """Return the best hit if it leads all others by more than `MIN_LEAD`, as answers usually do.
 
     Args:
         hits: Best first.

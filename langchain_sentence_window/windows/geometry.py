@@ -327,7 +327,7 @@ def _shrinking(window: Window) -> Iterator[tuple[int, int]]:
     """Yield ever smaller runs: each loses one of its two ends.
 
     A neighbor goes before a hit, then the one farther from the best hit. Of two equally far, the earlier one
-    goes, as what limits a sentence mostly follows it.
+    goes, as conditions and limits usually follow a sentence.
     """
     best, found = window.best.index, {hit.index for hit in window.hits}
     first, last = window.first, window.last
