@@ -175,7 +175,6 @@ class Origin:
     def _mismatch(self, recorded: RecordedEmbedder) -> IndexMismatchError:
         other = "another embedder of that description" if recorded.description == self._own else self._own
         return IndexMismatchError(
-            f"{self._name} holds vectors of {recorded.description} by now, and this store was opened with {other}, "
-            "whose vectors of the same text differ; open it again with the first, or index the documents at another "
-            "path"
+            f"{self._name} now holds vectors of {recorded.description}, but this store was opened with {other}, whose "
+            "vectors of the same text differ; open it again with the first, or index the documents at another path"
         )

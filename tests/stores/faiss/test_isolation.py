@@ -112,7 +112,7 @@ def test_two_embedders_on_an_empty_folder_do_not_both_write(tmp_path: Path) -> N
             lambda: b.hybrid_search("hello"),
             lambda: b.max_marginal_relevance_search("hello"),
         ):
-            with pytest.raises(IndexMismatchError, match=r"holds vectors of .*'A'.* by now, and .* opened with .*'B'"):
+            with pytest.raises(IndexMismatchError, match=r"now holds vectors of .*'A'.*, but .* opened with .*'B'"):
                 call()
         check_vectors(a, first, 1)
         # An index without sentences is anybody's, but not the one's who wrote to it before.
@@ -581,8 +581,7 @@ def test_a_relative_path_means_the_folder_it_meant_at_first(tmp_path: Path, monk
         barrier = threading.Barrier(4)
 
         def read(_: object) -> list[str]:
-            with store._engine._database.snapshot():
-                barrier.wait(10)
+            store._engine._database.read(lambda _: barrier.wait(10))
             return [each.page_content for each in store.similarity_search("x", k=9)]
 
         found: dict[int, list[str]] = {}

@@ -192,6 +192,6 @@ def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
         damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
         damaged.write_bytes(bytes(damaged.stat().st_size))
         store.add_texts(["A refund at last."], ids=["e"])
-        with pytest.raises(StoreError, match="search again, which builds it anew"):
+        with pytest.raises(StoreError, match="search again, which rebuilds the index"):
             store.lexical_search("refund")
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]

@@ -83,7 +83,7 @@ class Connections:
     def discard(self, connection: Connection) -> None:
         """Close a connection."""
         if self.file.leads_elsewhere():
-            # The last connection to be closed deletes the log by its path, which is another store's log by now.
+            # The last connection to be closed deletes the log by its path, where another store's log is now.
             leave_open(connection)
         else:
             connection.close()
@@ -223,7 +223,7 @@ class Connections:
         self._all.append(connection)
         try:
             until_unlocked(lambda: connection.executescript(_SETTINGS))
-            # Opens the log too. The second check notices a folder that was swapped by now, or meanwhile.
+            # Opens the log too. The second check notices a folder that was swapped meanwhile.
             until_unlocked(lambda: connection.execute("SELECT count(*) FROM sqlite_schema").fetchone())
             connection.execute(f"PRAGMA busy_timeout = {seconds_to_wait * 1_000:.0f}")
             self.file.check_identity()
@@ -234,7 +234,7 @@ class Connections:
 
     def _target(self, mode: str) -> str:
         if self.path is None:
-            # Readers have connections of their own here too: from Python 3.12 on, threads that share one may get each
+            # Readers have separate connections here too: from Python 3.12 on, threads that share one may get each
             # other's rows.
             return f"file:{self._name_in_memory}?mode=memory&cache=shared"
         if not mode:

@@ -125,17 +125,6 @@ class Database:
                 raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
             return part
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """Read one state in a ``with`` block; for tests and tools, as only `read` survives interrupts."""
-        lease = Lease(self._connections)
-        try:
-            connection = lease.take()
-            connection.execute("BEGIN")
-            yield Snapshot(connection)
-        finally:
-            lease.end()
-
     # Writing
 
     def write(self, work: Callable[[Transaction], T]) -> T:

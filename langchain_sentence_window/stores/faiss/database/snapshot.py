@@ -203,7 +203,7 @@ class Snapshot:
     # Vectors
 
     def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """Half-precision vectors of those texts that were embedded for some sentence, or ahead."""
+        """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
         wanted = {stored_text(text): text for text in texts}
         known: dict[str, bytes] = {}
         checksums = json.dumps([zlib.crc32(text) for text in wanted])

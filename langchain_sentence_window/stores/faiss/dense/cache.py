@@ -189,7 +189,7 @@ class VectorCache:
         if index is None or before != stamp_of(self._file):
             return None, None  # written by another release of FAISS, or replaced by another process
         if index.dimension != snapshot.fact("dimension"):
-            return None, None  # the store was emptied, and has another embedder by now
+            return None, None  # the store was emptied, and has another embedder now
         return index, None if is_current else changes
 
     def _built(self, snapshot: Snapshot) -> VectorIndex | None:

@@ -194,7 +194,7 @@ class VectorIndex:
         return self._search(codes, vector, k, live, load_faiss().SearchParameters)
 
     def _storage(self) -> Any:
-        """The vectors of an HNSW index, without its graph."""
+        """Return the vectors of an HNSW index, without its graph."""
         return load_faiss().downcast_index(self._faiss.storage)
 
     def _search(
