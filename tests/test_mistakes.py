@@ -398,8 +398,11 @@ def test_a_file_is_no_index(tmp_path: Path) -> None:
         ("flat", "Did you mean 'Flat'"),
         ("sqfp16", "Did you mean 'SQfp16'"),
         ("x", "FAISS can't make; try 'Flat', .*'IVF1024,SQ8'.$"),
-        ("Flat" + ",Flat" * 10**6, r"index is 'Flat,Flat.*5,000,004 characters\); it must be the name of a kind; try"),
-        (["Flat"], r"index is \['Flat'\]; it must be the name of a kind"),
+        (
+            "Flat" + ",Flat" * 10**6,
+            r"index is 'Flat,Flat.*5,000,004 characters\); it must be the name of a FAISS index; try",
+        ),
+        (["Flat"], r"index is \['Flat'\]; it must be the name of a FAISS index"),
     ],
 )
 def test_a_kind_of_index_that_there_is_not_is_told(index: Any, message: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Short runs of the scripts that try to break a store: closes, interrupts, restores, forks, models, moved folders.
 
-What they would tell of is seen first: rounds that crash, hang and fail.
+The first test checks that rounds that crash, hang or fail are reported.
 """
 
 import sys

@@ -16,7 +16,7 @@ from langchain_sentence_window.adapters.filtering import Passes, answering_at_on
 from langchain_sentence_window.adapters.store_filters import filters_of
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.searching import unknown_keys
+from langchain_sentence_window.stores.faiss.search_methods import unknown_keys
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """What stores call a filter of metadata in their searches."""

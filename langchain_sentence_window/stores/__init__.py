@@ -1,1 +1,5 @@
-"""Stores that this package brings."""
+"""Vector stores of this package.
+
+Packages:
+    faiss: `FaissStore`, the embedded store.
+"""

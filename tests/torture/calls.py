@@ -1,4 +1,4 @@
-"""What can be asked of a store, each as one call."""
+"""The calls of a store, by name."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from langchain_sentence_window import FaissStore
 from tests.torture.corpus import SENTENCES, TextEmbeddings, document
 
 DOCUMENTS = 12
-"""Documents that a store is filled with; their numbers begin with 0."""
+"""The number of documents in a filled store; they are numbered from 0."""
 
 Call = Callable[[FaissStore, random.Random], object]
 
@@ -36,14 +36,14 @@ WRITES: dict[str, Call] = {
 
 
 def filled(path: Path | None, documents: int = DOCUMENTS, index: str | None = None) -> FaissStore:
-    """Open or make a store, and put documents into it."""
+    """Open or create a store, and add documents to it."""
     store = FaissStore(TextEmbeddings(), path, index=index)
     store.add_documents([each for number in range(documents) for each in document(number, 0)])
     return store
 
 
 def copies(store: FaissStore, folder: Path) -> dict[str, Callable[[], object]]:
-    """The calls that copy a store into another folder."""
+    """Return the calls that copy a store into another folder."""
     return {
         "backup": lambda: store.backup(folder / "backup"),
         "save to": lambda: store.save(folder / "copy"),
@@ -51,7 +51,7 @@ def copies(store: FaissStore, folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def forget_seal(folder: Path) -> None:
-    """Let the next opening of a store check each row."""
+    """Make the next opening of a store check each row."""
     for seal in folder.glob("*.seal"):
         seal.unlink()
 
@@ -65,5 +65,5 @@ def _ids(chance: random.Random) -> list[str]:
 
 
 def _filter(chance: random.Random) -> dict[str, object]:
-    """A filter that no search has had before, so that it isn't remembered."""
+    """Return a new filter, which isn't cached."""
     return {"number": {"$lt": _number(chance)}, "version": {"$ne": -chance.random()}}

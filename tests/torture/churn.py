@@ -1,10 +1,10 @@
-"""One writer replaces documents while eight readers search.
+"""Replace documents with one writer while eight readers search.
 
     python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index Flat] [--processes]
 
-Each result's text must belong to its vector, and no reader may see a part of a document: a search
-filtered by document finds all of its sentences, of one version. With ``--processes`` the readers and
-two writers are processes of their own on one path, and what was acknowledged must be seen at once.
+Each result's text must belong to its vector, and no reader may see a part of a document: a search filtered by
+document finds all of its sentences, of one version. With ``--processes``, the readers and two writers are separate
+processes on one path, and an acknowledged write must be visible at once.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def fill(store: FaissStore, sentences: int) -> int:
 
 
 def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random) -> None:
-    """Search in one of several ways, and see that what is found is right."""
+    """Search in one of several ways, and check the results."""
     query = f"query {chance.random()}"
     way = chance.choice(["plain", "plain", "filtered", "lexical", "ids"])
     if way == "plain":
@@ -96,7 +96,12 @@ def churn(store: FaissStore, documents: int, seconds: float) -> dict[str, int]:
         raise failures[0]
     check_against_brute_force(store, embedding)
     assert len(contents(store)) == documents
-    return {"documents replaced": writes, "searches": sum(searches), "fewest of a reader": min(searches), "failures": 0}
+    return {
+        "documents replaced": writes,
+        "searches": sum(searches),
+        "searches of the slowest reader": min(searches),
+        "failures": 0,
+    }
 
 
 def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:

@@ -1,11 +1,11 @@
-"""Close stores while they are used, in every way that a store is closed, and see that nothing is lost.
+"""Close stores while they are used, in every possible way, and check that nothing is lost.
 
     python -m tests.torture.closing [--rounds 1000]
 
-Threads search, fetch, filter, export and write while the store is closed: by another thread or several,
-within a loop over `export`, by a signal's handler, by the garbage collector, after an async search was
-canceled, or because the interpreter ends. No process may crash or hang, each call that came back before
-is there when the store is opened again, and each later call raises a `StoreError` that says "closed".
+Threads search, fetch, filter, export and write while the store is closed: by one or several other threads, within a
+loop over `export`, by a signal handler, by the garbage collector, after an async search was canceled, or because the
+interpreter exits. No process may crash or hang, each write that returned before is there when the store is opened
+again, and each later call raises a `StoreError` that says "closed".
 """
 
 import asyncio
@@ -36,7 +36,7 @@ Versions = dict[int, int]
 
 
 class Worker(threading.Thread):
-    """Makes one kind of call until the store is closed or it is stopped, and keeps what was acknowledged."""
+    """Makes one kind of call until the store is closed or it is stopped, and records its acknowledged writes."""
 
     def __init__(self, store: FaissStore, number: int, chance: random.Random, *, on_disk: bool) -> None:
         super().__init__(daemon=True)
@@ -100,7 +100,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def check_refuses(store: FaissStore, folder: Path, *, on_disk: bool) -> None:
-    """See that no call gets through to a closed store."""
+    """Check that a closed store refuses every call."""
     calls = {name: partial(call, store, random.Random(0)) for name, call in (READS | WRITES).items()}
     if not on_disk:
         del calls["save"]  # which a store in memory never has
@@ -115,7 +115,7 @@ def check_refuses(store: FaissStore, folder: Path, *, on_disk: bool) -> None:
 
 
 def check_kept(path: Path, workers: list[Worker]) -> None:
-    """See that a store holds all that was acknowledged, and nothing half."""
+    """Check that a store holds every acknowledged write, and no part of one."""
     acknowledged, begun = Versions(), Versions()
     for worker in workers:
         acknowledged |= worker.acknowledged
@@ -124,7 +124,7 @@ def check_kept(path: Path, workers: list[Worker]) -> None:
 
 
 def check_holds(path: Path, acknowledged: Versions, begun: Versions, documents: int = DOCUMENTS) -> None:
-    """See that a store holds what was acknowledged, or what was begun after that, and is sound."""
+    """Check that a store is sound, and holds acknowledged writes or those begun after them."""
     forget_seal(path)
     with FaissStore.open(path, TextEmbeddings(), index="Flat") as store:
         check_against_brute_force(store, TextEmbeddings())
@@ -132,7 +132,7 @@ def check_holds(path: Path, acknowledged: Versions, begun: Versions, documents: 
 
 
 def check_all_there(store: FaissStore, acknowledged: Versions, begun: Versions, documents: int) -> None:
-    """See that a store holds what it was filled with, and of each other document a version that it may have."""
+    """Check that a store holds its first documents, and a permitted version of each other document."""
     found = contents(store)
     for number in range(documents):
         assert found.pop(number) == {0}
@@ -143,7 +143,7 @@ def check_all_there(store: FaissStore, acknowledged: Versions, begun: Versions, 
 
 @contextmanager
 def abandoned_exports(store: FaissStore, chance: random.Random) -> Iterator[None]:
-    """Begin to export in some threads, which end before they are done; go on with it afterwards."""
+    """Begin to export in some threads, which end too early, and resume the exports afterwards."""
     begun = [store.export() for _ in range(chance.choice([0, 0, 1, 3]))]
     for export in begun:
         within(SECONDS / 3, "beginning to export", partial(next, export))
@@ -166,7 +166,7 @@ def by_threads(store: FaissStore, chance: random.Random, path: Path | None) -> N
 
 
 def within_an_export(store: FaissStore, chance: random.Random, path: Path | None) -> None:
-    """What is exported still comes to its end, or is told to be closed."""
+    """The export finishes, or says that the store is closed."""
     export = store.export()
     documents, _ = next(export)
     assert documents
@@ -176,7 +176,7 @@ def within_an_export(store: FaissStore, chance: random.Random, path: Path | None
 
 
 def by_a_handler(store: FaissStore, chance: random.Random, path: Path | None) -> None:
-    """The handler may be called in the middle of a read or a write of this very thread."""
+    """The handler may run in the middle of a read or a write of the same thread."""
     refused = list[StoreError]()
     fired = threading.Event()
 
@@ -207,7 +207,7 @@ def _replace_by_the_same(store: FaissStore, chance: random.Random) -> None:
 
 
 def by_the_collector(store: FaissStore, chance: random.Random, path: Path | None) -> None:
-    """Other stores, in the midst of use, are dropped and collected wherever a thread happens to be."""
+    """Other stores are dropped while they are used, and collected wherever a thread happens to be."""
     before = gc.get_threshold()
     gc.set_threshold(20)
     try:
@@ -230,7 +230,7 @@ def _drop_a_store(path: Path | None) -> None:
 
 
 def after_a_canceled_search(store: FaissStore, chance: random.Random, path: Path | None) -> None:
-    """The search goes on in its thread when nobody waits for it any more."""
+    """The search continues in its thread when nobody awaits it any more."""
 
     async def use() -> None:
         for _ in range(chance.randint(1, 4)):
@@ -257,7 +257,7 @@ WAYS: dict[str, Callable[[FaissStore, random.Random, Path | None], None]] = {
 
 
 def exit_under_load(chance: random.Random, path: Path | None) -> Counter[str]:
-    """End a process whose threads use a store, and see that it ends well and loses nothing."""
+    """Exit a process whose threads use a store, and check that it exits cleanly and loses nothing."""
     code = f"from {MODULE} import leave; import sys; leave(*sys.argv[1:])"
     with python(code, chance.randrange(10**9), path or "", stderr=subprocess.PIPE) as process:
         try:
@@ -276,7 +276,7 @@ def exit_under_load(chance: random.Random, path: Path | None) -> Counter[str]:
 
 
 def leave(seed: str, path: str) -> None:
-    """Be a process that ends while its threads use a store."""
+    """Act as a process that exits while its threads use a store."""
     chance = random.Random(seed)
     store = filled(Path(path) if path else None)
     for number in range(1, WORKERS):
@@ -288,7 +288,7 @@ def leave(seed: str, path: str) -> None:
 
 
 class Telling(Worker):
-    """Tells each write to whoever reads this process's output."""
+    """Prints each write for the reader of this process's output."""
 
     def _replace(self, number: int, version: int) -> None:
         # Not through Python's own stdout, whose lock a thread may hold when the interpreter ends.
@@ -303,7 +303,7 @@ async def _ask_once(store: FaissStore) -> None:
 
 
 def torture(rounds: int = 1_000, seed: int = 0) -> Counter[str]:
-    """Close so many stores; return counts of how."""
+    """Close so many stores, and count the ways."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Documents for torture: each sentence says what it is, and its vector can be told from its text."""
+"""Documents for torture: each sentence describes itself, and its vector follows from its text."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ Vectors = npt.NDArray[np.float32]
 
 DIMENSION = 32
 SENTENCES = 8
-"""Sentences in each document."""
+"""The number of sentences in each document."""
 
 
 class TextEmbeddings(Embeddings):
-    """A random direction for each text, always the same."""
+    """Embeds each text as a random direction, always the same."""
 
     def __init__(self, size: int = DIMENSION) -> None:
         self.size = size
@@ -39,12 +39,12 @@ class TextEmbeddings(Embeddings):
 
 
 def text_of(number: int, index: int, version: int) -> str:
-    """A sentence; each of its words says what it is the number of."""
+    """Return a sentence that names its numbers."""
     return f"Sentence s{index} of document d{number} in version v{version}."
 
 
 def document(number: int, version: int, sentences: int = SENTENCES) -> list[Document]:
-    """One version of a source document, as its sentences."""
+    """Return one version of a source document, as its sentences."""
     doc_id = f"document {number}"
     return [
         Document(
@@ -64,7 +64,7 @@ def document(number: int, version: int, sentences: int = SENTENCES) -> list[Docu
 
 
 def contents(store: FaissStore) -> dict[int, set[int]]:
-    """The versions of each document that are in a store; see that each is whole."""
+    """Return the versions of each document in a store, and check that each is complete."""
     found: dict[int, dict[int, int]] = {}
     for text, metadata in everything(store):
         number, version = metadata["number"], metadata["version"]
@@ -72,12 +72,12 @@ def contents(store: FaissStore) -> dict[int, set[int]]:
         versions = found.setdefault(number, {})
         versions[version] = versions.get(version, 0) + 1
     for number, versions in found.items():
-        assert list(versions.values()) == [SENTENCES], f"document {number} is not whole: {versions}"
+        assert list(versions.values()) == [SENTENCES], f"document {number} is not complete: {versions}"
     return {number: set(versions) for number, versions in found.items()}
 
 
 def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
-    """All texts with their metadata, read through a search that finds everything."""
+    """Return all texts with their metadata, through a search that finds everything."""
     size = len(store)
     if not size:
         return []
@@ -87,7 +87,7 @@ def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, queries: int = 3) -> None:
-    """See that searches, with and without a filter, find what comparing with every text finds."""
+    """Check searches, with and without a filter, against a comparison with every text."""
     held = everything(store)
     if not held:
         return
@@ -115,7 +115,7 @@ def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, quer
 def searched_vectors(
     held: list[tuple[str, dict[str, Any]]], embedding: TextEmbeddings, weights: Sequence[float]
 ) -> dict[str, Vectors]:
-    """What each text is to be searched by: its vector with its neighbors', worked out one by one."""
+    """Compute the vector that each text is searched by, mixed with its neighbors', one by one."""
     alone = {(metadata["doc_id"], metadata["sentence_index"]): embedding.vector(text) for text, metadata in held}
     mixed = dict[str, Vectors]()
     for text, metadata in held:

@@ -1,10 +1,10 @@
-"""Damage each file of a store, one byte or one cut at a time, and see that no answer is wrong.
+"""Damage each file of a store, one byte or one cut at a time, and check that no answer is wrong.
 
     python -m tests.torture.damage [--tries 500]
 
-Each damaged copy is opened in a process of its own, which must not crash: it says that the store is
-damaged (a `StoreError`), or gives the answers that the sound store gave. The store was closed, or
-killed with its write-ahead log still there.
+Each damaged copy is opened in a separate process, which must not crash: it reports that the store is damaged (a
+`StoreError`), or gives the answers of the undamaged store. The store was closed, or killed with its write-ahead log
+still there.
 """
 
 import argparse
@@ -28,7 +28,7 @@ DOCUMENTS = 25
 
 
 def make(folder: Path, *, killed: bool) -> dict[str, Any]:
-    """Make a store with some past; return its answers."""
+    """Create a store with a history, and return its answers."""
     store = FaissStore(TextEmbeddings(), folder)
     for number in range(DOCUMENTS):
         store.replace_documents(document(number, 1), [f"document {number}"])
@@ -45,7 +45,7 @@ def make(folder: Path, *, killed: bool) -> dict[str, Any]:
 
 
 def answers(store: FaissStore) -> dict[str, Any]:
-    """What a store says to questions that touch all of it."""
+    """Return a store's answers to questions that read all of it."""
     ids = [each.id for number in range(DOCUMENTS) for each in document(number, 1) if each.id]
     return {
         "count": len(store),
@@ -63,7 +63,7 @@ def answers(store: FaissStore) -> dict[str, Any]:
 
 
 def judge(folders: list[Path], right: dict[str, Any]) -> None:
-    """Open damaged stores and say of each what came of it."""
+    """Open damaged stores, and return the outcome of each."""
     for folder in folders:
         try:
             with FaissStore.open(folder, TextEmbeddings()) as store:
@@ -82,7 +82,7 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 def torture(tries: int, seed: int = 0) -> dict[str, Counter[str]]:
-    """Damage each kind of file so many times; return what came of it."""
+    """Damage each kind of file so many times, and count the outcomes."""
     chance, outcomes = random.Random(seed), dict[str, Counter[str]]()
     root = Path(tempfile.mkdtemp(prefix="damage"))
     try:
@@ -114,7 +114,7 @@ def torture(tries: int, seed: int = 0) -> dict[str, Counter[str]]:
 
 
 def kinds(sound: Path) -> dict[str, list[str]]:
-    """The files of a store; those of the lexical index count as one."""
+    """Return the files of a store; those of the lexical index count as one."""
     names = [str(path.relative_to(sound)) for path in sorted(sound.rglob("*")) if path.is_file()]
     found: dict[str, list[str]] = {}
     for name in names:
@@ -123,7 +123,7 @@ def kinds(sound: Path) -> dict[str, list[str]]:
 
 
 def judged(copies: list[Path], right: str) -> Counter[str]:
-    """Judge copies in a process of its own; a crash would end it early."""
+    """Judge copies in a separate process, which a crash would end early."""
     command = [sys.executable, "-m", "tests.torture.damage", "--judge", *map(str, copies)]
     done = subprocess.run(command, input=right, capture_output=True, text=True, check=False)
     lines = done.stdout.split("\n")[:-1]

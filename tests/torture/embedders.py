@@ -1,13 +1,13 @@
-"""Let two embedders use one store in any order, and see that their vectors never get mixed.
+"""Let two embedders use one store in any order, and check that their vectors never mix.
 
     python -m tests.torture.embedders [--rounds 100]
 
-Two parties, each with a model of its own, open one folder, in one process or two, one after the other
-or at once. What tells their models apart may be described, or be a private attribute, an object, a list,
-a lambda or what a class took from a function, of which descriptions say nothing. They add, replace, search,
-delete everything, are interrupted while they embed, discard what was kept of that, and change their model
-while the store is open. Each call is right for its own model or raises an `IndexMismatchError`; at the end
-each vector is of the one model that the store can be opened with, also of texts that the other left behind.
+Two parties with different models open one folder, in one process or two, one after the other or at the same time. The
+difference between the models may be described, or be a private attribute, an object, a list, a lambda or a closure,
+which descriptions leave out. The parties add, replace, search, delete everything, are interrupted while they embed,
+discard staged vectors, and change their model while the store is open. Each call is right for its own model or raises
+an `IndexMismatchError`. At the end, each vector is from the one model that the store can be opened with, also for
+texts that the other party left behind.
 """
 
 import json
@@ -32,14 +32,14 @@ MODULE = "tests.torture.embedders"
 SECONDS = 90.0
 EVENTS = 12
 MANY = range(100, 140)
-"""Numbers of documents whose sentences take several calls of an embedder."""
+"""The numbers of documents whose sentences take several calls of an embedder."""
 
 REFUSALS = (IndexMismatchError, EmbeddingError)
-"""What a model that isn't the store's is told; an `EmbeddingError` where its vectors have another size."""
+"""The errors for a model that isn't the store's; an `EmbeddingError` if its vectors have another length."""
 
 
 class ModelEmbeddings(TextEmbeddings):
-    """A model, whose vectors are unlike those of any other; it can be interrupted after some calls."""
+    """A model whose vectors differ from those of any other; it can be interrupted after some calls."""
 
     def __init__(self, model: str, size: int = DIMENSION, kind: str = "described") -> None:
         super().__init__(size)
@@ -47,7 +47,7 @@ class ModelEmbeddings(TextEmbeddings):
         self._calls_left = sys.maxsize
 
     def become(self, model: str, kind: str) -> None:
-        """Be a model, which is kept in one place or another."""
+        """Create a model whose identity is kept in some attribute."""
         if kind == "described":
             self.model = model
         elif kind == "private":
@@ -61,7 +61,7 @@ class ModelEmbeddings(TextEmbeddings):
 
     @property
     def name(self) -> str:
-        """Which model it is."""
+        """The name of the model."""
         held = vars(self)
         if "inner" in held:
             return str(held["inner"].deeper.model)
@@ -83,11 +83,11 @@ class ModelEmbeddings(TextEmbeddings):
 
 
 KINDS = ("described", "private", "object", "list", "lambda", "class")
-"""Where what tells two models apart is kept."""
+"""The ways to keep a model's identity."""
 
 
 def model_of(model: str, size: int, kind: str) -> ModelEmbeddings:
-    """Make a model."""
+    """Create a model."""
     if kind != "class":
         return ModelEmbeddings(model, size, kind)
     chosen = [model]
@@ -104,14 +104,14 @@ def model_of(model: str, size: int, kind: str) -> ModelEmbeddings:
 
 
 class Party:
-    """Somebody with a model who uses a folder."""
+    """A user of a folder, with a model."""
 
     def __init__(self, folder: Path, model: str, size: int, kind: str) -> None:
         self._folder, self._model, self._kind = folder, model_of(model, size, kind), kind
         self._store: FaissStore | None = None
 
     def do(self, event: str, seed: int) -> str:
-        """Let an event happen; return what came of it."""
+        """Run an event, and return its outcome."""
         try:
             if event == "open" or self._store is None:
                 self.end()
@@ -151,7 +151,7 @@ class Party:
             self._model.interrupt_after(sys.maxsize)
 
     def _change(self, store: FaissStore, chance: random.Random) -> None:
-        """Become another model for one call, which may only write to a store that holds nothing."""
+        """Become another model for one call, which may only write to an empty store."""
         before = self._model.name
         self._model.become("C", self._kind)
         try:
@@ -167,7 +167,7 @@ class Party:
         store.discard_staged()
 
     def _search(self, store: FaissStore, chance: random.Random) -> None:
-        """What is found, or read at one moment, is of this model."""
+        """Check that everything found, or read at one moment, is from this model."""
         query = f"query {chance.random()}"
         store.similarity_search(query)
         store.hybrid_search(query)
@@ -185,7 +185,7 @@ DONE = [
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
-    """Let two parties use one folder in some order."""
+    """Run the events of two parties on one folder in some order."""
     path, sizes, kind = folder / "store", (DIMENSION, chance.choice([DIMENSION, DIMENSION, 48])), chance.choice(KINDS)
     models = [model_of(model, size, kind) for model, size in zip("AB", sizes, strict=True)]
     parties = [Party(path, "A", sizes[0], kind), (chance.choice([Party, Elsewhere]))(path, "B", sizes[1], kind)]
@@ -204,7 +204,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def at_once(parties: list[Party], orders: list[list[tuple[str, int]]]) -> Counter[str]:
-    """Let both parties go through their events at the same time."""
+    """Run the events of both parties at the same time."""
     counts, failures = Counter[str](), list[BaseException]()
 
     def go(party: Party, events: list[tuple[str, int]]) -> None:
@@ -225,7 +225,7 @@ def at_once(parties: list[Party], orders: list[list[tuple[str, int]]]) -> Counte
 
 
 def check_of_one_model(path: Path, models: list[ModelEmbeddings]) -> Counter[str]:
-    """See that the store is of one model, also when that comes to texts which the other embedded before."""
+    """Check that all vectors are from one model, also after it adds texts that the other embedded before."""
     opening = [model for model in models if opens(path, model)]
     assert opening, "neither model opens the store any more"
     forget_seal(path)
@@ -293,7 +293,7 @@ class Elsewhere(Party):
 
 
 def serve() -> None:
-    """Be a party in another process."""
+    """Act as a party in another process."""
     party = Party(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4])
     for line in sys.stdin:
         print(party.do(*json.loads(line)), flush=True)
@@ -301,7 +301,7 @@ def serve() -> None:
 
 
 def torture(rounds: int = 100, seed: int = 0) -> Counter[str]:
-    """Play so many orders of events; return counts of what came of them."""
+    """Play so many orders of events, and count the outcomes."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
 
 

@@ -1,4 +1,4 @@
-"""Rounds that go wrong in each way, to see that it would be told of the others.
+"""Rounds that fail in each possible way, to check that failures of real rounds would be reported.
 
 python -m tests.torture.faulty
 """
@@ -16,7 +16,7 @@ SECONDS = 1.0
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
-    """Go wrong, most times."""
+    """Fail, in most rounds."""
     way = chance.randrange(4)
     if way == 1:
         ctypes.string_at(0)
@@ -27,7 +27,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def torture(rounds: int = 12, seed: int = 0) -> Counter[str]:
-    """Play so many rounds, most of which go wrong."""
+    """Play so many rounds, most of which fail."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS, most_faults=rounds)
 
 

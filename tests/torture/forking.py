@@ -1,12 +1,11 @@
-"""Fork processes while a store is used, and see that parent and children go on without harm.
+"""Fork processes while a store is used, and check that parent and children go on without harm.
 
     python -m tests.torture.forking [--rounds 50]
 
-Threads of the parent search and write at the moment of each fork; the index is of a kind that FAISS
-searches or builds with several threads. Children, and some of their children, read and write; then
-they end as processes do, while the parent waits, writes on or closes the store. Nothing that any of
-them had acknowledged is lost, nobody hangs, and each row is as it was written. A store in memory may
-say that it can't be used in a child.
+Threads of the parent search and write at the moment of each fork; FAISS searches or builds the index with several
+threads. Children, and some of their children, read and write; then they exit, while the parent waits, writes on or
+closes the store. No acknowledged write is lost, nobody hangs, and each row is as it was written. A store in memory may
+refuse to be used in a child.
 """
 
 import atexit
@@ -32,7 +31,7 @@ from tests.torture.rounds import main, play_rounds
 MODULE = "tests.torture.forking"
 SECONDS = 90.0
 PATIENCE = SECONDS / 3
-"""Seconds that a child may take."""
+"""The seconds that a child may take."""
 
 DOCUMENTS = 90
 """More sentences than FAISS needs to train 16 lists."""
@@ -80,7 +79,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def go_on(store: FaissStore, mode: str) -> tuple[Versions, Versions]:
-    """What the parent does meanwhile; return what it began to write, and what was acknowledged."""
+    """Run the parent's part meanwhile, and return the writes that it began and those acknowledged."""
     versions = Versions()
     if mode == "closes":
         store.close()
@@ -102,7 +101,7 @@ def finish(workers: list[Worker]) -> None:
 
 
 class Child:
-    """A process that is forked, and the file in which it tells what it does."""
+    """A forked process, and the file in which it records its writes."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self._number, self._log = number, folder / f"child {number}"
@@ -145,7 +144,7 @@ class Child:
         return [line.split(" ", 2) for line in self._log.read_text(encoding="utf-8").splitlines()]
 
     def versions(self, word: str) -> Versions:
-        """The documents and versions that it told with a word."""
+        """Return the documents and versions that it recorded with a word."""
         return {int(line[1]): int(line[2]) for line in self.told() if line[0] == word}
 
     def _be(self, store: FaissStore, seed: float, export: Iterator[object], is_in_memory: bool) -> NoReturn:
@@ -189,7 +188,7 @@ class Child:
 
 
 def torture(rounds: int = 50, seed: int = 0) -> Counter[str]:
-    """Fork in so many processes; return counts of what came of it."""
+    """Fork in so many processes, and count the outcomes."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=5)
 
 

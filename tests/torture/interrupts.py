@@ -1,13 +1,12 @@
-"""Interrupt calls at random instructions, and see that the store works afterwards, or says to reopen it.
+"""Interrupt calls at random instructions, and check that the store works afterwards, or says to reopen it.
 
     python -m tests.torture.interrupts [--rounds 2000]
 
-A call is interrupted by a signal, once or twice; by an exception that is set in its thread; or exactly
-before one of its instructions, a random one or one of those where CPython looks for signals, and by a
-signal once more while it gives back what it held. While the
-exception is held on to, as an interactive session does, another process, another store on the folder and
-the store itself must read and write: no lock is left. What is there is what was there before the call
-or after it, and searches agree with brute force. Ctrl-C ends a wait for another process's lock, too.
+A call is interrupted by a signal, once or twice; by an exception that is set in its thread; or exactly before one of
+its instructions, a random one or one of those where CPython checks for signals, and by a signal again while it
+releases what it held. While the exception is kept, as an interactive session does, another process, another store on
+the folder and the store itself must read and write: no lock is left. The contents are those before the call or after
+it, and searches agree with brute force. Ctrl-C ends a wait for another process's lock, too.
 """
 
 import atexit
@@ -43,16 +42,16 @@ MODULE = "tests.torture.interrupts"
 SECONDS = 60.0
 _CLEARING_UP = (-5.5, -3)  # powers of 10: seconds in which what a call held is given back
 PATIENCE = 10.0
-"""Seconds that another may take where nothing should hold it up."""
+"""The seconds that another may take where nothing should block it."""
 
 Contents = dict[int, set[int]]
 PROBES = range(900, 910)
-"""Numbers of the documents that are written to see whether one can write."""
+"""The numbers of the documents that are written to check whether writing works."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A call, and which version it leaves of which documents: ``None`` for none."""
+    """A call, and the version of each document that it leaves; ``None`` for none."""
 
     call: Callable[[FaissStore, Path], object]
     changes: Mapping[int, int | None] = field(default_factory=dict)
@@ -89,12 +88,12 @@ def close_and_open(store: FaissStore, folder: Path) -> None:
 ONLY_ON_DISK = frozenset({"save", "open", "reopen", "create"})
 CLOSES = frozenset({"close", "reopen"})
 MADE = frozenset({"backup", "copy", "new"})
-"""Folders in which calls make stores."""
+"""The folders in which calls create stores."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A store, a call that is to be interrupted, and what the call should make of the store."""
+    """A store, a call to interrupt, and the contents before and after it."""
 
     store: FaissStore
     root: Path
@@ -114,7 +113,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a call is to be interrupted, and by what."""
+    """The moment and the means of an interruption."""
 
     chance: random.Random
     took: float
@@ -126,7 +125,7 @@ class Moment:
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
-    """Interrupt one call of a store with some past."""
+    """Interrupt one call of a store with a history."""
     on_disk, way, seed = chance.random() < 0.6, chance.choice([*WAYS, "waiting"]), chance.random()
     if way == "waiting":
         return wait_for_another(chance, folder)
@@ -144,7 +143,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def set_up(chance: random.Random, root: Path, *, on_disk: bool) -> Scene:
-    """Make a store with some past, and choose a call; the same chance makes the same again."""
+    """Create a store with a history, and choose a call; the same chance gives the same scene."""
     root.mkdir()
     if on_disk:
         shutil.copytree(_template(), root / "store")
@@ -168,7 +167,7 @@ def set_up(chance: random.Random, root: Path, *, on_disk: bool) -> Scene:
 
 @cache
 def _template() -> Path:
-    """A store on disk that was saved and closed."""
+    """Return a store on disk that was saved and closed."""
     folder = Path(tempfile.mkdtemp(prefix="template"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with filled(folder / "store") as store:
@@ -180,7 +179,7 @@ def _template() -> Path:
 
 
 def judge(scene: Scene, way: str, held: list[BaseException | None]) -> Counter[str]:
-    """Check a store after a call; say where the call was interrupted if something is wrong with it."""
+    """Check a store after a call; a failure names the place of the interruption."""
     where = "" if held[0] is None else "".join(traceback.format_exception(held[0]))
     counts = Counter({f"{way}: {'interrupted' if where else 'too late'}": 1})
     try:
@@ -192,10 +191,10 @@ def judge(scene: Scene, way: str, held: list[BaseException | None]) -> Counter[s
 
 
 def check(scene: Scene, held: list[BaseException | None]) -> Counter[str]:
-    """See that no lock is left, that nothing is half done, and that the store works or says what to do.
+    """Check that no lock is left, that nothing is half done, and that the store works or says what to do.
 
     Args:
-        scene: What was interrupted.
+        scene: The interrupted scene.
         held: The exception; its traceback keeps all frames that were interrupted.
     """
     error = held[0]
@@ -224,7 +223,7 @@ def check(scene: Scene, held: list[BaseException | None]) -> Counter[str]:
 
 
 def use(scene: Scene, probe: int, *, is_done: bool) -> str:
-    """Read and write; return what came of it."""
+    """Read and write, and return the outcome."""
     try:
         check_contents(scene, scene.store, is_done=is_done)
         scene.store.replace_documents(document(probe, 1), [f"document {probe}"])
@@ -239,7 +238,7 @@ def use(scene: Scene, probe: int, *, is_done: bool) -> str:
 
 
 def check_contents(scene: Scene, store: FaissStore, *, is_done: bool) -> None:
-    """See that what a store holds is what was there before the call, or after it."""
+    """Check that a store has the contents before the call, or those after it."""
     found = {number: versions for number, versions in contents(store).items() if number not in PROBES}
     right = [scene.after] if is_done else [scene.before, scene.after]
     assert found in right, f"{scene.name} is half done: {found}"
@@ -247,7 +246,7 @@ def check_contents(scene: Scene, store: FaissStore, *, is_done: bool) -> None:
 
 
 def check_made(scene: Scene, folder: Path) -> Counter[str]:
-    """See that what a call made elsewhere is whole, or nothing, or is told not to be usable."""
+    """Check that a store made elsewhere is complete, missing, or refused."""
     try:
         with FaissStore.open(folder, TextEmbeddings()) as made:
             found = contents(made)
@@ -267,7 +266,7 @@ def write_and_close(folder: Path, number: int) -> None:
 
 
 def by_a_signal(call: Callable[[], object], moment: Moment, most: int = 1) -> BaseException | None:
-    """Raise from a signal's handler, as Ctrl-C does."""
+    """Raise from a signal handler, as Ctrl-C does."""
     left = [most]
 
     def handle(_: int, frame: FrameType | None) -> None:
@@ -298,7 +297,7 @@ def _is_within(function: Callable[..., object], frame: FrameType | None) -> bool
 
 
 def in_its_thread(call: Callable[[], object], moment: Moment) -> BaseException | None:
-    """Raise from another thread, as servers do with requests that take too long."""
+    """Raise from another thread, as servers do to requests that take too long."""
     errors = list[BaseException]()
 
     def work() -> None:
@@ -326,7 +325,7 @@ def in_its_thread(call: Callable[[], object], moment: Moment) -> BaseException |
 def at_an_instruction(
     call: Callable[[], object], moment: Moment, *, where_signals_are_seen: bool
 ) -> BaseException | None:
-    """Raise exactly before an instruction of the package, or of what it keeps its locks with."""
+    """Raise exactly before an instruction of the package, or of the code that its locks are made of."""
     at = opcodes.choose(moment.run, moment.chance, where_signals_are_seen=where_signals_are_seen)
 
     def action() -> None:
@@ -340,7 +339,7 @@ def at_an_instruction(
 
 
 def at_an_instruction_and_by_a_signal(call: Callable[[], object], moment: Moment) -> BaseException | None:
-    """Raise exactly before an instruction, and from a signal's handler while that is cleared up."""
+    """Raise exactly before an instruction, and from a signal handler during the cleanup."""
     at = opcodes.choose(moment.run, moment.chance, where_signals_are_seen=True)
     left = [1]
 
@@ -378,7 +377,7 @@ WAYS: dict[str, Callable[[Callable[[], object], Moment], BaseException | None]] 
 
 
 def wait_for_another(chance: random.Random, folder: Path) -> Counter[str]:
-    """Interrupt a call that waits for a lock of another process, which keeps it until the call has ended."""
+    """Interrupt a call that waits for the lock of another process, which keeps it until the call ends."""
     scene = set_up(random.Random(chance.random()), folder / "played", on_disk=True)
     if scene.name in CLOSES | {"create"}:
         scene.store.close()
@@ -422,7 +421,7 @@ def _neighbor() -> Neighbor:
 
 
 def serve() -> None:
-    """Be the other process."""
+    """Act as the other process."""
     held: sqlite3.Connection | None = None
     for line in sys.stdin:
         what, folder, number = json.loads(line)
@@ -441,7 +440,7 @@ def serve() -> None:
 
 
 def torture(rounds: int = 2_000, seed: int = 0) -> Counter[str]:
-    """Interrupt so many calls; return counts of what came of it."""
+    """Interrupt so many calls, and count the outcomes."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS)
 
 

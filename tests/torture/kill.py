@@ -1,10 +1,10 @@
-"""Kill a writing process at random moments, and see what is there afterwards.
+"""Kill a writing process at random moments, and check what is there afterwards.
 
     python -m tests.torture.kill [--kills 200]
 
-A process adds, replaces, deletes and saves, and says so after each call. It is killed (kill -9) at a
-random moment, and the store is opened again: every call that was acknowledged must be there, none may
-be half there, and searches must agree with brute force. Then the next process goes on with the same store.
+A process adds, replaces, deletes and saves, and reports each call. It is killed (kill -9) at a random moment, and the
+store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree with
+brute force. Then the next process goes on with the same store.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from tests.torture.corpus import TextEmbeddings, check_against_brute_force, cont
 
 DOCUMENTS = 60
 CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "reopen": 1}
-"""How often each call is made, in 17."""
+"""How often each call is made, out of 17."""
 
 
 def work(folder: Path, seed: int) -> None:
-    """Write until killed; print each call before it is made, and once it is done."""
+    """Write until killed; print each call before and after it."""
     chance = random.Random(seed)
     store = FaissStore(TextEmbeddings(), folder, index=chance.choice(["Flat", "SQfp16", "Flat"]))
     version = seed * 1_000_000
@@ -58,7 +58,7 @@ def work(folder: Path, seed: int) -> None:
 
 
 def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]]:
-    """What a call that was begun makes of the contents."""
+    """Return the contents after a call."""
     _, call, version, *numbers = line.split()
     after = dict(before)
     for number in map(int, numbers):
@@ -70,7 +70,7 @@ def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]
 
 
 def torture(kills: int, *, longest: float = 1.5, seed: int = 0) -> dict[str, int]:
-    """Kill so many processes; return counts of what was seen."""
+    """Kill so many processes, and count the outcomes."""
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="kill"))
     counts = {"kills": 0, "calls acknowledged": 0, "killed within a call": 0, "of those done": 0}

@@ -1,4 +1,4 @@
-"""Strikes at a chosen instruction of a call, where an exception or a kill could come."""
+"""Running code before a chosen instruction of a call, where an exception or a kill could occur."""
 
 import contextlib
 import dis
@@ -18,7 +18,7 @@ from typing import Any
 import langchain_sentence_window
 
 Instruction = tuple[CodeType, int]
-"""An instruction by its place in its code."""
+"""An instruction, by its position in its code."""
 
 _STRUCK_AT = tuple(
     str(Path(str(module.__file__)).parent if is_folder else module.__file__)
@@ -33,11 +33,11 @@ _STRUCK_AT = tuple(
     )
 )
 _SIGNALS_ARE_SEEN_AFTER = ("CALL", "RESUME", "JUMP_BACKWARD")
-"""What CPython looks for signals after: calls, the beginning of a function, and each turn of a loop."""
+"""The instructions after which CPython checks for signals: calls, function starts and loop iterations."""
 
 
 def instructions(call: Callable[[], object]) -> list[Instruction]:
-    """Make a call, and list the instructions that it ran in this thread, one after the other."""
+    """Make a call, and return the instructions that it ran in this thread, in order."""
     run = list[Instruction]()
     with _traced(lambda code, offset: run.append((code, offset))):
         call()
@@ -45,7 +45,7 @@ def instructions(call: Callable[[], object]) -> list[Instruction]:
 
 
 def choose(run: list[Instruction], chance: random.Random, *, where_signals_are_seen: bool) -> int | None:
-    """Choose an instruction by its number: each place in the code is as likely, however often it is run."""
+    """Choose the number of an instruction; all positions in the code are equally likely, however often they run."""
     places: dict[Instruction, list[int]] = {}
     for number, place in enumerate(run):
         if not where_signals_are_seen or number == 0 or _is_seen_after(run[number - 1]):
@@ -54,7 +54,7 @@ def choose(run: list[Instruction], chance: random.Random, *, where_signals_are_s
 
 
 def strike(call: Callable[[], object], at: int, action: Callable[[], object]) -> None:
-    """Make a call, and do something before its instruction of that number; what it raises is raised there."""
+    """Make a call, and run an action before its instruction of that number, which raises the action's exceptions."""
     left = [at]
 
     def see(code: CodeType, offset: int) -> None:

@@ -1,12 +1,11 @@
-"""Put backups in the place of indexes that were killed, in every way, and see that nothing is mixed.
+"""Replace killed indexes with backups, in every possible way, and check that nothing is mixed.
 
     python -m tests.torture.restoring [--rounds 100]
 
-A backup is copied over an index whose process was killed with its write-ahead log still there, as
-``cp -r`` does, with some of the files or all; or `FaissStore.restore` puts it over one that was killed,
-is damaged, open or missing; or copying is killed halfway. What opens afterwards is the backup or the
-latest state, whole, or a `StoreError` says why not. Nothing is half the one and half the other, and
-nothing that is empty or partial opens.
+A backup is copied over an index whose process was killed with its write-ahead log still there, as ``cp -r`` does, with
+some or all of the files; or `FaissStore.restore` replaces an index that was killed, is damaged, open or missing; or
+copying is killed halfway. Afterwards the backup or the latest state opens, complete, or a `StoreError` says why not.
+Nothing is a mixture of both, and nothing empty or partial opens.
 """
 
 import os
@@ -45,7 +44,7 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def copied_over(chance: random.Random, folder: Path) -> Counter[str]:
-    """Copy a backup's files over those of an index that was killed, and open what comes of it."""
+    """Copy a backup's files over those of a killed index, and open the result."""
     index, backup = folder / "index", folder / "backup"
     how, then = make_backup(chance, index, backup)
     latest = go_on(chance, index, then)
@@ -60,7 +59,7 @@ def copied_over(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def make_backup(chance: random.Random, index: Path, backup: Path) -> tuple[str, Contents]:
-    """Make an index with some past, and a backup of it; return how, and what it holds."""
+    """Create an index with a history, and a backup of it; return its kind and its contents."""
     store = filled(index, chance.choice([6, 40, 100]))
     rewrite(store, chance, 1)
     if chance.random() < 0.7:
@@ -84,7 +83,7 @@ def make_backup(chance: random.Random, index: Path, backup: Path) -> tuple[str, 
 
 
 def go_on(chance: random.Random, index: Path, then: Contents) -> Contents:
-    """Write more, in a process that is killed at last; return what is there."""
+    """Write more, in a process that is killed in the end, and return the contents."""
     if chance.random() < 0.8:
         with FaissStore.open(index, TextEmbeddings()) as store:
             rewrite(store, chance, 2)
@@ -100,7 +99,7 @@ def go_on(chance: random.Random, index: Path, then: Contents) -> Contents:
 
 
 def write_until_killed() -> None:
-    """Be a process that writes, says so, and then does what it is told to until it is killed."""
+    """Act as a process that writes, reports it, and then follows orders until it is killed."""
     store = FaissStore.open(sys.argv[1], TextEmbeddings())
     numbers = list(map(int, sys.argv[2:]))
     store.replace_documents(
@@ -127,7 +126,7 @@ def rewrite(store: FaissStore, chance: random.Random, version: int) -> None:
 
 
 def opened(index: Path) -> Contents | None:
-    """What a store holds by every way of reading it, or ``None`` if it is refused."""
+    """Return a store's contents, compared over every way of reading; ``None`` if it is refused."""
     try:
         with FaissStore.open(index, TextEmbeddings()) as store:
             found = contents(store)
@@ -171,7 +170,7 @@ def restored(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 class State:
-    """An index in some state, that a backup is restored over."""
+    """An index in some state that a backup replaces."""
 
     is_in_use = False
     is_backup_bad = False
@@ -181,15 +180,15 @@ class State:
         self.latest: Contents | None = None
 
     def __enter__(self) -> "State":
-        """Come into that state."""
+        """Bring the index into the state."""
         return self
 
     def write(self) -> bool:
-        """Write where the index is open; return whether that was acknowledged."""
+        """Write where the index is open, and return whether that was acknowledged."""
         return False
 
     def __exit__(self, *_: object) -> None:
-        """End what was begun."""
+        """End the processes that were started."""
 
     def make(self) -> None:
         with filled(self.index) as store:
@@ -222,7 +221,7 @@ class Damaged(Killed):
 
 
 class BackupDamaged(Killed):
-    """A backup that can't be opened is refused, and what is there stays."""
+    """A backup that can't be opened is refused, and the index is unchanged."""
 
     is_backup_bad = True
 
@@ -313,7 +312,7 @@ def damage(chance: random.Random, index: Path) -> None:
 
 
 def killed_halfway(chance: random.Random, folder: Path) -> Counter[str]:
-    """Kill a process while it restores or copies; then do it again."""
+    """Kill a process while it restores or copies, and repeat the call."""
     source, target = folder / "source", folder / "target"
     _, then = make_backup(chance, folder / "first", source)
     what = chance.choice(list(COPIES))
@@ -337,7 +336,7 @@ def killed_halfway(chance: random.Random, folder: Path) -> Counter[str]:
 
 
 def copied_again(what: str, source: Path, target: Path, then: Contents) -> None:
-    """Copy once more: a restore always comes to its end; other copies may want another folder."""
+    """Copy again: a restore always finishes; other copies may need another folder."""
     try:
         COPIES[what](source, target)
     except StoreError:
@@ -348,7 +347,7 @@ def copied_again(what: str, source: Path, target: Path, then: Contents) -> None:
 
 
 def copy_until_killed() -> None:
-    """Be a process that copies, and dies at a random instruction, or at a random time."""
+    """Act as a process that copies, and dies at a random instruction, or at a random time."""
     what, source, target, scratch = sys.argv[1], *map(Path, sys.argv[2:5])
     chance = random.Random(sys.argv[5])
     begun = time.perf_counter()
@@ -387,7 +386,7 @@ COPIES: dict[str, Callable[[Path, Path], None]] = {
 
 
 def torture(rounds: int = 100, seed: int = 0) -> Counter[str]:
-    """Restore so many backups; return counts of what came of it."""
+    """Restore so many backups, and count the outcomes."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
 
 

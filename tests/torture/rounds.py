@@ -1,7 +1,7 @@
-"""Plays rounds in processes of their own, so that a crash or a hang is seen, counted and told.
+"""Playing rounds in separate processes, where crashes and hangs are noticed, counted and reported.
 
-A script gives a function that plays one round: it is given a source of chance, and an empty folder, and
-returns what it counted, or raises. Each round has its own chance, so that ``--only 17`` plays it again.
+A script provides a function that plays one round: it takes a source of chance and an empty folder, and returns counts,
+or raises. Each round has its own chance, so ``--only 17`` repeats round 17.
 """
 
 import argparse
@@ -24,37 +24,37 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
-"""Where ``python -m tests.torture.…`` is run."""
+"""The folder in which ``python -m tests.torture.…`` is run."""
 
 MOST_FAULTS = 5
-"""Faults after which a run ends, unless it is told to go on."""
+"""The number of faults after which a run ends by default."""
 
 MOST_SHOWN = 5_000
-"""Characters of what a process told, from its beginning and from its end."""
+"""The number of characters to show from the beginning and from the end of a process's output."""
 
 Play = Callable[[random.Random, Path], Mapping[str, int]]
 
 
 class Struck(Exception):  # noqa: N818 - stands for what a signal's handler raises
-    """What some scripts raise in the middle of a call, where a `KeyboardInterrupt` isn't meant."""
+    """Raised by scripts in the middle of a call, where a `KeyboardInterrupt` would end the script."""
 
 
 class FaultsFoundError(AssertionError):
-    """Some rounds went wrong; says how many in which way, with one of each."""
+    """Some rounds failed; the message counts the kinds of failures, with an example of each."""
 
 
 def play_rounds(
     module: str, rounds: int, seed: int, *, seconds: float, batch: int = 25, most_faults: int = MOST_FAULTS
 ) -> Counter[str]:
-    """Play rounds of a script, some in each process, and return what they counted.
+    """Play rounds of a script, some in each process, and return their counts.
 
     Args:
         module: The script's name, e.g. ``tests.torture.closing``.
-        rounds: How many to play.
-        seed: What all chance comes from.
-        seconds: How long a round may take until it is taken to hang.
-        batch: How many rounds a process plays, if none goes wrong.
-        most_faults: Faults to see before giving up.
+        rounds: The number of rounds.
+        seed: The seed of all chance.
+        seconds: The seconds after which a round counts as hanging.
+        batch: The number of rounds in each process, if none fails.
+        most_faults: The number of faults after which to give up.
 
     Raises:
         FaultsFoundError: A round raised, crashed its process or hung.
@@ -80,7 +80,7 @@ def play_rounds(
 
 
 def main(description: str | None, module: str, play: Play, *, rounds: int, seconds: float, batch: int = 25) -> None:
-    """Be a script: play rounds in processes, one round in this one, or those that another process asks for."""
+    """Run a script: play rounds in processes, one round in this one, or those that another process asks for."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seed", type=int, default=0)
@@ -102,10 +102,10 @@ def main(description: str | None, module: str, play: Play, *, rounds: int, secon
 
 
 def within(seconds: float, what: str, work: Callable[[], Any]) -> Any:
-    """Do something in a thread, and return what it returns.
+    """Run a function in a thread, and return its result.
 
     Raises:
-        AssertionError: It takes so long that it must be waiting for a lock that nobody gives back.
+        AssertionError: It takes so long that it must be waiting for a lock that nobody releases.
     """
     results, errors = list[Any](), list[BaseException]()
 
@@ -127,13 +127,13 @@ def within(seconds: float, what: str, work: Callable[[], Any]) -> Any:
 
 
 def python(code: str, *arguments: object, **settings: Any) -> subprocess.Popen[str]:
-    """Start a process that runs some Python beside this one."""
+    """Start a process that runs some Python code."""
     command = [sys.executable, "-X", "faulthandler", "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, **settings)
 
 
 def how_it_ended(code: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
 
 
@@ -172,7 +172,7 @@ def _give_up(number: int) -> NoReturn:
 
 
 def _play_in_process(module: str, first: int, last: int, seed: int, seconds: float) -> tuple[int, Counter[str], str]:
-    """Return how many rounds were played, what they counted, and how the process ended if it wasn't all of them."""
+    """Return the number of rounds played, their counts, and how the process ended if it didn't play all of them."""
     command = [sys.executable, "-m", module, "--play", str(first), str(last), "--seed", str(seed)]
     # Files, as a process that was forked and hangs would keep a pipe open.
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
@@ -196,14 +196,14 @@ def _play_in_process(module: str, first: int, last: int, seed: int, seconds: flo
 
 
 def _end_all_of(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started here, with what it started."""
+    """End a process that was started here, and the processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _kind(fault: str) -> str:
-    """What a fault has in common with others of its kind."""
+    """Return the part of a fault that is the same for all of its kind."""
     if "Timeout (" in fault:
         return "hangs until it is ended"
     lines = [line for line in fault.splitlines() if line.strip()]

@@ -1,13 +1,13 @@
-"""Move, replace and delete folders of stores that are open, and see that no store reads or harms another.
+"""Move, replace and delete folders of open stores, and check that no store reads or harms another.
 
     python -m tests.torture.swapping [--rounds 50]
 
-Threads read and write while the folder of their store is renamed, and another put in its place; while the
-symbolic link that leads to it is turned; while it is deleted, or deleted and made anew; while its database
-alone is replaced; or while the process changes its folder, where the store's path is relative. The other
-store was closed, or killed with all it has in its write-ahead log, and is opened and written meanwhile.
-What a store acknowledged is in the folder that it had; what isn't its own is never seen; the other store
-loses nothing. A call that begins after its folder is gone raises a `StoreError`.
+Threads read and write while the folder of their store is renamed and replaced by another; while the symbolic link to
+it is redirected; while it is deleted, or deleted and created again; while its database alone is replaced; or while the
+process changes its working directory, if the store's path is relative. The other store was closed, or killed with all
+its data in the write-ahead log, and is opened and written meanwhile. Each acknowledged write is in the folder that the
+store had, no store reads data of the other, and the other store loses nothing. A call that begins after its folder is
+gone raises a `StoreError`.
 """
 
 import os
@@ -32,11 +32,11 @@ SECONDS = 90.0
 PATIENCE = 20.0
 
 OURS = range(6)
-"""Numbers of the documents of the store that is open."""
+"""The numbers of the documents in the open store."""
 WRITTEN = range(6, 12)
-"""Numbers of those that are written to it meanwhile."""
+"""The numbers of the documents that are written to it meanwhile."""
 THEIRS = range(700, 709)
-"""Numbers of those of the other store."""
+"""The numbers of the documents in the other store."""
 WRITTEN_THERE = range(720, 724)
 
 Contents = dict[int, set[int]]
@@ -44,12 +44,12 @@ Contents = dict[int, set[int]]
 
 @dataclass
 class Swap:
-    """What becomes of the folders.
+    """The folders after a swap.
 
     Attributes:
-        ours: Where our store's own files are afterwards, if anywhere.
-        theirs: Where the other's are.
-        is_gone: Whether our store's path leads to it no more, so that every call must be refused.
+        ours: The folder of our store's files, if it exists.
+        theirs: The folder of the other store's files.
+        is_gone: Whether our store's path doesn't lead to it any more, so that every call must be refused.
     """
 
     ours: Path | None
@@ -59,13 +59,13 @@ class Swap:
 
 @dataclass
 class Written:
-    """What was written to a store, by one thread."""
+    """The writes of one thread to a store."""
 
     acknowledged: dict[int, int] = field(default_factory=dict)
     open: dict[int, set[int]] = field(default_factory=dict)
-    """Versions that were begun after that, and refused; whether they are there nobody said."""
+    """Versions that were begun later and refused; they may be there or not."""
     late: set[int] = field(default_factory=set)
-    """Documents of which a version was begun after the swap, and acknowledged."""
+    """Documents with a version that was begun after the swap, and acknowledged."""
 
 
 class Users:
@@ -121,7 +121,7 @@ class Users:
         self._store.lexical_search(f"document d{turn % 9}")
 
     def _read(self, turn: int) -> None:
-        """What is seen is our own, by any way of reading."""
+        """Check that all data read is our own, by every way of reading."""
         seen = list(self._store.similarity_search(f"q {turn}", k=999))
         seen += self._store.similarity_search("q", k=999, filter={"version": {"$ne": -turn}})
         seen += [each for each, _ in self._store.lexical_search(f"document d{THEIRS[0]}", k=999)]
@@ -180,7 +180,7 @@ def make_ours(folder: Path) -> None:
 
 
 def make_other(folder: Path, chance: random.Random) -> Contents:
-    """Make the other store: closed, or as a process leaves it that is killed."""
+    """Create the other store: closed, or as a killed process leaves it."""
     made = folder.with_name("made")
     store = FaissStore(TextEmbeddings(), made)
     store.add_documents([each for number in THEIRS for each in document(number, 0)])
@@ -205,7 +205,7 @@ def write_there(folder: Path, theirs: Contents) -> FaissStore:
 
 
 def check_refuses(store: FaissStore) -> None:
-    """See that no call goes on without the folder that the store had."""
+    """Check that every call is refused without the folder that the store had."""
     for name, call in READS.items():
         try:
             within(PATIENCE, name, partial(call, store, random.Random(3)))
@@ -215,7 +215,7 @@ def check_refuses(store: FaissStore) -> None:
 
 
 def check_theirs(folder: Path, theirs: Contents) -> None:
-    """See that the other store holds just what it held, and that each row is as it was written."""
+    """Check that the other store has its own contents, and that each row is as it was written."""
     forget_seal(folder)
     with FaissStore.open(folder, TextEmbeddings()) as store:
         assert contents(store) == theirs, "the other store isn't as it was"
@@ -223,7 +223,7 @@ def check_theirs(folder: Path, theirs: Contents) -> None:
 
 
 def check_ours(folder: Path, written: Written) -> None:
-    """See that our store holds all that it acknowledged, where its files are now."""
+    """Check that our store has every acknowledged write, where its files are now."""
     forget_seal(folder)
     with FaissStore.open(folder, TextEmbeddings()) as store:
         found = contents(store)
@@ -273,7 +273,7 @@ def parent_renamed(place: Path, other: Path) -> tuple[Callable[[], Swap], Path]:
 
 
 def link_turned(place: Path, other: Path) -> tuple[Callable[[], Swap], Path]:
-    """The store may stay where the link led to when it was opened, or be refused."""
+    """The store may stay where the link led when it was opened, or be refused."""
 
     def swap() -> Swap:
         place.with_name("link").symlink_to(other.name)
@@ -301,7 +301,7 @@ def made_anew(place: Path, other: Path) -> tuple[Callable[[], Swap], Path]:
 
 
 def database_replaced(place: Path, other: Path) -> tuple[Callable[[], Swap], Path]:
-    """The other's files are put into our folder, one by one."""
+    """The other store's files are put into our folder, one by one."""
 
     def swap() -> Swap:
         for file in sorted(path for path in other.iterdir() if path.is_file()):
@@ -313,7 +313,7 @@ def database_replaced(place: Path, other: Path) -> tuple[Callable[[], Swap], Pat
 
 
 def folder_changed(place: Path, other: Path) -> tuple[Callable[[], Swap], Path]:
-    """A relative path is of the folder that the process was in when it opened the store."""
+    """A relative path belongs to the folder that the process was in when it opened the store."""
     there = place.with_name("there")
     there.mkdir()
     os.chdir(place.parent)
@@ -343,11 +343,11 @@ SWAPS: dict[str, Callable[[Path, Path], tuple[Callable[[], Swap], Path]]] = {
     "the process goes elsewhere": folder_changed,
 }
 GOES_ON = frozenset({"the process goes elsewhere"})
-"""After these a store works as before."""
+"""After these swaps, a store works as before."""
 
 
 def torture(rounds: int = 50, seed: int = 0) -> Counter[str]:
-    """Swap so many folders; return counts of what came of it."""
+    """Swap so many folders, and count the outcomes."""
     return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
 
 

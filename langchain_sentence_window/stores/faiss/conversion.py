@@ -1,4 +1,4 @@
-"""Documents as records of the database, and back."""
+"""Conversion of Documents to records of the database, and back."""
 
 import json
 import math
@@ -18,8 +18,8 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.schema import Record
 
-DEEPEST_METADATA = 100
-"""Levels of lists and mappings in each other that metadata may have; SQLite reads no JSON of more than 1,000."""
+MAX_METADATA_DEPTH = 100
+"""Levels of nested lists and mappings that metadata may have; SQLite reads no JSON with more than 1,000."""
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -30,10 +30,16 @@ _STRING = frozenset({str})
 def to_records(
     documents: Sequence[Document], ids: Sequence[str] | None, contexts: Sequence[str] | None = None
 ) -> list[Record]:
-    """Make records of Documents, under ids that replace their own if there are some.
+    """Convert Documents to records.
+
+    Args:
+        documents: The Documents.
+        ids: Ids to use instead of their own, if any; ``None`` among them for a new id.
+        contexts: Text to put before each Document's text when it is embedded, if any.
 
     Raises:
-        InvalidInputError: Not one id or context for each, an id that can't be stored, or metadata JSON can't hold.
+        InvalidInputError: There isn't one id or context for each Document, an id can't be stored, or the metadata
+            can't be stored as JSON.
     """
     given = _checked_names(ids, len(documents)) if ids is not None else [document.id for document in documents]
     if contexts is not None and len(contexts) != len(documents):
@@ -46,16 +52,16 @@ def to_records(
 
 
 def to_documents(records: Sequence[Record]) -> list[Document]:
-    """Make the Documents that records were made of."""
+    """Convert records back to Documents."""
     shared = list({text for record in records for text in record[3:5] if text})
-    # All at once, as reading single ones takes twice as long; and what many share only once.
+    # All in one call, which is faster; and what many share only once.
     joined = f"[{','.join([*[record.metadata for record in records], *shared])}]"
     metadatas: list[dict[str, Any]] = json.loads(joined)
     if needs_stand_in(joined):
         metadatas = with_nul(metadatas)
     read: dict[str, dict[str, Any]] = {"": {}} | dict(zip(shared, metadatas[len(records) :], strict=True))
     nested = {text for text in shared if "[" in text or "{" in text[1:]}
-    # What Document(...) does, without its layers of __init__, which take longer than all it does.
+    # The same as Document(...), without its layers of __init__, which take most of the time.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
     return [
         validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
@@ -66,7 +72,7 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
-    """Ids given for documents; ``None`` among them stands for a new one."""
+    """Check ids given for documents; ``None`` among them stands for a new id."""
     is_list = isinstance(ids, Iterable) and not isinstance(ids, str | bytes)
     names: list[str | None] = list(ids) if is_list else [*checked_ids(ids)]
     checked_ids([name for name in names if name is not None])
@@ -77,20 +83,20 @@ def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
 
 def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
     metadata = document.metadata
-    doc_id, place, section = sentence_key(metadata)
+    doc_id, index, section = sentence_key(metadata)
     for given in (id_, doc_id):
         if isinstance(given, str) and not is_storable_id(given):
             raise InvalidInputError(
-                f"{shown(given)} can't be an id, as it is empty or holds a NUL or a lone surrogate; use another"
+                f"{shown(given)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
             )
     name = str(uuid.uuid4()) if id_ is None else id_
-    is_sentence = doc_id is not None and place is not None
+    is_sentence = doc_id is not None and index is not None
     own, of_source, of_section = parts.split(metadata) if is_sentence else (_to_json(metadata), "", "")
-    return Record(name, document.page_content, own, of_source, of_section, doc_id, place, section, context)
+    return Record(name, document.page_content, own, of_source, of_section, doc_id, index, section, context)
 
 
 class _MetadataParts:
-    """Writes metadata as JSON, in parts: what differs by sentence, what by source document, what by section."""
+    """Writes metadata as JSON, in parts: a sentence's own, its source document's, and its section's."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
@@ -98,7 +104,7 @@ class _MetadataParts:
         self._of_source, self._of_section = _SharedPart(), _SharedPart()
 
     def split(self, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-        """Write what is a sentence's own, its source document's, and its section's."""
+        """Return the JSON of a sentence's own metadata, its source document's, and its section's."""
         keys = list(metadata)
         if keys != self._keys:
             self._keys = keys
@@ -110,7 +116,7 @@ class _MetadataParts:
 
 
 class _SharedPart:
-    """Writes some of the metadata as JSON, once for all that come one after the other and have the same there."""
+    """Writes some keys of metadata as JSON, once for consecutive Documents with the same values."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
@@ -119,35 +125,39 @@ class _SharedPart:
         self._text = ""
 
     def choose(self, keys: list[str]) -> None:
-        """Say which keys are written from here on."""
+        """Set the keys to write from now on."""
         if keys != self._keys:
             self._keys, self._text = keys, ""
 
     def write(self, metadata: Mapping[str, Any]) -> str:
-        """Write the values of the chosen keys."""
+        """Return the JSON of the chosen keys."""
         values = [metadata[key] for key in self._keys]
-        if self._text and self._are_as_before(values):
+        if self._text and self._are_unchanged(values):
             return self._text
         self._values, self._types = values, list(map(type, values))
         self._text = _to_json(dict(zip(self._keys, values, strict=True)))
         return self._text
 
-    def _are_as_before(self, values: list[Any]) -> bool:
+    def _are_unchanged(self, values: list[Any]) -> bool:
         if all(map(is_, values, self._values)):
             return True
-        # Of other types, values that are equal may not be the same in JSON.
+        # Equal values of different types may differ in JSON.
         types = list(map(type, values))
         return types == self._types and _ALIKE.issuperset(types) and values == self._values
 
 
 def _to_json(metadata: dict[str, Any]) -> str:
-    """Write metadata as JSON, unless it would come back changed or not at all."""
+    """Write metadata as JSON.
+
+    Raises:
+        InvalidInputError: It would come back changed or not at all.
+    """
     text = _plain_to_json(metadata) or _any_to_json(metadata)
     return _ENCODER.encode(without_nul(metadata)) if needs_stand_in(text) else text
 
 
 def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
-    """Write what most metadata is, quickly: no lists, no mappings, no numbers that JSON may not give back."""
+    """Write common metadata quickly; return ``None`` for nested values and for those that JSON may change."""
     kinds = {*map(type, metadata.values())}
     if not _PLAIN.issuperset(kinds) or {*map(type, metadata)} != _STRING:
         return None
@@ -166,15 +176,15 @@ def _any_to_json(metadata: dict[str, Any]) -> str:
         key, value = next(
             ((key, value) for key, value in metadata.items() if not _is_json(key, value)), ("?", metadata)
         )
-        why = "it nests too deep" if isinstance(error, RecursionError) else error
+        why = "it nests too deeply" if isinstance(error, RecursionError) else error
         raise InvalidInputError(
             f"the metadata {shown(key)}: {shown(value)} can't be stored as JSON: {why}; convert the value, e.g. "
             "to a string"
         ) from error
     for key, value in metadata.items():
-        if _is_deeper(value, DEEPEST_METADATA - 1):
+        if _is_deeper(value, MAX_METADATA_DEPTH - 1):
             raise InvalidInputError(
-                f"the metadata {shown(key)} nests more than {DEEPEST_METADATA} levels; flatten it, or store it as "
+                f"the metadata {shown(key)} nests more than {MAX_METADATA_DEPTH} levels; flatten it, or store it as "
                 "a string"
             )
     if json.loads(text) != metadata:
@@ -194,7 +204,7 @@ def _is_json(key: object, value: object) -> bool:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Whether lists and mappings nest more than so many levels."""
+    """Return whether lists and mappings nest more than so many levels."""
     if not isinstance(value, list | tuple | dict):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -202,7 +212,7 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    """Copy what JSON gave, so that no two Documents share what can be changed."""
+    """Copy a value read from JSON, so that no two Documents share a mutable value."""
     if isinstance(value, list):
         return list(map(_copied, value))
     if isinstance(value, dict):

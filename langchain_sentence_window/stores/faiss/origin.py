@@ -1,4 +1,4 @@
-"""Whose vectors an index holds: never two embedders' at a time."""
+"""Checks that all vectors of an index are from one embedder."""
 
 import secrets
 from typing import NamedTuple
@@ -13,16 +13,17 @@ _FACT = "embedder"
 
 
 class UnprovenError(LookupError):
-    """Only vectors can tell whether those of the index are from the embedder; see `Origin.prove`."""
+    """Only comparing vectors can show whether those of the index are from the embedder; see `Origin.prove`."""
 
 
-class Noted(NamedTuple):
-    """What the database says of the embedder that its vectors are from.
+class RecordedEmbedder(NamedTuple):
+    """What the database records about the embedder of its vectors.
 
     Attributes:
-        description: Describes it; ``None`` before the first write.
-        says_all: Whether no other embedder of that description makes other vectors.
-        line: A number drawn when the first of the vectors came into an index that had none.
+        description: The embedder's description; ``None`` before the first write.
+        says_all: Whether all embedders with this description make the same vectors.
+        line: A random number drawn when the first vectors were written to an index without any. Vectors with the same
+            number are all from one embedder.
     """
 
     description: str | None = None
@@ -30,149 +31,150 @@ class Noted(NamedTuple):
     line: int | None = None
 
     def is_of(self, description: str) -> bool:
-        """Whether the vectors are from any embedder whose description says all, and is this."""
+        """Return whether a description says all and is the recorded one."""
         return self.says_all and self.description == description
 
 
 class Origin:
-    """The embedder of an open index, and what the database says of the one that its vectors are from.
+    """The embedder of an open index, compared with the one recorded in the database.
 
-    The database is asked in the same transaction in which vectors are read or written, as other processes may
-    write at any time. Vectors of one line are all from one embedder: whoever adds to them made some of them, has a
-    description that says all and is noted, or has embedded some of their texts again. An index without vectors is
-    anybody's, and begins another line.
+    The record is read in the same transaction as the vectors, as other processes may write at any time. The vectors
+    of one line are all from one embedder: it may add to them if it made some of them, if its description says all and
+    is the recorded one, or if it embedded some of their texts again with the same result. Any embedder may write to an
+    index without vectors, which begins another line.
     """
 
     def __init__(self, name: str) -> None:
-        """Begin without an embedder, which is described by nothing.
+        """Start without an embedder.
 
         Args:
-            name: What the index is called in messages.
+            name: The name of the index in messages.
         """
         self._name = name
         self._has_claimed = False
         self.set("", Proofs(), says_all=True)
 
     def set(self, description: str, proofs: Proofs, *, says_all: bool) -> None:
-        """Say what the vectors that come in are from.
+        """Set the embedder of new vectors and queries.
 
         Args:
-            description: Describes the embedder.
-            proofs: What is proven of it, which is kept up.
-            says_all: Whether no other embedder of that description makes other vectors.
+            description: The embedder's description.
+            proofs: What is proven about it; `prove` adds to this.
+            says_all: Whether all embedders with this description make the same vectors.
         """
         self._own, self.proofs, self._says_all = description, proofs, says_all
         self._checked_at: Version | None = None
 
     @staticmethod
-    def noted(snapshot: Snapshot) -> Noted:
-        """What describes the embedder of the vectors that are in the database."""
-        return Noted(*(snapshot.fact(_FACT) or ()))
+    def recorded(snapshot: Snapshot) -> RecordedEmbedder:
+        """Return what the database records about the embedder of its vectors."""
+        return RecordedEmbedder(*(snapshot.fact(_FACT) or ()))
 
     def prove(self, line: int | None, *, is_same: bool, to_write: bool) -> None:
-        """Take note of what came out when some texts of a line were embedded again.
+        """Record the result of embedding some texts of a line again.
 
         Args:
-            line: Whose vectors they are.
-            is_same: Whether the vectors were those of the line.
-            to_write: Whether the texts were enough to add to the line; it takes fewer to search it.
+            line: The line of the texts' vectors.
+            is_same: Whether the vectors were the same.
+            to_write: Whether the texts were enough for adding to the line; searching takes fewer.
         """
         self.proofs.note(line, is_same=is_same, to_write=to_write)
         self._checked_at = None
 
     def was_checked_at(self, version: Version) -> bool:
-        """Whether `check` found nothing at this very write."""
+        """Return whether `check` passed at this version."""
         return self._checked_at == version
 
     def check(self, snapshot: Snapshot) -> None:
-        """See that what is searched comes from the embedder that queries come from.
+        """Check that the vectors to search are from the embedder of the query.
 
         Raises:
-            IndexMismatchError: It doesn't, since another process has written.
-            UnprovenError: It may not.
+            IndexMismatchError: They are from another embedder, as another process has written.
+            UnprovenError: They may be.
         """
         version = snapshot.version
         if self._checked_at != version:
-            noted = self.noted(snapshot)
-            if not self._is_described(noted) and noted.line not in self.proofs.to_read and snapshot.state.sentences:
-                raise self._refusal(noted)
+            recorded = self.recorded(snapshot)
+            is_proven = self._is_described(recorded) or recorded.line in self.proofs.to_read
+            if not is_proven and snapshot.state.sentences:
+                raise self._refusal(recorded)
             self._checked_at = version
 
     def may_reuse(self, snapshot: Snapshot) -> bool:
-        """Whether vectors in the database may be used for texts that come in.
+        """Return whether vectors in the database may be used for new texts.
 
         Raises:
-            IndexMismatchError: The sentences there are another embedder's.
+            IndexMismatchError: The vectors of the sentences there are from another embedder.
         """
-        noted = self.noted(snapshot)
-        if noted.line not in self.proofs.foreign:
+        recorded = self.recorded(snapshot)
+        if recorded.line not in self.proofs.foreign:
             return True
         if snapshot.state.sentences:
-            raise self._mismatch(noted)
+            raise self._mismatch(recorded)
         return False
 
     def check_to_add(self, snapshot: Snapshot, *, embeds: bool) -> None:
-        """See that texts may be added whose vectors are all in the database, or some of them.
+        """Check that texts may be added, some or all of whose vectors are in the database.
 
         Args:
-            snapshot: Where the others are.
-            embeds: Whether some aren't.
+            snapshot: The state of the database.
+            embeds: Whether some of the vectors aren't there.
 
         Raises:
-            IndexMismatchError: The vectors there are another embedder's.
+            IndexMismatchError: The vectors there are from another embedder.
             UnprovenError: They may be.
         """
-        noted, is_empty = self.noted(snapshot), not snapshot.state.sentences
-        if not self._may_add(noted, embeds=embeds or is_empty) and not (is_empty and not snapshot.count_staged()):
-            raise self._refusal(noted)
+        recorded, is_empty = self.recorded(snapshot), not snapshot.state.sentences
+        if not self._may_add(recorded, embeds=embeds or is_empty) and not (is_empty and not snapshot.count_staged()):
+            raise self._refusal(recorded)
 
     def claim(self, transaction: Transaction, dimension: int | None) -> None:
-        """See that vectors may be written, before anything is changed.
+        """Check that vectors may be written, before anything is changed.
 
         Args:
-            transaction: Writes them.
-            dimension: How long they are; ``None`` if they are all in the database already.
+            transaction: The transaction that will write them.
+            dimension: The vectors' length; ``None`` if all are in the database already.
 
         Raises:
-            IndexMismatchError: What is there is another embedder's.
-            UnprovenError: It may be.
-            EmbeddingError: It is of another length.
+            IndexMismatchError: The vectors there are from another embedder.
+            UnprovenError: They may be.
+            EmbeddingError: The vectors there have another length.
         """
-        noted, noted_dimension = self.noted(transaction), transaction.fact("dimension")
+        recorded, recorded_dimension = self.recorded(transaction), transaction.fact("dimension")
         is_empty = not transaction.state.sentences
-        ahead = transaction.count_staged() if is_empty else 0
-        if not self._may_add(noted, embeds=dimension is not None or noted.line is None):
-            if not is_empty or (ahead and (noted.line not in self.proofs.foreign or self._has_claimed)):
-                raise self._refusal(noted)
+        staged = transaction.count_staged() if is_empty else 0
+        if not self._may_add(recorded, embeds=dimension is not None or recorded.line is None):
+            if not is_empty or (staged and (recorded.line not in self.proofs.foreign or self._has_claimed)):
+                raise self._refusal(recorded)
             self._begin_line(transaction)
-            ahead = 0
-        expected = None if is_empty and not ahead else noted_dimension
+            staged = 0
+        expected = None if is_empty and not staged else recorded_dimension
         if dimension is not None and expected not in (None, dimension):
             raise wrong_size(dimension, expected)
-        if dimension not in (None, noted_dimension):
+        if dimension not in (None, recorded_dimension):
             transaction.set_fact("dimension", dimension)
         self._has_claimed = True
 
     def _begin_line(self, transaction: Transaction) -> None:
         line = secrets.randbits(62)
         transaction.discard_staged()
-        transaction.set_fact(_FACT, Noted(self._own, self._says_all, line))
+        transaction.set_fact(_FACT, RecordedEmbedder(self._own, self._says_all, line))
         self.prove(line, is_same=True, to_write=True)
 
-    def _may_add(self, noted: Noted, *, embeds: bool) -> bool:
-        """Whether texts may be added; vectors that are there already may be used by whoever can't be told apart."""
-        is_another = noted.line in self.proofs.foreign or noted.description != self._own
-        return noted.line in self.proofs.to_write or self._is_described(noted) or not (embeds or is_another)
+    def _may_add(self, recorded: RecordedEmbedder, *, embeds: bool) -> bool:
+        """Return whether texts may be added; an embedder that can't be told apart may use the vectors already there."""
+        is_another = recorded.line in self.proofs.foreign or recorded.description != self._own
+        return recorded.line in self.proofs.to_write or self._is_described(recorded) or not (embeds or is_another)
 
-    def _is_described(self, noted: Noted) -> bool:
-        return self._says_all and noted.is_of(self._own)
+    def _is_described(self, recorded: RecordedEmbedder) -> bool:
+        return self._says_all and recorded.is_of(self._own)
 
-    def _refusal(self, noted: Noted) -> Exception:
-        return self._mismatch(noted) if noted.line in self.proofs.foreign else UnprovenError()
+    def _refusal(self, recorded: RecordedEmbedder) -> Exception:
+        return self._mismatch(recorded) if recorded.line in self.proofs.foreign else UnprovenError()
 
-    def _mismatch(self, noted: Noted) -> IndexMismatchError:
-        other = "another embedder of that description" if noted.description == self._own else self._own
+    def _mismatch(self, recorded: RecordedEmbedder) -> IndexMismatchError:
+        other = "another embedder of that description" if recorded.description == self._own else self._own
         return IndexMismatchError(
-            f"{self._name} holds vectors of {noted.description} by now, and this store was opened with {other}, which "
-            "embeds the same text otherwise; open it again with the first, or index the documents at another path"
+            f"{self._name} now holds vectors of {recorded.description}, but this store was opened with {other}, whose "
+            "vectors of the same text differ; open it again with the first, or index the documents at another path"
         )

@@ -1,4 +1,4 @@
-"""Backups, restoring them, and databases that stand beside the log of another one."""
+"""Backups, restores, and databases beside the log of another one."""
 
 import errno
 import os
@@ -157,7 +157,7 @@ def test_an_interrupted_restore_is_told_and_can_be_made_again(index: Path, tmp_p
 
 @pytest.mark.parametrize("with_seal", [True, False])
 def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path, with_seal: bool) -> None:
-    """As when a backup is copied over an index whose process was killed."""
+    """This happens when a backup is copied over an index whose process was killed."""
     with FaissStore.open(index, TextEmbeddings()) as store:
         fill(store, 8_000)
     shutil.copytree(index, tmp_path / "backup")
@@ -322,7 +322,7 @@ def test_a_backup_that_is_copied_over_an_index_that_was_killed_is_not_ignored(in
 def test_a_backup_is_kept_out_of_the_stores_own_folder(index: Path) -> None:
     with (
         FaissStore.open(index, TextEmbeddings()) as store,
-        pytest.raises(StoreError, match="in the store's own folder"),
+        pytest.raises(StoreError, match="inside the store's own folder"),
     ):
         store.backup(index / "lexical")
 
@@ -418,7 +418,7 @@ STEPS = ("rename", "replace", "unlink", "mkdir", "open", "fsync", "rmdir")
 
 
 class Fault:
-    """Lets one call of the system fail, counted from 0, among those that change something."""
+    """Makes one system call fail, counted from 0 among those that change something."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, action: Callable[[], object]) -> None:
         self._at, self._action, self._thread = at, action, threading.get_ident()

@@ -1,4 +1,4 @@
-"""Metadata that can't be stored, said of the key that is at fault."""
+"""Metadata that can't be stored, and errors that name the key at fault."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.conversion import DEEPEST_METADATA
+from langchain_sentence_window.stores.faiss.conversion import MAX_METADATA_DEPTH
 from tests.stores.faiss.test_filters import nested_list
 from tests.toys import WordEmbeddings
 
@@ -19,7 +19,7 @@ CIRCULAR.append([CIRCULAR, CIRCULAR])
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"deep": nested_list(DEEPEST_METADATA - 1)}, "the metadata 'deep' nests more than 100 levels; flatten it"),
+        ({"deep": nested_list(MAX_METADATA_DEPTH - 1)}, "the metadata 'deep' nests more than 100 levels; flatten it"),
         ({"deep": nested_list(100_000)}, "the metadata 'deep': .*list of 1.* can't be stored .* nests too deep"),
         ({"circular": CIRCULAR}, "the metadata 'circular': .* can't be stored as JSON: Circular reference"),
         (
@@ -44,7 +44,7 @@ def test_metadata_that_json_cannot_hold_is_refused(
 
 
 def test_metadata_of_the_most_levels_comes_back_and_is_filtered(words: WordEmbeddings) -> None:
-    metadata = {"deep": nested_list(DEEPEST_METADATA - 2), "lang": "en"}
+    metadata = {"deep": nested_list(MAX_METADATA_DEPTH - 2), "lang": "en"}
     with FaissStore(words) as store:
         (id_,) = store.add_documents([Document(page_content="x", metadata=metadata)])
         assert store.get_by_ids([id_])[0].metadata == metadata

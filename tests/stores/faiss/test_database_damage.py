@@ -1,4 +1,4 @@
-"""That a database of rows that don't belong together is told from a sound one."""
+"""Damage of the database: rows that don't belong together are noticed."""
 
 import random
 import shutil
@@ -24,7 +24,7 @@ from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings
 
 PAGE = 16_384
-TABLES = ("facts", "documents", "sources", "sections", "sentences", "vectors", "embedded", "writes", "removals")
+TABLES = ("facts", "documents", "sources", "sections", "sentences", "vectors", "staged", "writes", "removals")
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def snapshot_of(file: Path) -> Iterator[Snapshot]:
 
 
 def damage_of(file: Path) -> str | None:
-    """What is found, be it by SQLite."""
+    """Return the damage found, also by SQLite."""
     with snapshot_of(file) as snapshot:
         try:
             return snapshot.find_damage()
@@ -48,7 +48,7 @@ def everything_in(file: Path) -> dict[str, list[Any]]:
 
 
 def grow(store: FaissStore, chance: random.Random, version: int) -> None:
-    """Go on with a store in one of many ways."""
+    """Continue with a store in one of many ways."""
     for number in chance.sample(range(150), 25):
         store.replace_documents(document(number, version), [f"document {number}"])
     store.delete(filter={"number": {"$in": chance.sample(range(150), 5)}})
@@ -57,7 +57,7 @@ def grow(store: FaissStore, chance: random.Random, version: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_pages_of_another_version_are_seen(tmp_path: Path, seed: int) -> None:
-    """Two databases of one past go on apart; pages of one are laid over the other, as a stale log would."""
+    """Two databases with one history diverge; pages of one replace those of the other, as with a stale log."""
     chance = random.Random(seed)
     with FaissStore(TextEmbeddings(), tmp_path / "0") as store:
         for start in range(0, 150, 50):
@@ -92,7 +92,7 @@ DIGITS = str.maketrans("", "", "0123456789")
 
 
 def test_a_mixture_whose_rows_are_all_sound_is_seen(words: WordEmbeddings, tmp_path: Path) -> None:
-    """A row of another version, with the same number and a checksum that is right."""
+    """A row of another version has the same number and a correct checksum."""
     for version in ("card", "seat"):
         with FaissStore(words, tmp_path / version) as store:
             store.add_texts([version, "page"], [{"lang": version}, {"lang": "en"}], ids=["a", "b"])
@@ -102,7 +102,7 @@ def test_a_mixture_whose_rows_are_all_sound_is_seen(words: WordEmbeddings, tmp_p
         connection.execute("REPLACE INTO sentences SELECT * FROM other.sentences WHERE row = 1")
         connection.commit()
     assert damage_of(file) == (
-        "its rows aren't those of one state: some of another version of it are among them, or some are lost"
+        "its rows aren't those of one state: some are from another version of it, or some are lost"
     )
 
 
@@ -122,9 +122,9 @@ def test_a_mixture_whose_rows_are_all_sound_is_seen(words: WordEmbeddings, tmp_p
         ("UPDATE documents SET doc_id = 'c' WHERE document = 2", "row 2 of the documents isn't as it was written"),
         ("UPDATE facts SET value = '5' WHERE name = 'dimension'", "row dimension of the facts isn't as it was written"),
         ("UPDATE removals SET row = row + 1", "row 1 of the removals isn't as it was written"),
-        ("DELETE FROM sentences WHERE row = 3", "it has 2 sentences and 3 vectors, not 3"),
+        ("DELETE FROM sentences WHERE row = 3", "it has 2 sentences and 3 vectors instead of 3"),
         ("DELETE FROM removals", "its rows aren't those of one state"),
-        ("DELETE FROM writes WHERE generation = 2", "the writes of its log aren't all there"),
+        ("DELETE FROM writes WHERE generation = 2", "the writes of its log are incomplete"),
     ],
 )
 def test_rows_that_are_lost_or_changed_are_seen(words: WordEmbeddings, tmp_path: Path, sql: str, message: str) -> None:
@@ -155,7 +155,7 @@ def test_rows_that_are_lost_or_changed_are_seen(words: WordEmbeddings, tmp_path:
 def test_a_row_without_a_sentence_is_seen(
     words: WordEmbeddings, tmp_path: Path, table: str, row: tuple[Any, ...]
 ) -> None:
-    """As a write that is wrong would leave it: its checksums are right, and so is the digest."""
+    """A faulty write would leave this: its checksums and the digest are correct."""
     with FaissStore(words, tmp_path) as store:
         store.add_documents([Document(page_content="card", metadata={"doc_id": "a", "sentence_index": 0})])
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE, isolation_level=None)) as connection:
@@ -164,7 +164,7 @@ def test_a_row_without_a_sentence_is_seen(
             transaction._drop(table, "row = 1", [])
         transaction._insert(table, [row])
         transaction.finish()
-    assert damage_of(tmp_path / DATABASE_FILE) == f"row 7 of the {table} is there without a sentence"
+    assert damage_of(tmp_path / DATABASE_FILE) == f"row 7 of the {table} belongs to no sentence"
 
 
 numbers = st.lists(st.integers(0, 6), max_size=4, unique=True)
@@ -211,10 +211,10 @@ def test_the_log_is_shortened_and_the_database_stays_sound(
         assert len(everything_in(tmp_path / DATABASE_FILE)["removals"]) < 12
 
 
-# Vectors that are kept ahead
+# Staged vectors
 
 
-def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_staged_vector_that_is_lost_is_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langchain_sentence_window.embedding.embedder.EMBED_BATCH_SIZE", 2)
 
     class Interrupted(WordEmbeddings):
@@ -229,7 +229,7 @@ def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monk
     with FaissStore(embedding, tmp_path) as store, pytest.raises(KeyboardInterrupt):
         store.add_texts(texts, ids=texts)
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as connection:
-        assert connection.execute("DELETE FROM embedded WHERE row IN (2, 3)").rowcount == 2
+        assert connection.execute("DELETE FROM staged WHERE row IN (2, 3)").rowcount == 2
         connection.commit()
     assert damage_of(tmp_path / DATABASE_FILE) is None
     embedding.client_is_interrupted, embedding.embedded = False, []
@@ -240,7 +240,7 @@ def test_a_vector_kept_ahead_that_is_lost_is_embedded_again(tmp_path: Path, monk
     assert damage_of(tmp_path / DATABASE_FILE) is None
 
 
-def test_texts_kept_ahead_can_be_looked_at_and_discarded(words: WordEmbeddings, tmp_path: Path) -> None:
+def test_staged_texts_can_be_sampled_and_discarded(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore(words, tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE, isolation_level=None)) as connection:
         transaction = Transaction(connection, token=1)

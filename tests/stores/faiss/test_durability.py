@@ -1,4 +1,4 @@
-"""What a store withstands: short runs of the torture scripts, full disks, hostile values, interruptions."""
+"""Durability of a store: short runs of the torture scripts, full disks, hostile values, interruptions."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database import held_files
-from langchain_sentence_window.stores.faiss.database.filters import MOST_VALUES
+from langchain_sentence_window.stores.faiss.database.filters import MAX_VALUES
 from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILES
 from langchain_sentence_window.stores.faiss.database.state_files import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
@@ -35,7 +35,7 @@ def test_readers_see_whole_documents_while_one_writes(on_disk: bool, tmp_path: P
     with FaissStore(TextEmbeddings(), tmp_path if on_disk else None) as store:
         counts = churn.churn(store, churn.fill(store, 800), seconds=2)
     assert counts["documents replaced"] > 3
-    assert counts["fewest of a reader"] > 0
+    assert counts["searches of the slowest reader"] > 0
 
 
 def test_processes_queue_and_see_what_others_wrote(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ with FaissStore.open(sys.argv[1], TextEmbeddings()) as store:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file that is open can't be deleted on Windows")
 def test_a_process_that_closes_leaves_the_log_of_one_that_goes_on(tmp_path: Path) -> None:
-    """Reading the database's file for its checksum must not give up SQLite's locks on it."""
+    """Reading the database's file for its checksum must not release SQLite's locks on it."""
     with FaissStore(TextEmbeddings(), tmp_path) as store:
         churn.fill(store, 80)
         store.save()
@@ -292,13 +292,13 @@ async def test_an_interrupted_call_goes_on_where_it_was(
         with pytest.raises(KeyboardInterrupt):
             await way(store, "add_documents", given)
         assert len(store) == 0
-        assert store.stats().embedded_ahead == 30
+        assert store.stats().staged_texts == 30
         assert store.similarity_search("page") == []
     embedding.left = 99
     with FaissStore.open(tmp_path, embedding) as store:
         await way(store, "add_documents", given)
         assert len(store) == 95
-        assert store.stats().embedded_ahead == 0
+        assert store.stats().staged_texts == 0
         assert sorted(embedding.embedded) == sorted(each.page_content for each in given)
 
 
@@ -380,9 +380,9 @@ def test_deep_wide_and_long_filters_are_answered_or_refused(words: WordEmbedding
             store.similarity_search("x", filter=deep)
     many = {"$or": [{"n": n} for n in range(1, 5_000)]}
     assert [each.page_content for each in store.similarity_search("x", filter=many)] == ["card"]
-    listed = {"n": {"$in": list(range(1, MOST_VALUES - 1))}}
+    listed = {"n": {"$in": list(range(1, MAX_VALUES - 1))}}
     assert [each.page_content for each in store.similarity_search("x", filter=listed)] == ["card"]
-    with pytest.raises(FilterError, match="more than can be asked for at once"):
+    with pytest.raises(FilterError, match="too many for one search"):
         store.similarity_search("x", filter={"n": {"$in": list(range(100_000))}})
 
 

@@ -173,7 +173,7 @@ def test_a_search_asks_the_database_once(words: WordEmbeddings, tmp_path: Path) 
     asked: list[str] = []
     with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
         expected = store.similarity_search_with_score("refund", k=3)
-        for connection in store._index._database._connections._all:
+        for connection in store._engine._database._connections._all:
             connection.set_trace_callback(asked.append)
         assert store.similarity_search_with_score("refund", k=3) == expected
         assert len(asked) == 1
@@ -336,10 +336,10 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 6")
+        connection.execute("PRAGMA user_version = 7")
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 6, and this version .* reads format 5"):
+    with pytest.raises(IndexMismatchError, match="has format 7, and this version .* reads format 6"):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 
@@ -393,7 +393,7 @@ async def test_what_the_store_holds_is_counted(words: WordEmbeddings, tmp_path: 
         await way(store, "save")
         stats = await way(store, "stats")
         assert (stats.documents, stats.sentences, stats.generation) == (3, 5, 2)
-        assert (stats.tombstones, stats.rebuild_saves, stats.embedded_ahead) == (0, 0, 0)
+        assert (stats.tombstones, stats.rebuild_saves, stats.staged_texts) == (0, 0, 0)
         assert stats.bytes == _sizes(tmp_path)
         store.delete(["trial"])
         assert (store.stats().documents, store.stats().sentences) == (2, 4)

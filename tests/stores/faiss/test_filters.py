@@ -12,12 +12,12 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
-from langchain_sentence_window.stores.faiss.database.filters import DEEPEST_FILTER, Condition, compile_filter
+from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, Condition, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from tests.toys import WordEmbeddings
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
-"""Many ask for keys that no document has, on purpose."""
+"""Many filters name keys that no document has, on purpose."""
 
 values = st.one_of(
     st.sampled_from(["a", "b", "10", "", "'"]), st.integers(-2, 11), st.booleans(), st.sampled_from([0.5, 10.0])
@@ -135,7 +135,7 @@ def nested_list(levels: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        ({"x": {"$like": "a"}}, r"'\$like' isn't an operator; on a key there are \$eq"),
+        ({"x": {"$like": "a"}}, r"'\$like' isn't an operator; those for a key are \$eq"),
         ({"$xor": [{}]}, r"'\$xor' isn't an operator"),
         ({"$or": []}, "at least one"),
         ({"$and": "text"}, "takes a list of filters"),
@@ -183,16 +183,16 @@ def test_a_filter_nested_too_deep_is_refused() -> None:
     deep: dict[str, Any] = {"x": 1}
     for _ in range(1000):
         deep = {"$not": deep}
-    with pytest.raises(FilterError, match=f"nests more than {DEEPEST_FILTER} levels"):
+    with pytest.raises(FilterError, match=f"nests more than {MAX_FILTER_DEPTH} levels"):
         compile_filter(deep)
 
 
 @pytest.mark.parametrize("joint", ["$and", "$or"])
 def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(joint: str) -> None:
     unfolded: dict[str, Any] = {"x": 1}
-    for _ in range(DEEPEST_FILTER - 1):
+    for _ in range(MAX_FILTER_DEPTH - 1):
         unfolded = {joint: [unfolded, unfolded]}
-    with pytest.raises(FilterError, match="more than can be asked for at once"):
+    with pytest.raises(FilterError, match="too many for one search"):
         compile_filter(unfolded)
     endless: dict[str, Any] = {"x": 1}
     endless[joint] = [endless, endless]
@@ -203,7 +203,7 @@ def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(joint: 
 def test_the_deepest_and_widest_filters_are_answered() -> None:
     def widest(keys: list[str]) -> dict[str, Any]:
         nested: dict[str, Any] = {"$or": [{key: value} for key in keys for value in range(1, 300)]}
-        for depth in range(DEEPEST_FILTER - 1):
+        for depth in range(MAX_FILTER_DEPTH - 1):
             nested = {"$not": nested} if depth % 2 else {"$and": [{keys[0]: {"$exists": True}}, nested]}
         return nested
 
@@ -223,7 +223,7 @@ def test_the_deepest_and_widest_filters_are_answered() -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.randoms(use_true_random=False))
 def test_a_filter_of_any_shape_is_read_or_refused(chance: random.Random) -> None:
-    """SQLite's parser keeps only so much in mind; what it can't read is told as a filter that nests too deep."""
+    """SQLite's parser stack is limited; a filter that exceeds it is reported as nesting too deeply."""
 
     def nested(levels: int) -> dict[str, Any]:
         if not levels:
@@ -234,7 +234,7 @@ def test_a_filter_of_any_shape_is_read_or_refused(chance: random.Random) -> None
         parts = [nested(levels - 1), *[nested(chance.randrange(min(levels, 4))) for _ in range(chance.randrange(4))]]
         return {joint: chance.sample(parts, len(parts)), **({"x": 1} if chance.random() < 0.3 else {})}
 
-    asked = nested(chance.randrange(DEEPEST_FILTER))
+    asked = nested(chance.randrange(MAX_FILTER_DEPTH))
     with FaissStore(WordEmbeddings()) as store:
         store.add_documents([Document(page_content="page", metadata={"doc_id": "a", "sentence_index": 0, "x": 1})])
         try:

@@ -126,7 +126,7 @@ def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypat
 
 
 def test_tombstones_are_cleared_when_they_are_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.index._FEWEST_TOMBSTONES", 10)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.index._MIN_TOMBSTONES", 10)
     store = FaissStore(TextEmbeddings(), None, "HNSW32")
     fill(store, documents(100))
     found(store, "query")
@@ -147,7 +147,7 @@ def test_a_read_only_store_maps_its_index_and_changes_nothing(index: str, tmp_pa
     with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:
         assert found(store, "query") == expected
         assert store.lexical_search("text 7") == words
-        codes: Any = store._index._vectors._current[0]._faiss  # type: ignore[union-attr]
+        codes: Any = store._engine._vectors._current[0]._faiss  # type: ignore[union-attr]
         codes = faiss.downcast_index(codes.storage) if index == "HNSW32" else codes
         assert not codes.codes.is_owned
         del codes

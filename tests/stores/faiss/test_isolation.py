@@ -1,4 +1,4 @@
-"""One store among threads, processes, embedders and users: nothing lost, nothing mixed, nobody kept waiting."""
+"""One store shared by threads, processes, embedders and users: nothing lost, nothing mixed, nobody blocked."""
 
 import asyncio
 import gc
@@ -21,11 +21,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.stores.faiss.database.connection import Connection
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.held_files import HeldFiles, identity_of
 from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
 from langchain_sentence_window.stores.faiss.database.state_files import Head, read_head
-from langchain_sentence_window.stores.faiss.database.statements import Connection
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from tests.torture.churn import fill
@@ -75,10 +75,10 @@ def test_what_one_model_left_of_an_interrupted_call_is_not_used_by_another(
     with FaissStore(first, tmp_path) as store:
         with pytest.raises(KeyboardInterrupt):
             store.add_documents(PAGES)
-        assert store.stats().embedded_ahead == 30
+        assert store.stats().staged_texts == 30
     with FaissStore(second, tmp_path) as store:
         store.add_documents(PAGES)
-        assert store.stats().embedded_ahead == 0
+        assert store.stats().staged_texts == 0
         check_vectors(store, second, 60)
         for text in ("page 3", "page 33"):
             ((found, score),) = store.similarity_search_with_score(text, k=1)
@@ -98,7 +98,7 @@ def test_what_was_left_of_an_interrupted_call_can_be_dropped(tmp_path: Path, mon
             store.add_documents(PAGES)
         assert store.discard_staged() == 30
         assert store.discard_staged() == 0
-        assert store.stats().embedded_ahead == 0
+        assert store.stats().staged_texts == 0
 
 
 def test_two_embedders_on_an_empty_folder_do_not_both_write(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_two_embedders_on_an_empty_folder_do_not_both_write(tmp_path: Path) -> N
             lambda: b.hybrid_search("hello"),
             lambda: b.max_marginal_relevance_search("hello"),
         ):
-            with pytest.raises(IndexMismatchError, match=r"holds vectors of .*'A'.* by now, and .* opened with .*'B'"):
+            with pytest.raises(IndexMismatchError, match=r"now holds vectors of .*'A'.*, but .* opened with .*'B'"):
                 call()
         check_vectors(a, first, 1)
         # An index without sentences is anybody's, but not the one's who wrote to it before.
@@ -176,7 +176,10 @@ def test_an_embedder_of_equal_description_is_refused(kind: str, tmp_path: Path) 
     ]
     for call in calls:
         for _ in range(2):
-            with FaissStore.open(tmp_path, second) as store, pytest.raises(IndexMismatchError, match="otherwise"):
+            with (
+                FaissStore.open(tmp_path, second) as store,
+                pytest.raises(IndexMismatchError, match="the same text"),
+            ):
                 call()
     with FaissStore.open(tmp_path, pair(kind)[0]) as store:
         assert store.similarity_search("page 7", k=1)[0].id == "7"
@@ -194,10 +197,10 @@ def test_what_an_embedder_of_equal_description_left_is_not_used(
     with FaissStore(first, tmp_path) as store, pytest.raises(KeyboardInterrupt):
         store.add_documents(PAGES)
     with FaissStore(second, tmp_path) as store:
-        assert store.stats().embedded_ahead == 30
+        assert store.stats().staged_texts == 30
         store.add_documents(PAGES[:30])
         check_vectors(store, second, 30)
-        assert store.stats().embedded_ahead == 0
+        assert store.stats().staged_texts == 0
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
@@ -387,7 +390,7 @@ async def test_a_store_in_memory_is_copied_while_others_use_it() -> None:
 def test_a_read_that_fails_halfway_keeps_no_lock(
     on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception keeps the frames it came through, and so a cursor of which rows are still to be read."""
+    """An exception keeps the frames it passed through, and so a cursor with unread rows."""
     with FaissStore(TextEmbeddings(), tmp_path if on_disk else None) as store:
         fill(store, 80)
 
@@ -468,7 +471,7 @@ time.sleep(0.5)
 def test_opening_waits_for_a_process_that_lets_nobody_in(
     take: Callable[[Connections], Connection], tmp_path: Path
 ) -> None:
-    """As the last one does that closes an index, while it brings the log into the file."""
+    """The last process to close an index does this, while it moves the log into the file."""
     FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
     path = tmp_path / DATABASE_FILE
     with subprocess.Popen([sys.executable, "-c", LOCKED_OUT, str(path)], stdout=subprocess.PIPE, text=True) as process:
@@ -480,7 +483,7 @@ def test_opening_waits_for_a_process_that_lets_nobody_in(
 
 
 def test_a_store_that_is_collected_while_another_opens_its_file_lets_go_of_it(tmp_path: Path) -> None:
-    """The garbage collector may come anywhere, so in the midst of what it has to wait for, too."""
+    """The garbage collector may run anywhere, also within a call that it has to wait for."""
     for name in "ab":
         (tmp_path / name).write_text(name)
     held, first, second = HeldFiles(), object(), object()
@@ -528,7 +531,7 @@ def test_many_processes_make_one_store(tmp_path: Path) -> None:
 
 
 def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is noted of the last write is read first: whoever writes notes it last."""
+    """The record of the last write is read first, as a writer writes it last."""
     with FaissStore(TextEmbeddings(), tmp_path) as writer:
         fill(writer, 80)
 
@@ -542,7 +545,7 @@ def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_hybrid_search_is_of_one_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another store writes right after the words were searched, before the vectors are."""
+    """Another store writes after the words were searched, before the vectors are."""
     query, embedding = "Sentence s3 of document d4 in version v0.", TextEmbeddings()
     with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
         fill(store, 80)
@@ -578,8 +581,7 @@ def test_a_relative_path_means_the_folder_it_meant_at_first(tmp_path: Path, monk
         barrier = threading.Barrier(4)
 
         def read(_: object) -> list[str]:
-            with store._index._database.snapshot():
-                barrier.wait(10)
+            store._engine._database.read(lambda _: barrier.wait(10))
             return [each.page_content for each in store.similarity_search("x", k=9)]
 
         found: dict[int, list[str]] = {}
@@ -711,7 +713,7 @@ def test_copies_of_the_lexical_index_go_when_they_are_old(tmp_path: Path, monkey
 
 
 def test_a_faiss_file_that_cannot_be_read_is_built_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one of another release of FAISS, whose checksum is right."""
+    """Another release of FAISS may have written it, with a correct checksum."""
     import faiss
 
     with FaissStore(TextEmbeddings(), tmp_path) as store:

@@ -1,4 +1,4 @@
-"""Lexical search: BM25 worked out by hand, filters, changes, damage."""
+"""Lexical search: BM25 computed by hand, filters, changes, damage."""
 
 import math
 import re
@@ -62,7 +62,7 @@ def test_the_top_10_are_those_of_bm25() -> None:
 
 async def test_a_filter_is_applied_before_k(store: FaissStore, way: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     for few in (10_000, 1):  # as tantivy's own filter, and as a sieve for its hits
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index._FEW", few)
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index._MAX_ROWS_IN_QUERY", few)
         found = await way(store, "lexical_search", "the card", k=1, filter={"n": {"$lt": 2}})
         assert [each.id for each, _ in found] == ["b"]
         found = await way(store, "lexical_search", "refund card", k=9, filter={"n": {"$in": [1, 2, 3]}})
@@ -149,7 +149,7 @@ def test_it_is_opened_not_built_when_it_is_current(
 def test_large_writes_keep_it_up_to_date_themselves(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.cache.MANY_ROWS", 3)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.cache.MIN_ROWS_TO_CATCH_UP", 3)
     with FaissStore.from_texts(TEXTS[:2], words, path=tmp_path) as store:
         assert not (tmp_path / LEXICAL_FOLDER).exists()
         store.add_texts([*TEXTS[2:], "x"])
@@ -160,7 +160,7 @@ def test_large_writes_keep_it_up_to_date_themselves(
 def test_a_file_is_sealed_as_it_was_written_and_once(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Damage that comes while the store is open isn't taken for what was written, however often it is saved."""
+    """Damage while the store is open isn't mistaken for a write, however often the store is saved."""
     sealed: list[str] = []
 
     def noting(path: Path) -> Seal | None:
@@ -192,6 +192,6 @@ def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
         damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
         damaged.write_bytes(bytes(damaged.stat().st_size))
         store.add_texts(["A refund at last."], ids=["e"])
-        with pytest.raises(StoreError, match="search again, which builds it anew"):
+        with pytest.raises(StoreError, match="search again, which rebuilds the index"):
             store.lexical_search("refund")
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]

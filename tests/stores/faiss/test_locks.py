@@ -1,4 +1,4 @@
-"""The lock that nothing can leave behind: who waits for whom, and exceptions at every instruction."""
+"""The lock that is released whatever happens: who waits for whom, and exceptions at every instruction."""
 
 import sys
 import threading
@@ -97,7 +97,7 @@ def test_closing_from_within_a_call_is_done_when_the_call_ends() -> None:
 
 
 def test_closing_from_within_a_call_does_not_wait_for_those_that_wait_for_it() -> None:
-    """As when a signal's handler closes a store in the midst of a search that another thread waits for."""
+    """A signal handler may close a store during a search that another thread waits for."""
     lock, inner, log = AccessLock(), AccessLock(), list[str]()
     others_in = threading.Event()
 
@@ -163,7 +163,7 @@ def test_what_is_last_is_done_once_wherever_two_calls_end_at_once() -> None:
 
 
 def closed_as_another_ends_at(instruction: int) -> bool:
-    """Close from within a call, and end another call in the midst of its end; return whether that has so many."""
+    """Close from within a call, and end another call at one instruction of its end; return whether it has so many."""
     lock, entered, may_end, log = AccessLock(), threading.Event(), threading.Event(), list[str]()
 
     def hold() -> None:
@@ -186,7 +186,7 @@ def closed_as_another_ends_at(instruction: int) -> bool:
 
 
 def interrupted_at(instruction: int, work: Callable[[], object]) -> bool:
-    """Do something, and raise at one of its instructions; return whether it has so many."""
+    """Run a function, raise at one of its instructions, and return whether it has so many."""
 
     def stop() -> None:
         raise _Stop
@@ -199,7 +199,7 @@ def interrupted_at(instruction: int, work: Callable[[], object]) -> bool:
 
 
 def met_at(instruction: int, action: Callable[[], object], work: Callable[[], object], within: str = "") -> bool:
-    """Do something, and something else before one of its instructions; return whether it has so many."""
+    """Run a function, and another before one of its instructions; return whether it has so many."""
     left = instruction
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

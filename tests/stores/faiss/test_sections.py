@@ -1,4 +1,4 @@
-"""What sentences of a document or a section share: stored once, given back whole, filtered, gone with the last."""
+"""Shared data of a document's or a section's sentences: stored once, returned complete, filtered, and removed."""
 
 import json
 import sqlite3
@@ -27,7 +27,7 @@ from tests.stores.faiss.test_filters import filters, matches
 from tests.toys import WordEmbeddings, document
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
-"""Many ask for keys that no document has, on purpose."""
+"""Many filters name keys that no document has, on purpose."""
 
 ODD: dict[str, Any] = {"start_index": 9, 'a.b"': None, "same": "\x00\ue000", "\x00": "\ue000"}
 

@@ -1,4 +1,4 @@
-"""Checksums of files, by which a file that was damaged is told from one that wasn't."""
+"""Checksums of files, which reveal damage."""
 
 import stat
 import zlib
@@ -15,7 +15,7 @@ _READ_BATCH_SIZE = 1 << 22
 
 
 def seal_of(path: Path) -> Seal | None:
-    """Read a whole file and make its seal; ``None`` if it can't be read."""
+    """Read a whole file and return its seal; ``None`` if it can't be read."""
     try:
         with open_regular(path) as file:
             return seal_of_open(file)
@@ -24,7 +24,7 @@ def seal_of(path: Path) -> Seal | None:
 
 
 def seal_of_open(file: BinaryIO) -> Seal:
-    """Read what is left of an open file, and make its seal."""
+    """Read the rest of an open file and return its seal."""
     checksum = size = 0
     while part := file.read(_READ_BATCH_SIZE):
         checksum = zlib.crc32(part, checksum)
@@ -33,14 +33,14 @@ def seal_of_open(file: BinaryIO) -> Seal:
 
 
 def seals_in(folder: Path, known: Mapping[str, Seal] | None = None) -> dict[str, Seal]:
-    """Make the seals of all files in a folder, by name.
+    """Return the seals of all files in a folder, by name.
 
     Args:
-        folder: Where they are.
+        folder: The folder.
         known: Seals of files that don't change once they are written; these aren't read again.
 
     Returns:
-        None of a folder that is a link or holds one, as what is written there would be written elsewhere.
+        The seals; none if the folder is a link or holds one, as a write through a link changes a file elsewhere.
     """
     try:
         kinds = {path.name: path.lstat().st_mode for path in sorted(folder.iterdir())}

@@ -1,8 +1,8 @@
-"""Conditions on sentences, put together of parts, in SQL.
+"""Conditions on sentences in SQL, joined from parts.
 
-Most of a sentence's metadata is that of its source document, and some is that of its section; each stands once for
-all its sentences. So parts are put together as long as they can be asked of the same table, and then asked of all its
-rows at once. What differs from sentence to sentence is asked of the sentences.
+Most of a sentence's metadata belongs to its source document, and some to its section; each is stored once for all
+sentences. So parts are joined as long as they read the same table, and then evaluated for all rows of that table at
+once. Parts that read a sentence's own metadata are evaluated for each sentence.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from langchain_sentence_window.errors import FilterError
 Condition: TypeAlias = tuple[str, list[Any]]
 """An SQL expression over a row of ``sentences``, and its parameters."""
 
-MOST_VALUES = 30_000
-"""Keys and values in one filter."""
+MAX_VALUES = 30_000
+"""The largest number of keys and values in one filter."""
 
-_LONGEST_SQL = 900_000  # SQLite takes a million
-_MOST_BRACKETS = 60  # SQLite's parser keeps 100 things in mind, and the innermost part has some of its own
+_MAX_SQL_LENGTH = 900_000  # SQLite takes a million
+_MAX_BRACKETS = 60  # SQLite's parser has a stack of 100, of which the innermost part takes some
 
 Owner: TypeAlias = Literal["source", "section", "sentence"]
-"""Whose metadata holds a key."""
+"""The owner of the metadata that has a key."""
 
-# A sentence of a document has what is shared in those rows only, and another has all in its own. These ways to ask
-# give the same: of all owners at once; of each sentence's own, which is faster for few sentences; and where no
-# sentence is of a document, of the sentences alone.
+# A sentence of a source document has shared metadata in the rows of its source and section only; any other Document
+# has all in its own row. These three forms are equivalent: one for all owners at once; one for each sentence's owner,
+# which is faster for few sentences; and one for sentences alone, if none belongs to a source document.
 _OF_ALL, _OF_EACH = (
     {owner: template.format(key=f"{owner}_key", table=f"{owner}s") for owner in ("source", "section")}
     for template in (
@@ -43,9 +43,9 @@ class Part(NamedTuple):
     Attributes:
         sql: An expression over ``metadata``, or over a row of ``sentences``.
         parameters: Its parameters.
-        owner: Whose ``metadata`` it reads; a sentence's part may read other columns too.
-        is_narrow: Whether it lets only sentences of documents through that it names.
-        brackets: How many things SQLite has to keep in mind at once to read it, but for the innermost.
+        owner: The owner of the ``metadata`` it reads; a sentence's part may read other columns too.
+        is_narrow: Whether it matches only sentences of source documents that it names.
+        brackets: The depth of SQLite's parser stack that it needs, without the innermost part.
     """
 
     sql: str
@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
 
 def for_few(condition: Condition) -> Condition:
-    """Ask of each sentence what the condition would ask of all sources or sections at once."""
+    """Return the form of a condition that is faster for few sentences."""
     sql, parameters = condition
     for owner, of_all in _OF_ALL.items():
         sql = sql.replace(of_all, _OF_EACH[owner])
@@ -64,7 +64,7 @@ def for_few(condition: Condition) -> Condition:
 
 
 def of_sentences_alone(condition: Condition) -> Condition:
-    """Ask the condition of sentences none of which is of a document."""
+    """Return the form of a condition for sentences none of which belongs to a source document."""
     sql, parameters = condition
     for asked in (*_OF_ALL.values(), *_OF_EACH.values()):
         sql = sql.replace(asked, _OF_ITSELF)
@@ -72,13 +72,13 @@ def of_sentences_alone(condition: Condition) -> Condition:
 
 
 def negated(part: Part) -> Part:
-    """The part that lets through what this one doesn't."""
-    # Behind it, NOT needn't be kept in mind; each part is 0 or 1.
+    """Return the part that matches everything this one doesn't."""
+    # Unlike NOT, this needs no parser stack; each part is 0 or 1.
     return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
 
 
 def join(joint: str, parts: Sequence[Part]) -> Part:
-    """Put parts together with ``AND`` or ``OR``, which stand between blanks."""
+    """Join parts with ``" AND "`` or ``" OR "``."""
     by_owner: dict[Owner, list[Part]] = {}
     for part in parts:
         by_owner.setdefault(part.owner, []).append(part)
@@ -89,7 +89,7 @@ def join(joint: str, parts: Sequence[Part]) -> Part:
 
 
 def of_sentence(part: Part) -> Part:
-    """Ask the part of a sentence, wherever its metadata stands."""
+    """Return the form of a part that is evaluated for a sentence, wherever its metadata is stored."""
     if part.owner == "sentence" or not part.parameters:
         return part
     return part._replace(sql=f"({_OF_ALL[part.owner]}{part.sql}))", owner="sentence")
@@ -100,7 +100,7 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
         return Part("0" if joint == " OR " else "1", [])
     if len(parts) == 1:
         return parts[0]
-    # In halves, and the deeper one first, as SQLite nests only so deep.
+    # In halves, the deeper one first, as SQLite's parser stack is limited.
     middle = len(parts) // 2
     halves = [_joined(joint, parts[:middle]), _joined(joint, parts[middle:])]
     left, right = sorted(halves, key=lambda part: -part.brackets)
@@ -116,16 +116,16 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
 
 
 def check_size(part: Part) -> None:
-    """See that SQLite can read a part.
+    """Check that SQLite can parse a part.
 
     Raises:
-        FilterError: It is too long, or nests too deep.
+        FilterError: The part is too long, or nests too deeply.
     """
-    if part.brackets > _MOST_BRACKETS:
-        raise FilterError("the filter nests too deep for so many parts; flatten its $and, $or and $not")
+    if part.brackets > _MAX_BRACKETS:
+        raise FilterError("the filter nests too deeply for so many parts; flatten its $and, $or and $not")
     count = len(part.parameters)
-    if count > MOST_VALUES or len(part.sql) > _LONGEST_SQL:
+    if count > MAX_VALUES or len(part.sql) > _MAX_SQL_LENGTH:
         raise FilterError(
-            f"the filter has {count:,} keys and values, or more; that is more than can be asked for at once; "
-            f"give it at most {MOST_VALUES:,} and search several times, or mark the documents in their metadata"
+            f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
+            f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
         )

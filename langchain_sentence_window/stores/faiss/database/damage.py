@@ -1,4 +1,4 @@
-"""How to see that a database is as it was written."""
+"""Finding damage in a database, by the checksums of its rows."""
 
 import sqlite3
 import zlib
@@ -16,12 +16,12 @@ from langchain_sentence_window.stores.faiss.database.schema import (
 
 
 class _Check(NamedTuple):
-    """How the rows of a table are checked.
+    """The check of a table's rows.
 
     Attributes:
-        sql: Reads a row's number, then what its checksums are of, then the checksums.
-        checksums: Works them out.
-        stored: How many there are.
+        sql: Reads the number of a row, then the other fields that its checksums cover, then the checksums.
+        checksums: Computes the checksums from the fields.
+        stored: The number of checksums.
     """
 
     sql: str
@@ -29,7 +29,7 @@ class _Check(NamedTuple):
     stored: int = 1
 
     def holds(self, row: tuple[Any, ...]) -> bool:
-        """Whether a row is as it was written."""
+        """Return whether a row is as it was written."""
         return self.checksums(*row[: -self.stored]) == row[-self.stored :]
 
 
@@ -52,10 +52,10 @@ _CHECKS = {
         lambda *row: (checksum_of(*row[:3], zlib.crc32(row[3])), zlib.crc32(row[3])),
         stored=2,
     ),
-    # Of the document, source and section as those tables have them, so that one that is lost or another's is seen.
+    # With the document, source and section as their tables have them, which reveals missing and mixed-up rows.
     "sentences": _Check(
         """
-        SELECT row, id, documents.document, doc_id, place, section, sources.source_key, sections.section_key,
+        SELECT row, id, documents.document, doc_id, sentence_index, section, sources.source_key, sections.section_key,
             sentences.metadata, ifnull(context_checksum, 0), sentences.context, text, sentences.checksum, text_checksum
         FROM sentences LEFT JOIN documents USING (document) LEFT JOIN sources USING (source_key)
             LEFT JOIN sections USING (section_key)
@@ -67,8 +67,8 @@ _CHECKS = {
         "SELECT row, vector, checksum FROM vectors",
         lambda row, vector: (zlib.crc32(vector, row & 0xFFFFFFFF),),
     ),
-    "embedded": _Check(
-        "SELECT row, vector, text, checksum, text_checksum FROM embedded",
+    "staged": _Check(
+        "SELECT row, vector, text, checksum, text_checksum FROM staged",
         lambda row, vector, text: (zlib.crc32(vector, row), zlib.crc32(text)),
         stored=2,
     ),
@@ -91,15 +91,15 @@ _ORPHANS = {
     "sections": "SELECT section_key FROM sections WHERE section_key NOT IN "
     "(SELECT section_key FROM sentences WHERE section_key IS NOT NULL)",
 }
-"""Rows that no sentence has."""
+"""Queries for rows that belong to no sentence."""
 
 
 def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State]) -> str | None:
-    """Read everything, and say what isn't as it was written, if anything isn't.
+    """Read everything and describe the first damage found; return ``None`` if there is none.
 
     Args:
-        connection: In a transaction, so that all it reads is of one state.
-        read_state: Reads how far the database is; called once that is known to be sound.
+        connection: The connection to read with, in a transaction, so that all it reads is from one state.
+        read_state: Reads the state of the database; called once its row has been checked.
     """
     (first,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if first != "ok":
@@ -117,11 +117,11 @@ def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State])
 
 def _wrong_counts(connection: sqlite3.Connection, counts: dict[str, int], state: State) -> str | None:
     if not counts["sentences"] == counts["vectors"] == state.sentences:
-        return f"it has {counts['sentences']} sentences and {counts['vectors']} vectors, not {state.sentences}"
+        return f"it has {counts['sentences']} sentences and {counts['vectors']} vectors instead of {state.sentences}"
     for table, key, last in (("writes", "generation", state.generation), ("removals", "removal", state.last_removal)):
         first, highest = connection.execute(f"SELECT min({key}), max({key}) FROM {table}").fetchone()  # noqa: S608
         if first is not None and (highest != last or highest - first + 1 != counts[table]):
-            return f"the {table} of its log aren't all there"
+            return f"the {table} of its log are incomplete"
     return None
 
 
@@ -132,12 +132,12 @@ def _mixture(connection: sqlite3.Connection, state: State) -> str | None:
     ]
     if digest_of(*sums) == state.digest:
         return None
-    return "its rows aren't those of one state: some of another version of it are among them, or some are lost"
+    return "its rows aren't those of one state: some are from another version of it, or some are lost"
 
 
 def _orphan(connection: sqlite3.Connection) -> str | None:
     for table, sql in _ORPHANS.items():
         found = connection.execute(f"{sql} LIMIT 1").fetchone()
         if found:
-            return f"row {found[0]} of the {table} is there without a sentence"
+            return f"row {found[0]} of the {table} belongs to no sentence"
     return None

@@ -1,11 +1,10 @@
-"""The SQLite file of a store: what one may read or write at a time.
+"""The database of a store: who may read or write at the same time.
 
-Each write is one transaction. Readers have connections of their own, and see one state of the database
-for as long as they read, whatever is written meanwhile. A database in memory has no log to read from
-meanwhile, so there a lock keeps readers and the writer apart.
+Each write is one transaction. Readers have their own connections, and see one state of the database for as long as
+they read, whatever is written meanwhile. A database in memory has no log to read from, so a lock keeps readers and
+the writer apart there.
 
-What is read or written is given as a function, so that whatever happens in it, and wherever an exception
-comes, what it held is given back.
+Callers pass their reads and writes as functions. Wherever an exception occurs, all that a function held is released.
 """
 
 import secrets
@@ -38,7 +37,7 @@ from langchain_sentence_window.stores.faiss.database.transaction import Transact
 T = TypeVar("T")
 
 _PAGE_BATCH_SIZE = 1_000
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 _UNDAMAGED = "if it isn't closed, it may be damaged: open it again"
 
 
@@ -46,20 +45,20 @@ class Database:
     """A store's database, for any number of threads."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
-        """Open the database, or make it, and see that it is sound.
+        """Open or create the database, and check that it is sound.
 
         Args:
             path: The file; ``None`` for a database in memory.
-            read_only: Whether nothing may be written, not even a new database.
+            read_only: Whether to refuse all writes, and a database that doesn't exist.
 
         Raises:
             StoreError: The file isn't a database of this package, is damaged, or can't be opened.
-            IndexMismatchError: Its format isn't the one this version knows.
+            IndexMismatchError: Its format isn't the one this version reads.
         """
         self.name = str(path) if path else "the store in memory"
         self.read_only = read_only
         self._connections = Connections(path, read_only=read_only)
-        # One in a file keeps its readers and its writer apart itself.
+        # SQLite isolates the readers of a file from its writer.
         self._lock = AccessLock(writers_exclude_readers=path is None)
         self._long_reads: weakref.WeakSet[LongRead[Any]] = weakref.WeakSet()
         try:
@@ -76,17 +75,17 @@ class Database:
         """Read one state of the database, whatever is written meanwhile.
 
         Args:
-            work: Is given that state. It may be called again if the state was swept away under it.
+            work: A function of that state. It is called again if the file changes under a process that can't lock it.
 
         Raises:
-            StoreError: SQLite can't read: the store is closed, or its file damaged.
+            StoreError: SQLite can't read: the store is closed, or its file is damaged.
         """
         return self._lock.read(lambda: self._read(work, begin=True))
 
     def records_at(self, version: Version, rows: Sequence[int]) -> dict[int, Record] | None:
-        """Fetch records by row; ``None`` unless all are there and no write came after the given one.
+        """Fetch records by row; return ``None`` if any is missing, or if a write followed the given version.
 
-        One statement sees one state, so this needs no transaction, which would take three more.
+        One statement sees one state, so this needs no transaction, which would take three more statements.
 
         Raises:
             StoreError: SQLite can't read.
@@ -95,7 +94,7 @@ class Database:
         return records if len(records) == len(rows) else None
 
     def private_copy(self) -> "Database | None":
-        """A copy to read at leisure, of a database that would make writers wait meanwhile; ``None`` for others."""
+        """Return a copy of a database in memory, whose long reads would block writers; ``None`` for one in a file."""
         if self._connections.path is not None:
             return None
         copy = Database(None)
@@ -103,10 +102,10 @@ class Database:
         return copy
 
     def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> LongRead[T]:
-        """Read one state in several calls; what is returned is to be ended.
+        """Begin to read one state in several calls; the caller ends the returned read.
 
         Args:
-            parts: Reads a state part by part, without the first so many; always the same of the same state.
+            parts: Reads a state part by part, without the first so many; always the same for the same state.
         """
         reading = LongRead(self._connections, parts)
         self._long_reads.add(reading)
@@ -115,10 +114,10 @@ class Database:
         return reading
 
     def read_on(self, reading: LongRead[T]) -> T | None:
-        """Read the next part; ``None`` if there is none.
+        """Read the next part, or return ``None`` after the last one.
 
         Raises:
-            StoreError: SQLite can't read, or the state is gone.
+            StoreError: SQLite can't read, or the state doesn't exist any more.
         """
         with self._errors("can't be read any further", "begin again"):
             part = reading.next()
@@ -126,39 +125,28 @@ class Database:
                 raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
             return part
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """Read one state of the database in a ``with`` block; for tests and tools, as `read` can't be interrupted."""
-        lease = Lease(self._connections)
-        try:
-            connection = lease.take()
-            connection.execute("BEGIN")
-            yield Snapshot(connection)
-        finally:
-            lease.end()
-
     # Writing
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
 
         Raises:
-            StoreError: SQLite can't do it: the disk is full, the file locked, damaged or read-only.
+            StoreError: SQLite can't write: the disk is full, or the file is locked, damaged or read-only.
         """
         if self.read_only:
             raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
         return self._lock.write(lambda: self._write(work))
 
     def seal(self) -> None:
-        """Bring the whole database into its file, and note the checksum of that file."""
+        """Move the write-ahead log into the file, and record the file's checksum."""
         if not self.read_only:
             self._lock.write(lambda: self._guarded(self._connections.seal))
 
     def copy_to(self, path: Path) -> None:
-        """Copy the whole database into a new file, which has its name only when it is whole.
+        """Copy the whole database into a new file, which gets its name only when it is complete.
 
         Raises:
-            StoreError: It can't be read, or the file not be written.
+            StoreError: The database can't be read, or the file can't be written.
         """
         with self._errors(f"can't be copied to {str(path)!r}", "make room, or choose another path"):
             part = make_part(path)
@@ -168,7 +156,7 @@ class Database:
                 if not put_if_new(part, path):
                     raise StoreError(f"{str(path.parent)!r} holds an index already; choose another folder")
                 if seal is not None:
-                    # By it a log that the copy is put beside one day is known for another's.
+                    # The seal reveals the log of another database, if the copy is put beside one some day.
                     write_seal(path.parent, seal)
             finally:
                 with suppress(OSError):
@@ -178,7 +166,7 @@ class Database:
         """Write a copy of the whole database into an empty file.
 
         Raises:
-            StoreError: It can't be read, or the file not be written.
+            StoreError: The database can't be read, or the file can't be written.
         """
         with closing(sqlite3.connect(path, isolation_level=None)) as target:
 
@@ -189,31 +177,31 @@ class Database:
 
             self.read(copy)
 
-    # The end, and forks
+    # Closing, and forks
 
     def close(self) -> None:
-        """Seal the file and close all connections; nobody is using one."""
+        """Seal the file and close all connections; nobody may be using one."""
         self._lock.write(self._connections.close)
 
     def before_fork(self) -> None:
-        """Close what must not cross a fork; nobody is reading or writing."""
+        """Close everything that must not cross a fork; nobody is reading or writing."""
         if self._connections.path is not None:
             self._cut_long_reads()
             self._connections.close_all()
 
     def after_fork_in_parent(self) -> None:
-        """Take up what is read in several calls, before anybody writes; what fails is told by the next of them."""
+        """Resume long reads before anybody writes; a failure is raised by the next part."""
         if self._connections.path is not None:
             for reading in list(self._long_reads):
                 with suppress(StoreError), self._errors("can't be read any further", "begin again"):
                     reading.begin()
 
     def after_fork(self, *, was_quiet: bool) -> None:
-        """Begin anew in another process."""
+        """Start afresh in the child process."""
         self._lock.reset()
         if not was_quiet:
             self._connections.refuse(
-                "was in use by another thread for long when the process forked; open it again in this process"
+                "was in use by another thread when the process forked; open it again in this process"
             )
             self._cut_long_reads()
 
@@ -225,7 +213,7 @@ class Database:
 
     def _read(self, work: Callable[[Snapshot], T], *, begin: bool) -> T:
         with self._errors("can't be read", _UNDAMAGED):
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 lease = Lease(self._connections)
                 try:
                     try:
@@ -237,13 +225,13 @@ class Database:
                         raise
                     continue
                 finally:
-                    # Once more, in case an exception such as Ctrl-C came in the middle of the first.
+                    # Again, in case an exception such as Ctrl-C interrupted the first.
                     lease.end()
                 if not lease.is_outdated():
                     return result
             raise StoreError(
-                f"{self.name} is changed all the time, and this process can't lock it, as it may not write in its "
-                "folder; let it write there, or read when nobody writes"
+                f"{self.name} changes all the time, and this process can't lock it without write permission for its "
+                "folder; grant it, or read when nobody writes"
             )
 
     def _read_once(self, lease: Lease, work: Callable[[Snapshot], T], *, begin: bool) -> T:
@@ -265,13 +253,13 @@ class Database:
         transaction.finish()
         head = head_of(transaction) if transaction.generation is not None else None
         connection.execute("COMMIT")
-        # Was it still the store of this path that was written?
-        self._connections.check_identity()
+        # Fails if another file was put at the path meanwhile.
+        self._connections.file.check_identity()
         self._connections.wrote(head)
         return result
 
     def _guarded(self, work: Callable[[], T]) -> T:
-        """Do something with the connection that writes, and leave no transaction open."""
+        """Run a function that uses the writing connection, and leave no transaction open."""
         has_failed = True
         try:
             try:
@@ -300,11 +288,11 @@ class Database:
         if path is None:
             self._guarded(lambda: make_tables(connections.writer))
             return
-        connections.check_restored()
+        connections.file.check_restored()
         make_file(path, read_only=self.read_only)
         check_names(path, read_only=self.read_only)
         check_log(connections)
-        # Reads only, so that nothing is brought from a log into the file before both were checked.
+        # Only reads, so that nothing moves from a log into the file before both are checked.
         checking = connections.open_to_check()
         try:
             check_file(connections, checking)

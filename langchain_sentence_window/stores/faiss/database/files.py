@@ -1,7 +1,7 @@
-"""Writing the files of a store: whole or not at all, and never through a link.
+"""Writing the files of a store: completely or not at all, and never through a link.
 
-A folder may come from a stranger. A link in it could lead a write anywhere, so nothing that is written is opened
-through one: new files have names that nobody can foresee, and take the place of old ones by being renamed.
+A folder may come from a stranger, and a link in it could direct a write anywhere. So no file is opened for writing
+through a link: new files have unpredictable names, and replace old ones by being renamed.
 """
 
 import errno
@@ -18,16 +18,16 @@ from typing import BinaryIO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
-NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _ABANDONED_AFTER = 3_600.0  # seconds
-_LONGEST_NAME = 255
+_MAX_NAME_BYTES = 255
 
 
 def as_folder(path: str | os.PathLike[str]) -> Path:
-    """Make an absolute path of what a user gave, so that it means the same when the process changes its folder.
+    """Return the absolute path of a folder, so that the process may change its working directory.
 
     Raises:
-        InvalidInputError: It isn't a path.
+        InvalidInputError: The argument isn't a usable path.
     """
     given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(given, str) or not given or "\0" in given:
@@ -38,16 +38,16 @@ def as_folder(path: str | os.PathLike[str]) -> Path:
         longest = max(map(len, map(os.fsencode, Path(given).parts)), default=0)
     except UnicodeEncodeError as error:
         raise InvalidInputError(f"the path is {shown(path)}; a folder's name has no lone surrogates") from error
-    if longest > _LONGEST_NAME:
-        raise InvalidInputError(f"the path is {shown(path)}; its names can have {_LONGEST_NAME} bytes at most")
+    if longest > _MAX_NAME_BYTES:
+        raise InvalidInputError(f"the path is {shown(path)}; each name in it may have at most {_MAX_NAME_BYTES} bytes")
     return Path(given).absolute()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder if it isn't there.
+    """Create a folder, if it doesn't exist.
 
     Raises:
-        StoreError: It can't be made.
+        StoreError: The folder can't be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def make_folder(folder: Path) -> None:
 
 
 def refuse_links(*paths: Path) -> None:
-    """See that none of the files that are written in place is a link.
+    """Check that no file to be written in place is a link.
 
     Raises:
         StoreError: One is.
@@ -71,13 +71,13 @@ def refuse_links(*paths: Path) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Make an empty file beside another one, for what is to take its place.
+    """Create an empty file that replaces another one at the end of the block, or is removed after an exception.
 
     Yields:
-        Where it is. It takes the other's place at the end; after an exception it is removed.
+        The path of the new file, beside the other.
 
     Raises:
-        OSError: It can't be made, or not take the other's place; the other is as it was.
+        OSError: The file can't be created, or can't replace the other, which is unchanged.
     """
     part = make_part(path)
     try:
@@ -91,7 +91,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def make_part(path: Path) -> Path:
-    """Make an empty file beside another one, and remove what was abandoned there."""
+    """Create an empty file beside another one, and remove abandoned ones."""
     remove_abandoned(path)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     make_new(part)
@@ -99,7 +99,7 @@ def make_part(path: Path) -> Path:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove the unfinished files and folders beside a file that processes which were killed have left."""
+    """Remove the unfinished files and folders that killed processes left beside a file."""
     for part in path.parent.glob(f"{path.name}.*.part*"):
         with suppress(OSError):
             is_folder = stat.S_ISDIR(part.lstat().st_mode)
@@ -109,24 +109,24 @@ def remove_abandoned(path: Path) -> None:
 
 
 def make_new(path: Path) -> None:
-    """Make an empty file where there is nothing.
+    """Create an empty file.
 
     Raises:
-        OSError: There is something, if only a link.
+        OSError: The path exists, if only as a link, or the file can't be created.
     """
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOT_THROUGH_A_LINK, 0o666))
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o666))
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read; a pipe, which would be waited for, isn't one.
+    """Open a regular file to read; anything else, such as a pipe, could block.
 
     Raises:
-        OSError: It can't be opened, or isn't a file.
+        OSError: It can't be opened, or isn't a regular file.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "it is no file", str(path))
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -134,20 +134,20 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a small file that is either the old one or the new one at any moment.
+    """Replace a small file by a new one, so that either is complete at any moment.
 
     Raises:
-        OSError: It can't be written; the old one is as it was.
+        OSError: The new file can't be written; the old one is unchanged.
     """
     with new_file(path) as part:
         part.write_bytes(content)
 
 
 def put_if_new(part: Path, path: Path) -> bool:
-    """Give a finished file its name, unless another has it.
+    """Rename a finished file, unless another file has the name.
 
     Returns:
-        Whether it got the name. Either way it has no other name any more.
+        Whether it got the name. Its old name is gone in any case.
     """
     _sync(part)
     try:
@@ -167,10 +167,10 @@ def put_if_new(part: Path, path: Path) -> bool:
 
 
 def remove_second_names(path: Path) -> None:
-    """Remove what is left of a `put_if_new` that was killed halfway.
+    """Remove the second name of a file whose `put_if_new` was killed halfway.
 
     Raises:
-        StoreError: The file has a name elsewhere, so that writing would change that one too.
+        StoreError: The file has a name elsewhere, so a write would change that file too.
     """
     if path.stat().st_nlink == 1:
         return
@@ -186,7 +186,7 @@ def remove_second_names(path: Path) -> None:
 
 
 def remove_file(path: Path) -> bool:
-    """Remove a file so that it stays removed if the power fails; return whether it was there."""
+    """Remove a file, so that it stays removed after a power failure; return whether it existed."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def remove_file(path: Path) -> bool:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file; 0 if it isn't there."""
+    """Return the bytes of a file; 0 if it doesn't exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -204,7 +204,7 @@ def size_of(path: Path) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """See that the names in a folder outlast a power failure, where the system can do that."""
+    """Make the names in a folder survive a power failure, if the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -214,9 +214,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_in_place(path: Path, content: bytes) -> None:
-    """Write a small file of which each version is as long; where it can't be written, it is left out."""
+    """Overwrite a small file, all versions of which have the same length; does nothing if it can't be written."""
     with suppress(OSError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | NOT_THROUGH_A_LINK, 0o666)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | NO_FOLLOW, 0o666)
         try:
             is_only_here = os.fstat(handle).st_nlink == 1
             if is_only_here:

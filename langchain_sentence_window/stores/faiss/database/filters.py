@@ -1,15 +1,15 @@
-"""Metadata filters, compiled to SQL with parameters only.
+"""Metadata filters, compiled to SQL; keys and values are always parameters.
 
-The syntax is the one LangChain's PGVectorStore and Chroma share::
+The syntax is the one that LangChain's PGVectorStore and Chroma share::
 
     {"source": "billing.md"}                              equal to
     {"page": {"$gte": 3, "$lt": 9}}                       compared
     {"lang": {"$in": ["en", "fr"]}}                       one of
     {"$or": [{"lang": "en"}, {"draft": {"$exists": False}}]}
 
-Keys that stand together must all hold. A comparison with a missing key doesn't hold, so ``$ne`` and
-``$nin`` hold only where the key exists. Numbers and strings never equal each other. Integers of more than 64
-bits in metadata are compared as floats, so no filter can name one.
+All conditions in a mapping must hold. A comparison with a missing key doesn't hold, so ``$ne`` and ``$nin`` hold only
+where the key exists. Numbers and strings never equal each other. Integers of more than 64 bits in metadata are compared
+as floats, so no filter can name one.
 """
 
 import math
@@ -21,7 +21,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import (
-    MOST_VALUES,
+    MAX_VALUES,
     Condition,
     Owner,
     Part,
@@ -33,12 +33,12 @@ from langchain_sentence_window.stores.faiss.database.conditions import (
 )
 from langchain_sentence_window.stores.faiss.database.json_nul import with_nul, without_nul
 
-__all__ = ["DEEPEST_FILTER", "MOST_VALUES", "Condition", "Filter", "compile_filter", "filter_keys", "having_key"]
+__all__ = ["MAX_FILTER_DEPTH", "MAX_VALUES", "Condition", "Filter", "compile_filter", "filter_keys", "having_key"]
 
 Filter: TypeAlias = Mapping[str, Any]
 
-DEEPEST_FILTER = 50
-"""Levels of ``$and``, ``$or`` and ``$not`` in each other."""
+MAX_FILTER_DEPTH = 50
+"""The maximum depth of nested ``$and``, ``$or`` and ``$not``."""
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -50,8 +50,7 @@ def compile_filter(filter: Filter) -> Condition:
     """Compile a filter.
 
     Raises:
-        FilterError: It isn't a mapping, an operator doesn't exist, a value can't be compared, or it is too
-            long.
+        FilterError: The filter isn't a mapping or is too long, an operator doesn't exist, or a value can't be compared.
     """
     part = of_sentence(_all_of(filter, 0))
     check_size(part)
@@ -60,12 +59,12 @@ def compile_filter(filter: Filter) -> Condition:
 
 
 def filter_keys(filter: Filter) -> list[str]:
-    """The metadata keys that a filter asks for, each once; of one that `compile_filter` takes."""
+    """Return the metadata keys of a valid filter, each once."""
     return list(dict.fromkeys(_keys_in(filter)))
 
 
 def having_key(key: str) -> list[tuple[str, list[Any]]]:
-    """Tables and conditions that find Documents with a key: ``FROM`` clauses with their parameters."""
+    """Return ``FROM`` clauses that find Documents with a key, with their parameters."""
     part = _exists(key, operand=True)
     if part.owner == "sentence":
         return [(f"sentences WHERE {part.sql}", part.parameters)]
@@ -94,8 +93,8 @@ def _all_of(filter: object, depth: int) -> Part:
             f"a filter is a mapping such as {{'source': 'a.md'}}, not {shown(filter)} of type "
             f"{type(filter).__name__}{cure}"
         )
-    if depth > DEEPEST_FILTER:
-        raise FilterError(f"the filter nests more than {DEEPEST_FILTER} levels; flatten its $and, $or and $not")
+    if depth > MAX_FILTER_DEPTH:
+        raise FilterError(f"the filter nests more than {MAX_FILTER_DEPTH} levels; flatten its $and, $or and $not")
     return join(" AND ", [_clause(key, value, depth) for key, value in filter.items()])
 
 
@@ -110,11 +109,11 @@ def _clause(key: object, value: object, depth: int) -> Part:
     if key == "$not":
         return negated(_all_of(value, depth + 1))
     if key.startswith("$"):
-        raise FilterError(f"{shown(key)} isn't an operator; $and, $or and $not stand where a key stands")
+        raise FilterError(f"{shown(key)} isn't an operator that can replace a key; those are $and, $or and $not")
     if not isinstance(value, Mapping):
         if _is_list(value) or isinstance(value, set | frozenset):
             raise FilterError(
-                f"the condition on {shown(key)} is a list of values; write {{'$in': [...]}} for one of it"
+                f"the condition on {shown(key)} is a list of values; write {{'$in': [...]}} to match any of them"
             )
         return _compare("=", key, value)
     if not value:
@@ -129,7 +128,7 @@ def _operation(key: str, operator: object, operand: object) -> Part:
         if operator in _OTHERS:
             return _OTHERS[operator](key, operand)
     known = ", ".join([*_COMPARISONS, *_OTHERS])
-    raise FilterError(f"{shown(operator)} isn't an operator; on a key there are {known}")
+    raise FilterError(f"{shown(operator)} isn't an operator; those for a key are {known}")
 
 
 def _compare(sign: str, key: str, operand: object) -> Part:
@@ -180,14 +179,14 @@ _OTHERS: dict[str, Callable[[str, object], Part]] = {
 }
 
 
-# Comparisons and types are this module's own expressions; keys and values are parameters. A key like most
-# is looked up by a path, twice as fast as one with dots, quotes or other letters.
+# Comparisons and types are this module's own expressions; keys and values are parameters. A plain key is looked up by
+# a path, which is faster than the lookup of a key with dots, quotes or other characters.
 
 
 def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
     if _PLAIN.fullmatch(key):
         path = f"$.{key}"
-        # SQLite asks for the type only where the comparison holds, if it isn't inside a function's brackets.
+        # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
         sql = f"(ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types})"
         return Part(sql, [path, *values, path], _owner(key))
     return _where_any(key, f"value {comparison} AND type {types}", values)
@@ -221,7 +220,7 @@ def _one_of(key: str, values: Sequence[str | float]) -> Part:
 
 
 def _same_type(value: object) -> str:
-    # SQLite sorts every number before every string; so a comparison says of what it speaks.
+    # SQLite sorts every number before every string, so each comparison restricts the type.
     return "= 'text'" if isinstance(value, str) else "IN ('integer', 'real', 'true', 'false')"
 
 

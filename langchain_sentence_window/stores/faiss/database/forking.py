@@ -1,9 +1,9 @@
-"""What a fork does to stores: each process goes on with connections of its own.
+"""Forks of a process with open stores: parent and child go on with new connections.
 
-SQLite's connections must not cross a fork, and neither may a lock that another thread holds at that moment. So a
-fork waits until no call is at work in any store, and connections to files are closed before it. Both processes
-open new ones when they need them. An export that was cut off so goes on if nobody has written meanwhile. OpenMP's
-threads don't exist in the new process, so FAISS has one thread there.
+SQLite's connections must not cross a fork, and neither may a lock that another thread holds at that moment. So a fork
+waits until no call is running in any store, and closes connections to files. Both processes open new ones when they
+need them. An export resumes if nobody has written meanwhile. OpenMP's threads don't exist in the child, so FAISS uses
+one thread there.
 """
 
 import os
@@ -18,23 +18,23 @@ from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 
 T = TypeVar("T")
 
-_LONGEST_WAIT = 10.0  # seconds
+_MAX_WAIT_SECONDS = 10.0  # seconds
 
 
 class Forkable(Protocol):
-    """What has connections."""
+    """An object with connections."""
 
     def before_fork(self) -> None:
-        """Close what must not cross a fork; nothing is at work."""
+        """Close everything that must not cross a fork; no call is running."""
 
     def after_fork_in_parent(self) -> None:
-        """Go on with what was closed; nothing is at work yet."""
+        """Resume what was closed; no call is running yet."""
 
     def after_fork(self, *, was_quiet: bool) -> None:
-        """Begin anew in the new process.
+        """Start afresh in the child process.
 
         Args:
-            was_quiet: Whether `before_fork` was called; it isn't where some call didn't end in time.
+            was_quiet: Whether `before_fork` was called; it isn't if a call didn't end in time.
         """
 
 
@@ -47,9 +47,9 @@ class _Forks:
         self.has_lost_threads = False
 
     def before(self) -> None:
-        # Threads that fork at once have to do so one after the other.
+        # Several threads may fork at the same time; they take turns.
         self.turn.acquire()
-        self.was_quiet = self.calls.pause(_LONGEST_WAIT)
+        self.was_quiet = self.calls.pause(_MAX_WAIT_SECONDS)
         if self.was_quiet:
             for store in list(self.stores):
                 store.before_fork()
@@ -80,16 +80,16 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def apart_from_forks(work: Callable[[], T]) -> T:
-    """Do something that no fork may cut in two."""
+def hold_off_forks(work: Callable[[], T]) -> T:
+    """Run a function that forks wait for."""
     return _FORKS.calls.read(work)
 
 
-def tell_of_forks(store: Forkable) -> None:
-    """Have a store told of forks, as long as it is there."""
+def register_for_forks(store: Forkable) -> None:
+    """Register a store for forks, for as long as it exists."""
     _FORKS.stores.add(store)
 
 
 def has_lost_threads() -> bool:
-    """Whether this process was forked from one in which OpenMP may have had threads."""
+    """Return whether this process was forked from one in which OpenMP may have had threads."""
     return _FORKS.has_lost_threads

@@ -1,8 +1,8 @@
-"""Files that are open beside SQLite, to be read as they are; each once in a process.
+"""Database files that are kept open beside SQLite's connections, each once in a process.
 
-Whoever closes a file gives up all locks that its process has on it (POSIX wants it so), those of SQLite's
-connections too. So a file is closed with the last store that is on it. As long as it is open, no other file
-can get its number, so a file that took its place is told from it.
+Closing a file releases all locks that its process has on it, as POSIX demands; those of SQLite's connections too. So
+a file is closed with the last store that uses it. While it is open, no other file can get its number, which reveals a
+file that replaced it.
 """
 
 import os
@@ -18,11 +18,11 @@ from langchain_sentence_window.stores.faiss.database.locks import AccessLock, Ne
 T = TypeVar("T")
 
 Identity: TypeAlias = tuple[int, int]
-"""What the system knows a file by, whatever its name: the device and the number on it."""
+"""The device of a file and its number there, which don't depend on its name."""
 
 
 def identity_of(path: Path) -> Identity | None:
-    """What the system knows the file by that a path leads to now; ``None`` if it leads to none."""
+    """Return the identity of the file that a path leads to now; ``None`` if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -31,42 +31,42 @@ def identity_of(path: Path) -> Identity | None:
 
 
 class HeldFiles:
-    """The files that the stores of this process are on."""
+    """The files that the stores of this process use."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with no file."""
         self._lock = AccessLock()
         self._files: dict[Identity, tuple[list[BinaryIO], set[object]]] = {}
         self._leaving: dict[object, None] = {}
 
     def hold(self, path: Path, holder: object) -> Identity:
-        """Open a file, if it isn't open; return what it is known by.
+        """Open a file, if it isn't open yet, and return its identity.
 
         Args:
             path: The file.
-            holder: Who is on it now, until it is released.
+            holder: Who uses the file from now on, until `release`.
 
         Raises:
-            OSError: It can't be opened.
+            OSError: The file can't be opened.
         """
         return self._alone(lambda: self._hold(path, holder))
 
     def seal(self, identity: Identity) -> Seal:
-        """Read a file and make its seal.
+        """Read a file and return its seal.
 
         Raises:
-            NestedWriteError: This thread is at work here already, as when the garbage collector came in between.
+            NestedWriteError: This thread is in a call already, which the garbage collector interrupted.
         """
         return self._alone(lambda: self._seal(identity))
 
     def release(self, holder: object) -> None:
-        """Let someone go who may be on a file, and close it if nobody is left; perhaps only when the next one comes."""
+        """Remove a holder of any file, and close files without holders, at the latest in the next call."""
         self._leaving[holder] = None
         with suppress(NestedWriteError):
             self._alone(lambda: None)
 
     def reset(self) -> None:
-        """Forget who was at work: after a fork, the other threads are in the other process."""
+        """Forget calls of other threads, which don't exist after a fork."""
         self._lock.reset()
 
     def _alone(self, work: Callable[[], T]) -> T:
@@ -79,7 +79,7 @@ class HeldFiles:
         return self._lock.write(work_and_let_go)
 
     def _hold(self, path: Path, holder: object) -> Identity:
-        self._leaving.pop(holder, None)  # if letting it go was cut short, it comes back
+        self._leaving.pop(holder, None)  # it returns after an interrupted release
         known = identity_of(path)
         if known is None or known not in self._files:
             file = open_regular(path)

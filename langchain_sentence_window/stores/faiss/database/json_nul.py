@@ -1,16 +1,16 @@
-"""Strings with NUL characters, which SQLite's JSON functions would cut off there.
+"""Strings with NUL characters, which SQLite's JSON functions would truncate.
 
-Metadata is stored, and filters ask, with another character in its place.
+Metadata and filters are stored and compared with another character instead.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-_STAND_IN = "\ue000"  # of Unicode's private use area; where it stands itself, it is followed by a 1
+_STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
 
 
 def without_nul(value: Any) -> Any:
-    """Put something else for NULs, in a string or in all strings of lists and dictionaries."""
+    """Replace NULs in a string, or in all strings of lists and dictionaries."""
     return _changed(value, lambda text: text.replace(_STAND_IN, f"{_STAND_IN}1").replace("\0", f"{_STAND_IN}0"))
 
 
@@ -20,7 +20,7 @@ def with_nul(value: Any) -> Any:
 
 
 def needs_stand_in(json: str) -> bool:
-    """Whether a JSON text may hold a NUL or what stands for it."""
+    """Return whether a JSON text may contain a NUL or its replacement."""
     return "\\u0000" in json or "\\ue000" in json or _STAND_IN in json
 
 

@@ -1,29 +1,28 @@
-"""Connections that are read with: one for a call, given back whatever happens; one for several calls and over forks."""
+"""Reading with a connection: for one call, or for several calls and across forks."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.connection import Connection
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.state_files import Stamp
-from langchain_sentence_window.stores.faiss.database.statements import Connection
 
 T = TypeVar("T")
 
 
 class Lease:
-    """A connection that one call reads with; given back whatever happens.
+    """A connection that one call reads with, returned whatever happens.
 
-    One that a call failed with may have statements under way, which would keep what they read from being
-    written. So it is closed.
+    After a failed call it may have unfinished statements, which would block writers. So it is closed then.
     """
 
     __slots__ = ("_connections", "connection", "has_succeeded", "stamp")
 
     def __init__(self, connections: Connections) -> None:
-        """Take none yet, so that nothing can come between taking one and giving it back."""
+        """Take no connection yet, so that no exception can come between taking one and returning it."""
         self._connections = connections
         self.connection: Connection | None = None
         self.stamp: Stamp | None = None
@@ -31,13 +30,13 @@ class Lease:
 
     def take(self) -> Connection:
         """Take a connection that no other thread has."""
-        self.stamp = self._connections.stamp()
+        self.stamp = self._connections.file.stamp()
         self.connection = self._connections.take_reader(self.stamp)
-        self._connections.check_identity()
+        self._connections.file.check_identity()
         return self.connection
 
     def end(self) -> None:
-        """Give it back, if that wasn't done."""
+        """Return the connection, if there is one."""
         connection = self.connection
         if connection is None:
             return
@@ -50,23 +49,23 @@ class Lease:
             self.connection = None
 
     def is_outdated(self) -> bool:
-        """Whether the file changed under a connection that can't see that."""
-        return self.stamp is not None and self._connections.stamp() != self.stamp
+        """Return whether the file changed under a connection that can't notice it."""
+        return self.stamp is not None and self._connections.file.stamp() != self.stamp
 
 
 class LongRead(Generic[T]):
-    """What several calls read of one state, part by part.
+    """A read of one state in several calls, part by part.
 
-    No connection may cross a fork, so a fork cuts it off. If nobody has written by the time it goes on, it reads that
-    very state, and leaves out the parts that it gave before.
+    No connection may cross a fork, so a fork cuts the read off. It resumes after the parts already read, unless
+    somebody has written by then.
     """
 
     def __init__(self, connections: Connections, parts: Callable[[Snapshot, int], Iterator[T]]) -> None:
         """Take no connection yet.
 
         Args:
-            connections: Where one is taken.
-            parts: Reads a state part by part, without the first so many; always the same of the same state.
+            connections: The connections to take one from.
+            parts: Reads a state part by part, without the first so many; always the same for the same state.
         """
         self._connections = connections
         self._read = parts
@@ -76,10 +75,10 @@ class LongRead(Generic[T]):
         self._given = 0
 
     def begin(self) -> None:
-        """Begin, or go on after a fork.
+        """Begin, or resume after a fork.
 
         Raises:
-            StoreError: The state isn't the latest any more.
+            StoreError: Another process has written since the fork.
         """
         if self._parts is not None:
             return
@@ -91,27 +90,27 @@ class LongRead(Generic[T]):
         if self._version not in (None, version):
             self.end()
             raise StoreError(
-                f"{self._connections.name} was written just when the process forked, so what was read is gone; begin "
+                f"{self._connections.name} was written just when the process forked, so this read can't go on; begin "
                 "again"
             )
         self._version = version
         self._parts = self._read(snapshot, self._given)
 
     def next(self) -> T | None:
-        """Read the next part; ``None`` if there is none."""
+        """Read the next part, or return ``None`` after the last one."""
         self.begin()
         part = None if self._parts is None else next(self._parts, None)
         self._given += 1
         return part
 
     def is_outdated(self) -> bool:
-        """Whether the file changed under a connection that can't see that."""
+        """Return whether the file changed under a connection that can't notice it."""
         return self._lease.is_outdated()
 
     def end(self) -> None:
-        """Give the connection back."""
+        """Return the connection."""
         self._lease.end()
 
     def cut(self) -> None:
-        """Forget the connection, which was closed or is another process's."""
+        """Forget the connection, which was closed or belongs to another process."""
         self._lease, self._parts = Lease(self._connections), None

@@ -1,11 +1,10 @@
-"""A lock that many readers share and one writer has alone, which nothing can leave behind.
+"""A lock for many readers or one writer, which is released whatever happens.
 
-An exception may come between any two instructions: Ctrl-C, a signal's handler, a test's tracer. A lock that is
-taken by one instruction and noted by the next is lost then. Here what a call holds is told by a token made before
-the call takes anything. Tokens are kept in dictionaries, which change by single operations, and each call takes
-its token back three times, in case the first is cut short, and the second by another exception. Who has to wait
-asks again after a moment, so no notification can be missed, and there is no lock inside that a fork could copy
-while another thread holds it.
+An exception may occur between any two instructions: Ctrl-C, a signal handler, a test's tracer. A lock that is taken by
+one instruction and recorded by the next stays locked then. Here, a token that is made before a call takes anything
+identifies what the call holds. Tokens are in dictionaries, which change by single operations. Each call removes its
+token three times, in case exceptions interrupt the first and the second. Waiting calls poll, so no notification can be
+missed, and there is no inner lock that a fork could copy while another thread holds it.
 """
 
 import time
@@ -15,31 +14,30 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_FIRST_PAUSE = 0.0002
-_LONGEST_PAUSE = 0.01
+_MIN_PAUSE_SECONDS = 0.0002
+_MAX_PAUSE_SECONDS = 0.01
 _ONLY = "writer"
 
 
 class ClosedError(Exception):
-    """The lock was closed for good."""
+    """The lock was closed permanently."""
 
 
 class NestedWriteError(Exception):
-    """A thread asks to write while it is at work already, so that it would wait for itself."""
+    """A thread asked to write within a call of its own, which it would wait for."""
 
 
 class AccessLock:
-    """Calls that share something: readers together, writers one after the other.
+    """A lock that lets readers in together, and writers one after the other.
 
-    A thread that is in a call already is let into another one without waiting, as what it waited for might wait
-    for it.
+    A thread that is in a call already enters a nested read without waiting, as those it would wait for may wait for it.
     """
 
     def __init__(self, *, writers_exclude_readers: bool = True) -> None:
-        """Begin free.
+        """Start unlocked.
 
         Args:
-            writers_exclude_readers: Whether readers wait for the writer, and it for them.
+            writers_exclude_readers: Whether readers and the writer wait for each other.
         """
         self._excludes = writers_exclude_readers
         self._readers: dict[object, int] = {}
@@ -52,11 +50,11 @@ class AccessLock:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody is let in any more."""
+        """Whether the lock was closed."""
         return self._is_closed
 
     def read(self, work: Callable[[], T]) -> T:
-        """Do something together with other readers.
+        """Run a function together with other readers.
 
         Raises:
             ClosedError: The lock was closed.
@@ -75,11 +73,11 @@ class AccessLock:
             self._end(token)
 
     def write(self, work: Callable[[], T]) -> T:
-        """Do something while no other writer is at work, and no reader if they exclude each other.
+        """Run a function while no other writer is in, and no reader if they exclude each other.
 
         Raises:
             ClosedError: The lock was closed.
-            NestedWriteError: This thread is in a call already, which this one would wait for.
+            NestedWriteError: This thread is in another call already, which this one would wait for.
         """
         token = object()
         try:
@@ -95,11 +93,11 @@ class AccessLock:
             self._end(token)
 
     def close(self, finish: Callable[[], None]) -> None:
-        """Let nobody in any more, wait for those that are in, and then do the last thing.
+        """Let nobody in any more, wait for those that are in, and call a function.
 
         Args:
-            finish: Is called once all are out. If this thread is in a call itself, as a signal's handler may be,
-                nothing is waited for, as others may wait for that call; the last one to end calls it.
+            finish: Is called once all are out. If this thread is in a call itself, as in a signal handler, it doesn't
+                wait, as others may wait for that call; the last call to end calls the function then.
         """
         self._is_closed = True
         if get_ident() in list(self._readers.values()):
@@ -112,7 +110,7 @@ class AccessLock:
         """Let nobody in until `resume`, and wait for those that are in.
 
         Args:
-            seconds: How long to wait at most.
+            seconds: The longest time to wait.
 
         Returns:
             Whether nobody but this thread is in.
@@ -123,11 +121,11 @@ class AccessLock:
         return not self._others(self._readers)
 
     def resume(self) -> None:
-        """Let callers in again."""
+        """Let calls in again."""
         self._paused_by = None
 
     def reset(self) -> None:
-        """Forget who is in: after a fork, the other threads are in the other process."""
+        """Forget the calls of other threads, which don't exist after a fork."""
         self._readers.clear()
         self._writers.clear()
         self._queue.clear()
@@ -138,7 +136,7 @@ class AccessLock:
 
     def _begin_reading(self, token: object) -> None:
         def is_in() -> bool:
-            # First in, then a look around: whoever closes, pauses or writes looks the other way round.
+            # Enter first, then check; those who close, pause or write do it in the opposite order.
             self._readers[token] = get_ident()
             if self._is_closed:
                 raise ClosedError
@@ -194,7 +192,7 @@ class AccessLock:
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:
-    pause = _FIRST_PAUSE
+    pause = _MIN_PAUSE_SECONDS
     while not is_so():
         time.sleep(pause)
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)

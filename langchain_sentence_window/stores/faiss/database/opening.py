@@ -1,4 +1,4 @@
-"""Making the SQLite file of a store, and seeing that one is sound before anything is written to it."""
+"""Creating the SQLite file of a store, and checking that one is sound before anything is written to it."""
 
 import os
 import secrets
@@ -28,21 +28,21 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
-FORMAT_VERSION = 5
-"""Goes up when another version of this package couldn't read the database any more."""
+FORMAT_VERSION = 6
+"""Increases with each change that makes older versions of this package unable to read the database."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
-# Larger than SQLite's own 4096, of which two vectors of 768 numbers would fill three quarters.
+# Larger than SQLite's default of 4096, of which two vectors of 768 numbers would fill three quarters.
 _PAGE_SIZE = 16_384
 _BIRTH = "birth"
 _RESTORE = "restore it from a backup, or choose another path"
-BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite's own files beside a database are called after its name."""
+SIDE_FILE_SUFFIXES = ("-wal", "-shm", "-journal")
+"""The suffixes of SQLite's own files beside a database."""
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
-    """Make an empty database."""
+    """Create the tables of an empty database."""
     execute = connection.execute
     execute(f"PRAGMA page_size = {_PAGE_SIZE}")
     execute("BEGIN IMMEDIATE")
@@ -52,33 +52,33 @@ def make_tables(connection: sqlite3.Connection) -> None:
     execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     transaction = Transaction(connection, secrets.randbits(62))
     transaction.begin()
-    give_birth(transaction)
+    assign_birth(transaction)
     execute("COMMIT")
 
 
-def give_birth(transaction: Transaction) -> None:
-    """Let a database be another one than that it is a copy of."""
+def assign_birth(transaction: Transaction) -> None:
+    """Draw a new birth number, so that a copy counts as another database."""
     transaction.set_fact(_BIRTH, secrets.randbits(62))
 
 
 def head_of(snapshot: Snapshot) -> Head:
-    """What the last write is known by."""
+    """Return the head of the database: its birth number and its last write."""
     birth = snapshot.fact(_BIRTH)
     return Head(birth if isinstance(birth, int) and 0 <= birth < 2**62 else 0, snapshot.state.generation)
 
 
 def make_file(path: Path, *, read_only: bool) -> None:
-    """Make the file of an empty database, if there is none; it has its name only when it is whole.
+    """Create the file of an empty database, if there is none; it gets its name only when it is complete.
 
     Raises:
-        StoreError: There was an index, or nothing may be written.
-        OSError: It can't be written.
-        sqlite3.Error: Likewise.
+        StoreError: There was an index, or the store is read-only.
+        OSError: The file can't be written.
+        sqlite3.Error: The file can't be written.
     """
-    was_there = is_left_of_index(path)
+    had_index = has_traces_of_index(path)
     if path.exists():
         return
-    if was_there:
+    if had_index:
         raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {_RESTORE}")
     if read_only:
         raise StoreError(f"there is no index at {str(path.parent)!r} to read; make one without read_only=True")
@@ -89,26 +89,26 @@ def make_file(path: Path, *, read_only: bool) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         put_if_new(part, path)
     finally:
-        for name in (part.name, *(f"{part.name}{ending}" for ending in BESIDE)):
+        for name in (part.name, *(f"{part.name}{ending}" for ending in SIDE_FILE_SUFFIXES)):
             with suppress(OSError):
                 path.with_name(name).unlink()
 
 
-def is_left_of_index(path: Path) -> bool:
-    """Whether there is what lies beside a database, whose log would be taken for that of a new one."""
+def has_traces_of_index(path: Path) -> bool:
+    """Return whether files of an index lie beside a path; a new database would use the log among them."""
     beside = [path.parent / name for name in (SEAL_FILE, HEAD_FILE, RESTORING_FILE)]
-    logs = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
+    logs = [path.with_name(f"{path.name}{ending}") for ending in SIDE_FILE_SUFFIXES]
     return any(map(os.path.lexists, beside)) or any(map(size_of, logs))
 
 
 def check_names(path: Path, *, read_only: bool) -> None:
-    """See that a database's files are files of its own, before SQLite opens them.
+    """Check that a database's files aren't links, before SQLite opens them.
 
     Raises:
-        StoreError: One is a link, the database is empty, or there is a journal that no store writes.
+        StoreError: One is a link, the database is empty, or there is a rollback journal, which no store writes.
     """
     if not read_only:
-        beside = [path.with_name(f"{path.name}{ending}") for ending in BESIDE]
+        beside = [path.with_name(f"{path.name}{ending}") for ending in SIDE_FILE_SUFFIXES]
         refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
         remove_second_names(path)
         remove_abandoned(path)
@@ -129,18 +129,18 @@ def check_names(path: Path, *, read_only: bool) -> None:
 
 
 def check_file(connections: Connections, connection: sqlite3.Connection) -> None:
-    """See that a database is one of this package, in its format, and as it was written.
+    """Check that a database is one of this package, in its format, and undamaged.
 
     Args:
-        connections: What is noted of the file.
-        connection: Reads it; it is in no transaction yet.
+        connections: The connections to the file.
+        connection: The connection to read with; it is in no transaction yet.
 
     Raises:
         StoreError: It isn't a database of this package, or is damaged.
-        IndexMismatchError: Its format isn't the one this version knows.
+        IndexMismatchError: Its format isn't the one this version reads.
     """
     path, name = connections.path, connections.name
-    # Before anything else is read: others may write at any time, and note it here after that.
+    # Before anything else is read: others may write at any time, and record it here afterwards.
     head = read_head(path.parent) if path is not None else None
     connection.execute("BEGIN")
     (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -152,7 +152,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
             f"{name} has format {version or 1}, and this version of langchain-sentence-window reads format "
             f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
         )
-    is_sealed = connections.is_sealed()
+    is_sealed = connections.file.is_sealed()
     snapshot = Snapshot(connection)
     if snapshot.schema() != _expected_schema():
         raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
@@ -164,32 +164,32 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
     damage = snapshot.find_damage()
     if damage:
         raise StoreError(
-            f"{name} is damaged: {damage}; restore it from a backup, with FaissStore.restore(), which takes the place "
-            "of the write-ahead log too, or index again elsewhere"
+            f"{name} is damaged: {damage}; restore it from a backup with FaissStore.restore(), which replaces the "
+            "write-ahead log too, or index the documents again at another path"
         )
     connections.is_dirty = True
 
 
 def check_log(connections: Connections) -> None:
-    """See that the write-ahead log belongs to the file, before SQLite reads it.
+    """Check that the write-ahead log belongs to the file, before SQLite reads it.
 
     Raises:
-        StoreError: It belongs to another version of it.
+        StoreError: It belongs to another version of the file.
     """
-    if connections.has_foreign_log():
+    if connections.file.has_foreign_log():
         raise StoreError(
             f"{connections.name}-wal is the write-ahead log of another version of {connections.name}, as when a backup "
-            f"was copied over an index that was in use; see that no process uses it, and delete {connections.name}-wal "
-            f"and {connections.name}-shm to go on with the backup, or use FaissStore.restore()"
+            f"was copied over an index that was in use; make sure that no process uses it, and delete "
+            f"{connections.name}-wal and {connections.name}-shm to go on with the backup, or use FaissStore.restore()"
         )
 
 
-def _check_head(name: str, head_file: Path, noted: Head | None, snapshot: Snapshot) -> None:
+def _check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Snapshot) -> None:
     head = head_of(snapshot)
-    if noted is not None and noted.birth == head.birth and noted.generation > head.generation:
+    if recorded is not None and recorded.birth == head.birth and recorded.generation > head.generation:
         raise StoreError(
-            f"{name} holds {head.generation} writes, and {noted.generation} were made: its file or its write-ahead log "
-            f"was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+            f"{name} holds {head.generation} writes, and {recorded.generation} were made: its file or its write-ahead "
+            f"log was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
             f"{str(head_file)!r}"
         )
 

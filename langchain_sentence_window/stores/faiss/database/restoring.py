@@ -1,9 +1,9 @@
-"""Putting a backup in the place of an index, whatever state that is in: whole, or not at all.
+"""Replacing an index, whatever its state, with a backup: completely or not at all.
 
-A copy of the backup is made in a folder beside the old index. Then the old files are moved into that folder, and the
-new database is moved out of it. If a step fails, they are moved back. Meanwhile a file says so, without which a
-process that opens the index could read the new database with the log of the old one. It names the folder, so that
-the next restore moves back what one that was killed has moved.
+The backup is copied into a folder beside the old index, the workshop. Then the old files are moved into the workshop,
+and the new database is moved out of it. If a step fails, all are moved back. Meanwhile a marker file exists, without
+which another process could open the new database with the log of the old one. The marker names the workshop, so that
+the next restore can undo one that was killed.
 """
 
 import os
@@ -21,14 +21,14 @@ from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import (
-    NOT_THROUGH_A_LINK,
+    NO_FOLLOW,
     make_folder,
     make_new,
     remove_abandoned,
     sync_folder,
 )
-from langchain_sentence_window.stores.faiss.database.forking import apart_from_forks
-from langchain_sentence_window.stores.faiss.database.opening import BESIDE, give_birth, head_of
+from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks
+from langchain_sentence_window.stores.faiss.database.opening import SIDE_FILE_SUFFIXES, assign_birth, head_of
 from langchain_sentence_window.stores.faiss.database.state_files import (
     HEAD_FILE,
     RESTORING_FILE,
@@ -40,17 +40,23 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
 
-_FILES = (SEAL_FILE, HEAD_FILE, VECTORS_FILE, *(f"{DATABASE_FILE}{ending}" for ending in BESIDE), DATABASE_FILE)
+_FILES = (
+    SEAL_FILE,
+    HEAD_FILE,
+    VECTORS_FILE,
+    *(f"{DATABASE_FILE}{ending}" for ending in SIDE_FILE_SUFFIXES),
+    DATABASE_FILE,
+)
 _NEW = "new"
 _WORKSHOP = re.compile(rf"{re.escape(DATABASE_FILE)}\.[0-9a-f]{{16}}\.part")
 
 
 def restore_index(backup: Path, folder: Path) -> None:
-    """Put a backup in the place of an index.
+    """Replace an index with a backup.
 
     Args:
-        backup: The folder of an index.
-        folder: Where it is to be.
+        backup: The folder of the backup, or of any closed index.
+        folder: The folder of the index to replace.
 
     Raises:
         IndexNotFoundError: There is no index in the backup's folder.
@@ -62,7 +68,7 @@ def restore_index(backup: Path, folder: Path) -> None:
         raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
     make_folder(folder)
     _refuse_folders(folder)
-    apart_from_forks(lambda: _restore(backup, folder))
+    hold_off_forks(lambda: _restore(backup, folder))
 
 
 def _restore(backup: Path, folder: Path) -> None:
@@ -89,11 +95,11 @@ def _refuse_folders(folder: Path) -> None:
 
 
 def _made_another(path: Path) -> Head:
-    """Let a copy be a database of its own, and say what its last write is known by."""
+    """Make a copy count as another database, and return its head."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         transaction = Transaction(connection, secrets.randbits(62))
-        give_birth(transaction)
+        assign_birth(transaction)
         head = head_of(transaction)
         connection.execute("COMMIT")
     return head
@@ -114,7 +120,7 @@ def _exchange(folder: Path, workshop: Path, head: Head) -> None:
 
 
 def _move_back(folder: Path, workshop: Path) -> None:
-    """Undo an exchange that was cut short, wherever that was; this may be cut short and be done again, too."""
+    """Undo an exchange that was interrupted at any step; may be interrupted and repeated itself."""
     if not os.path.lexists(workshop / _NEW):
         for name in (SEAL_FILE, HEAD_FILE):
             (folder / name).unlink(missing_ok=True)
@@ -130,7 +136,7 @@ def _move_back(folder: Path, workshop: Path) -> None:
 
 @contextmanager
 def _workshop(folder: Path) -> Iterator[Path]:
-    """Make a folder to work in, and remove it at the end, and those that were abandoned."""
+    """Create a folder to work in, and remove it at the end, together with abandoned ones."""
     workshop = folder / f"{DATABASE_FILE}.{secrets.token_hex(8)}.part"
     try:
         workshop.mkdir()
@@ -142,7 +148,7 @@ def _workshop(folder: Path) -> Iterator[Path]:
 
 
 def _is_needed(folder: Path, workshop: Path) -> bool:
-    """Whether it couldn't be moved back."""
+    """Return whether files in the workshop couldn't be moved back."""
     with suppress(OSError):
         return (folder / RESTORING_FILE).read_text(encoding="ascii", errors="replace") == workshop.name
     return False
@@ -150,14 +156,14 @@ def _is_needed(folder: Path, workshop: Path) -> bool:
 
 @contextmanager
 def _alone(folder: Path, workshop: Path) -> Iterator[None]:
-    """Let nobody open the index, and no other restore begin, until all is exchanged or moved back."""
+    """Keep others from opening or restoring the index until all files are exchanged or moved back."""
     marker = folder / RESTORING_FILE
     if marker.is_symlink():
         marker.unlink()
-    handle = os.open(marker, os.O_RDWR | os.O_CREAT | NOT_THROUGH_A_LINK, 0o666)
+    handle = os.open(marker, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
     with os.fdopen(handle, "r+b", buffering=0) as file:
         _lock(handle, marker)
-        killed = _left_by(file.read(100), folder)
+        killed = _killed_workshop(file.read(100), folder)
         if killed:
             _move_back(folder, killed)
         try:
@@ -179,21 +185,21 @@ def _alone(folder: Path, workshop: Path) -> Iterator[None]:
         sync_folder(folder)
 
 
-def _left_by(noted: bytes, folder: Path) -> Path | None:
-    """The workshop of a restore that was killed, if it had begun to exchange."""
-    name = noted.decode("ascii", "replace")
+def _killed_workshop(marked: bytes, folder: Path) -> Path | None:
+    """Return the workshop of a restore that was killed during its exchange."""
+    name = marked.decode("ascii", "replace")
     is_there = bool(_WORKSHOP.fullmatch(name)) and (folder / name).is_dir() and not (folder / name).is_symlink()
     return folder / name if is_there else None
 
 
 def _remove(marker: Path, file: IO[bytes]) -> None:
     if sys.platform == "win32":
-        file.close()  # as no open file can be removed there
+        file.close()  # Windows can't remove an open file
     marker.unlink()
 
 
 def _lock(handle: int, marker: Path) -> None:
-    """Take what the system gives up again when this process ends."""
+    """Take a lock that the system releases when this process ends."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""What is written of sentences: a row for each, and one for what those of a source document or section share."""
+"""The rows that are written for sentences: one for each, and one for what a source document or section shares."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class _Section(NamedTuple):
-    """A section that sentences are written with.
+    """A section of new sentences.
 
     Attributes:
         key: Its key in the table ``sections``.
-        context_length: Characters of what is put before a sentence that stand in its row, not in the sentence's.
-        context_checksum: The checksum of these.
+        context_length: The number of characters of a sentence's context that are stored with the section.
+        context_checksum: The checksum of these characters.
     """
 
     key: int
@@ -24,13 +24,13 @@ class _Section(NamedTuple):
 
 
 class SharedRows(NamedTuple):
-    """Rows of what sentences share.
+    """Rows for what sentences share.
 
     Attributes:
         sources: Rows of the table ``sources``.
         sections: Rows of the table ``sections``.
-        source_keys: The keys of the sources, by the document and by the JSON that their sentences share.
-        sections_by_metadata: The sections, likewise.
+        source_keys: The keys of the sources, by document and shared JSON.
+        sections_by_metadata: The sections, by document and shared JSON.
     """
 
     sources: list[Row]
@@ -45,9 +45,15 @@ def shared_rows(
     documents: Mapping[str, int],
     known_sources: Mapping[tuple[int, str], int],
 ) -> SharedRows:
-    """Make the rows of what records share that are written in this order, from a row on.
+    """Return the rows for what records share.
 
-    Sources that are known are used again. A key is the row of the first sentence that has it, so no key is used twice.
+    A key is the row of the first sentence that has it, so no key is used twice.
+
+    Args:
+        records: The records, in the order in which they are written.
+        first_row: The row of the first record.
+        documents: The number of each source document, by id.
+        known_sources: The keys of sources in the database, which are used again.
     """
     source_keys = dict(known_sources)
     members: dict[tuple[int, str], list[int]] = {}
@@ -79,19 +85,19 @@ def _common_beginning(texts: Sequence[str]) -> str:
 
 
 def sentence_row(row: int, record: Record, documents: Mapping[str, int], shared: SharedRows) -> Row:
-    """Make the row of a sentence; its checksum and that of what was embedded stand at its end."""
+    """Return the row of a sentence, which ends with the checksums of its embedded text and of its other fields."""
     document = None if record.doc_id is None else documents[record.doc_id]
     source_key, section_key, length, checksum = None, None, 0, 0
     if record.source_metadata and document is not None:
         source_key = shared.source_keys[document, record.source_metadata]
         section_key, length, checksum = shared.sections_by_metadata[document, record.section_metadata]
     text, context = stored_text(record.text), stored_text(record.context[length:])
-    fields = row, record.id, document, record.doc_id, record.place, record.section, source_key, section_key
+    fields = row, record.id, document, record.doc_id, record.sentence_index, record.section, source_key, section_key
     return (
         row,
         record.id,
         document,
-        record.place,
+        record.sentence_index,
         record.section,
         source_key,
         section_key,

@@ -1,7 +1,7 @@
-"""What is in the database: its tables, and what their rows hold.
+"""The tables of the database and the meaning of their rows.
 
-Rows are numbered in the order they come and no number is used twice, so a cache that has seen all up to
-a row is brought up to date by the rows after it and by the list of those removed since.
+Rows are numbered in the order in which they are added, and no number is used twice. So a cache that has seen all rows
+up to one catches up with the rows after it and the list of those removed since.
 """
 
 import json
@@ -23,8 +23,8 @@ SCHEMA = (
         doc_id TEXT NOT NULL UNIQUE,
         checksum INTEGER NOT NULL
     )""",
-    # What the sentences of a source document share, and what those of a section do. Each stands here once, under
-    # the row of the first sentence that has it.
+    # What the sentences of a source document or of a section share. Each is stored once, under the row of the first
+    # sentence that has it.
     """CREATE TABLE sources (
         source_key INTEGER PRIMARY KEY,
         document INTEGER NOT NULL,
@@ -44,7 +44,7 @@ SCHEMA = (
         row INTEGER PRIMARY KEY,
         id TEXT UNIQUE,
         document INTEGER,
-        place INTEGER,
+        sentence_index INTEGER,
         section INTEGER NOT NULL,
         source_key INTEGER,
         section_key INTEGER,
@@ -55,21 +55,21 @@ SCHEMA = (
         checksum INTEGER NOT NULL
     )""",
     "CREATE INDEX sources_by_metadata ON sources (document, metadata_checksum)",
-    "CREATE INDEX sentences_in_order ON sentences (document, place)",
+    "CREATE INDEX sentences_in_order ON sentences (document, sentence_index)",
     "CREATE INDEX sentences_by_source ON sentences (source_key)",
     "CREATE INDEX sentences_by_section ON sentences (section_key)",
     "CREATE INDEX sentences_by_text ON sentences (text_checksum)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    # Vectors of a long call that isn't done yet; it can be resumed without embedding them again.
-    """CREATE TABLE embedded (
+    # Vectors of a long call that isn't finished; it can be resumed without embedding their texts again.
+    """CREATE TABLE staged (
         row INTEGER PRIMARY KEY,
         text BLOB NOT NULL,
         vector BLOB NOT NULL,
         text_checksum INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     )""",
-    "CREATE INDEX embedded_by_text ON embedded (text_checksum)",
-    # The log that caches are brought up to date with.
+    "CREATE INDEX staged_by_text ON staged (text_checksum)",
+    # The log of changes that caches catch up with.
     """CREATE TABLE writes (
         generation INTEGER PRIMARY KEY,
         token INTEGER NOT NULL,
@@ -89,7 +89,7 @@ REMOVAL_CHECKSUM = (
     "((removal * 2246822519 + row * 2654435769 + ifnull(document, -1) * 40503) % 2147483647)"
     " * ((removal * 1640531527 + row * 1181783497 + ifnull(document, -1) * 69069) % 2147483629) % 4294967291"
 )
-"""The checksum of a removal, in SQL. Of a lesser formula, removals of other rows had the same sum."""
+"""The checksum of a removal, in SQL. With simpler formulas, removals of different rows had the same sum."""
 
 CHECKSUMS = {
     "documents": "checksum",
@@ -100,9 +100,9 @@ CHECKSUMS = {
     "writes": "checksum",
     "removals": "checksum",
 }
-"""What each row of a table adds to the digest of the state, in SQL.
+"""The number that each row of a table adds to the digest of the state, in SQL.
 
-Not the vectors that are kept ahead: one that is lost is embedded again.
+Staged vectors add nothing: one that is lost is embedded again.
 """
 
 _DIGESTS = 2**62
@@ -111,20 +111,19 @@ IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any nu
 
 
 class Record(NamedTuple):
-    """A row of the table ``sentences``.
+    """A sentence, or another Document, as the database stores it.
 
     Attributes:
-        id: The Document's id.
-        text: The Document's text; any string, lone surrogates too.
-        metadata: The Document's metadata as JSON, without what is in the next two.
-        source_metadata: What it shares with the other sentences of its source document, as JSON; empty if it
-            isn't a sentence of a document.
-        section_metadata: What it shares with the other sentences of its section, likewise.
-        doc_id: The source document it is a sentence of, if it says so; this and what follows is in the
-            metadata too, and isn't read back.
-        place: Its index among the document's sentences, if it says so.
-        section: A number for its section of the document.
-        context: What is put before the text when it is embedded.
+        id: The id of the Document.
+        text: Any string, even with lone surrogates.
+        metadata: Its own metadata as JSON, without the next two.
+        source_metadata: The metadata that it shares with the other sentences of its source document, as JSON; empty if
+            it isn't a sentence of a source document.
+        section_metadata: The metadata that it shares with the other sentences of its section, likewise.
+        doc_id: The id of its source document, if it has one. This and the next three aren't read back.
+        sentence_index: The index of the sentence in its source document, if it has one.
+        section: The number of its section in the source document.
+        context: The text put before it when it is embedded.
     """
 
     id: str
@@ -133,13 +132,13 @@ class Record(NamedTuple):
     source_metadata: str = ""
     section_metadata: str = ""
     doc_id: str | None = None
-    place: int | None = None
+    sentence_index: int | None = None
     section: int = 0
     context: str = ""
 
     @property
     def embedded(self) -> str:
-        """What is embedded."""
+        """The text that is embedded."""
         return self.context + self.text
 
 
@@ -149,15 +148,15 @@ Version: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far the database is.
+    """A state of the database.
 
     Attributes:
         generation: The number of writes so far.
-        token: Drawn at random with each write, so that databases of different pasts are told apart.
-        sentences: The number of rows.
-        last_row: The highest number a row ever had.
-        last_removal: The highest number a removal ever had.
-        digest: The sum of the checksums of all rows, so that rows of different states are told from those of one.
+        token: A random number drawn for each write, which distinguishes databases with different histories.
+        sentences: The number of sentences.
+        last_row: The highest number of any row so far.
+        last_removal: The highest number of any removal so far.
+        digest: The sum of the checksums of all rows, which reveals rows of different states.
     """
 
     generation: int
@@ -169,13 +168,19 @@ class State:
 
     @property
     def version(self) -> Version:
-        """The write that led here."""
+        """The write that led to this state."""
         return self.generation, self.token
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happened since a write: rows removed, with their documents; rows after ``last_row`` were added."""
+    """The changes since a write.
+
+    Attributes:
+        removed: The rows that were removed.
+        documents: The source documents of removed and added rows.
+        last_row: The last row before the changes; all rows after it were added.
+    """
 
     removed: Rows
     documents: set[int]
@@ -183,12 +188,12 @@ class Changes:
 
 
 def with_ids(ids: Iterable[str]) -> Condition:
-    """The condition that a record has one of the ids."""
+    """Return the condition that a record has one of the ids."""
     return IS_ONE_OF.format("id"), [json.dumps([id_ for id_ in ids if is_storable_id(id_)])]
 
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
-    """The condition that a record is a sentence of one of the source documents."""
+    """Return the condition that a record is a sentence of one of the source documents."""
     inner = IS_ONE_OF.format("doc_id")
     return (
         f"document IN (SELECT document FROM documents WHERE {inner})",  # noqa: S608
@@ -197,35 +202,35 @@ def of_documents(doc_ids: Iterable[str]) -> Condition:
 
 
 def to_halves(vectors: Vectors) -> list[bytes]:
-    """Make of vectors of shape ``(n, dimension)`` what the database keeps: half precision, little endian."""
+    """Convert vectors of shape ``(n, dimension)`` to bytes for the database: half precision, little endian."""
     halves = vectors.astype("<f2")
     size, buffer = halves.shape[1] * 2, halves.tobytes()
     return [buffer[start : start + size] for start in range(0, len(buffer), size)]
 
 
 def from_halves(stored: bytes) -> Vectors:
-    """Make single precision of half precision, shape ``(n * dimension,)``."""
+    """Convert half precision back to single precision, shape ``(n * dimension,)``."""
     return np.frombuffer(stored, dtype="<f2").astype(np.float32)
 
 
 def checksum_of(*fields: object) -> int:
-    """The CRC-32 of some fields of a row."""
+    """Return the CRC-32 of some fields of a row."""
     return zlib.crc32("\0".join(map(str, fields)).encode())
 
 
 def source_row(key: int, document: int, metadata: str) -> tuple[int, int, str, int, int]:
-    """Make a row of the table ``sources``; its checksum stands at its end."""
+    """Return a row of the table ``sources``, which ends with its checksum."""
     checksum = zlib.crc32(metadata.encode())
     return key, document, metadata, checksum, checksum_of(key, document, metadata)
 
 
 def digest_of(*parts: int) -> int:
-    """Sum up checksums, and digests of other rows; those of rows that are gone are below 0."""
+    """Add up checksums and digests; those of removed rows are negative."""
     return sum(parts) % _DIGESTS
 
 
 def stored_text(text: str) -> bytes:
-    """Make of a text what the database keeps."""
+    """Convert a text to bytes as the database stores it."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""What is read from one state of the database."""
+"""Reads of one state of the database."""
 
 import json
 import sqlite3
@@ -29,9 +29,9 @@ from langchain_sentence_window.stores.faiss.database.schema import (
 )
 
 _BATCH_SIZE = 10_000
-_MARKS = 500  # parameters of one statement; old releases of SQLite take no more than 999
+_PARAMETER_BATCH_SIZE = 500  # parameters of one statement; old releases of SQLite take no more than 999
 _IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
-# In one statement, which sees one state; and the metadata of a source document once, however many of its sentences.
+# In one statement, which sees one state; the metadata of a source document comes once for all of its sentences.
 _RECORDS = """
     WITH found (row, source_key) AS (SELECT row, source_key FROM sentences WHERE {})
     SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL FROM sources
@@ -42,7 +42,7 @@ _RECORDS = """
 """
 _EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
 _OF_SENTENCES = f"{_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row) WHERE id IS NOT NULL"
-_AHEAD = "text, vector FROM embedded WHERE 1"
+_STAGED = "text, vector FROM staged WHERE 1"
 _LATEST = "FROM writes ORDER BY generation DESC LIMIT 1"
 _IS_LATEST = f"(SELECT (generation, token) = (?, ?) {_LATEST})"
 
@@ -51,17 +51,17 @@ class Snapshot:
     """Reads one state of the database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Read through a connection that is in a transaction, so that all it gives is of one state."""
+        """Read through a connection in a transaction, so that all reads see one state."""
         self._connection = connection
         self._execute = connection.execute
 
     # The store as a whole
 
     def fact(self, name: str) -> Any:
-        """A fact about the store, ``None`` if it isn't known.
+        """Return a fact about the store; ``None`` if it isn't known.
 
         Raises:
-            StoreError: It is damaged.
+            StoreError: The fact is damaged.
         """
         found = self._execute("SELECT value, checksum FROM facts WHERE name = ?", [name]).fetchone()
         if found is None:
@@ -72,37 +72,37 @@ class Snapshot:
 
     @property
     def state(self) -> State:
-        """How far the database is."""
+        """The state of the database."""
         return State(**self.fact("state"))
 
     @property
     def version(self) -> Version:
-        """The latest write; what `state` says too, but read faster, as every search asks."""
+        """The latest write; part of `state` too, but faster to read, as every search does."""
         generation, token = self._execute(f"SELECT generation, token {_LATEST}").fetchone()
         return generation, token
 
     def count_documents(self) -> int:
-        """The number of source documents."""
+        """Return the number of source documents."""
         return int(self._execute("SELECT count(*) FROM documents").fetchone()[0])
 
     def count_staged(self) -> int:
-        """The number of texts whose vectors are kept for sentences that aren't there yet."""
-        return int(self._execute("SELECT count(*) FROM embedded").fetchone()[0])
+        """Return the number of staged texts."""
+        return int(self._execute("SELECT count(*) FROM staged").fetchone()[0])
 
     def schema(self) -> list[str]:
-        """The statements that made the tables."""
+        """Return the statements that created the tables."""
         return [sql for (sql,) in self._execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
 
     def copy_to(self, target: sqlite3.Connection, pages_at_once: int) -> None:
-        """Copy the whole database into another one, in steps between which Ctrl-C is seen."""
+        """Copy the whole database into another one, in steps that Ctrl-C can interrupt."""
         self._connection.backup(target, pages=pages_at_once, progress=lambda *_: None)
 
     def find_damage(self) -> str | None:
-        """Read everything, and say what isn't as it was written, if anything isn't."""
+        """Read everything and describe the first damage found; return ``None`` if there is none."""
         return find_damage(self._connection, lambda: self.state)
 
     def unknown_keys(self, keys: Iterable[str]) -> list[str]:
-        """Those keys that stand in no Document's metadata."""
+        """Return the keys that no Document has in its metadata."""
         return [key for key in keys if not any(map(self._holds, having_key(key)))]
 
     def _holds(self, asked: tuple[str, Sequence[Any]]) -> bool:
@@ -112,7 +112,7 @@ class Snapshot:
     # Sentences
 
     def rows(self, condition: Condition) -> Rows:
-        """The rows for which a condition holds, in no order."""
+        """Return the rows that meet a condition, in any order."""
         sql, parameters = self._simplest(condition)
         found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
@@ -125,20 +125,20 @@ class Snapshot:
         """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
         condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
         records: dict[int, Record] = {}
-        for start in range(0, len(rows), _MARKS):
-            part = rows[start : start + _MARKS]
-            marks = ",".join("?" * len(part))  # read faster than a JSON list is
+        for start in range(0, len(rows), _PARAMETER_BATCH_SIZE):
+            part = rows[start : start + _PARAMETER_BATCH_SIZE]
+            marks = ",".join("?" * len(part))  # faster than a JSON list
             records |= self._records(f"row IN ({marks}) AND {condition}", [*part, *version])
         return records
 
     def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
-        """Fetch records by id; ids that don't exist, or for which a condition doesn't hold, are left out."""
+        """Fetch the records with some ids that meet a condition; other ids are left out."""
         (sql, parameters), (holds, values) = with_ids(ids), for_few(where)
         found = self._records(f"{sql} AND ({holds})", [*parameters, *values])
         return {record.id: record for record in found.values()}
 
     def _records(self, where: str, parameters: Sequence[Any]) -> dict[int, Record]:
-        """Fetch by row the records for which a condition holds."""
+        """Fetch the records that meet a condition, by row."""
         sources: dict[int | None, str] = {None: ""}
         sections: dict[int | None, str | None] = {None: ""}
         records: dict[int, Record] = {}
@@ -154,39 +154,40 @@ class Snapshot:
                 raise StoreError(
                     "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
                 )
-            # Record(...) takes twice as long.
+            # Faster than Record(...).
             fields = id_, loaded_text(text), metadata, of_source, of_section, None, None, 0, ""
             records[row] = Record._make(fields)
         return records
 
     def neighbors(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
-        """Find the sentences of the same section around some.
+        """Find the neighbors of some sentences in their sections.
 
         Returns:
-            ``(row, other row, how many sentences apart)``, 1 to ``reach`` apart, for each of the rows.
+            ``(row, row of a neighbor, distance in sentences)``, for distances of 1 to ``reach``.
         """
         sql = """
-            SELECT hit.row, other.row, abs(other.place - hit.place)
+            SELECT hit.row, other.row, abs(other.sentence_index - hit.sentence_index)
             FROM json_each(?) AS given
             CROSS JOIN sentences AS hit ON hit.row = given.value
             CROSS JOIN sentences AS other ON other.document = hit.document
-                AND other.place BETWEEN hit.place - ? AND hit.place + ? AND other.place <> hit.place
+                AND other.sentence_index BETWEEN hit.sentence_index - ? AND hit.sentence_index + ?
+                AND other.sentence_index <> hit.sentence_index
             WHERE other.section = hit.section
         """
         return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
 
-    def sample_embedded(self, most: int) -> list[tuple[str, Vectors]]:
-        """What was embedded, with its vectors: up to ``most`` texts spread over the sentences.
+    def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
+        """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
 
-        Where there is no sentence yet, they are of the texts whose vectors are kept ahead.
+        If there is no sentence yet, they are staged texts.
         """
-        return self._spread("sentences", _OF_SENTENCES, most) or self._spread("embedded", _AHEAD, most)
+        return self._spread("sentences", _OF_SENTENCES, size) or self._spread("staged", _STAGED, size)
 
-    def _spread(self, table: str, select: str, most: int) -> list[tuple[str, Vectors]]:
+    def _spread(self, table: str, select: str, size: int) -> list[tuple[str, Vectors]]:
         first, last = self._execute(f"SELECT min(row), max(row) FROM {table}").fetchone()  # noqa: S608
         if first is None:
             return []
-        starts = {first + (last - first + 1) * part // most for part in range(most)}
+        starts = {first + (last - first + 1) * part // size for part in range(size)}
         found = [
             self._execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
             for start in sorted(starts)
@@ -195,19 +196,19 @@ class Snapshot:
         return list(by_row.values())
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
-        """Yield ``(row, text)`` of all sentences with a higher number."""
+        """Yield ``(row, text)`` of all rows after one."""
         for number, text in self._execute("SELECT row, text FROM sentences WHERE row > ? ORDER BY row", [row]):
             yield number, loaded_text(text)
 
     # Vectors
 
     def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """Half-precision vectors of those texts that were embedded for some sentence, or ahead."""
+        """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
         wanted = {stored_text(text): text for text in texts}
         known: dict[str, bytes] = {}
         checksums = json.dumps([zlib.crc32(text) for text in wanted])
         for sql in (
-            "SELECT text, vector FROM embedded",
+            "SELECT text, vector FROM staged",
             f"SELECT {_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row)",  # noqa: S608
         ):
             found = self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
@@ -215,31 +216,31 @@ class Snapshot:
         return known
 
     def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
-        """The vectors of rows as they were embedded; rows that don't exist are left out."""
+        """Return the vectors of rows as they were embedded; rows that don't exist are left out."""
         sql = f"SELECT row, vector FROM vectors WHERE {IS_ONE_OF.format('row')}"  # noqa: S608
         return {row: from_halves(vector) for row, vector in self._execute(sql, [json.dumps(list(rows))])}
 
-    def sample_vectors(self, most: int) -> Vectors:
-        """Vectors spread evenly over the database, ``most`` of them or a few more or less."""
-        step = self.state.sentences // most + 1
+    def sample_vectors(self, size: int) -> Vectors:
+        """Return about ``size`` vectors, spread evenly over the database."""
+        step = self.state.sentences // size + 1
         found = self._execute("SELECT vector FROM vectors WHERE row % ? = 0", [step]).fetchall()
         if not found:
-            found = self._execute("SELECT vector FROM vectors LIMIT ?", [most]).fetchall()
+            found = self._execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
         return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
 
     def vectors_after(self, row: int) -> Iterator[tuple[Rows, Vectors]]:
-        """Yield ``(rows, vectors)`` of all rows with a higher number, in slices."""
+        """Yield ``(rows, vectors)`` of all rows after one, in slices."""
         cursor = self._execute("SELECT row, vector FROM vectors WHERE row > ? ORDER BY row", [row])
         while part := cursor.fetchmany(_BATCH_SIZE):
             rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
             yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
 
     def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
-        """Yield rows and vectors by document and index, in slices that cut no section."""
+        """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
         sql, parameters = condition
         cursor = self._execute(
-            "SELECT row, document, section, place, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
-            f"WHERE {sql} ORDER BY document, place",
+            "SELECT row, document, section, sentence_index, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
+            f"WHERE {sql} ORDER BY document, sentence_index",
             parameters,
         )
         part: list[tuple[int, int | None, int, int | None, bytes]] = []
@@ -247,15 +248,15 @@ class Snapshot:
             part += more
             cut = _last_cut(part)
             if cut:
-                yield _in_place(part[:cut])
+                yield _with_places(part[:cut])
                 part = part[cut:]
         if part:
-            yield _in_place(part)
+            yield _with_places(part)
 
     # Changes
 
     def changes_since(self, generation: int, token: int) -> Changes | None:
-        """What happened since a write; ``None`` if that isn't known any more, or never was a write of this database."""
+        """Return the changes since a write; ``None`` if the log doesn't contain that write."""
         found = self._execute(
             "SELECT last_row, last_removal FROM writes WHERE generation = ? AND token = ?", [generation, token]
         ).fetchone()
@@ -270,11 +271,11 @@ class Snapshot:
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
 
 
-def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
+def _with_places(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
     numbers = np.array(
         [
-            (row, NOWHERE if document is None or place is None else document, section, place or 0)
-            for row, document, section, place, _ in part
+            (row, NOWHERE if document is None or index is None else document, section, index or 0)
+            for row, document, section, index, _ in part
         ],
         dtype=np.int64,
     )
@@ -283,7 +284,7 @@ def _in_place(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) ->
 
 
 def _last_cut(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> int:
-    """Where the last section of the part begins."""
+    """Return the position in the part at which its last section begins."""
     last = part[-1][1], part[-1][2]
     if last[0] is None:
         return len(part)

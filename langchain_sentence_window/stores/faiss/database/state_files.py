@@ -1,4 +1,4 @@
-"""The files beside a database that say in what state it was left."""
+"""The small files beside a database that record the state in which it was left."""
 
 import re
 import struct
@@ -10,18 +10,18 @@ from langchain_sentence_window.stores.faiss.database.checksums import Seal
 from langchain_sentence_window.stores.faiss.database.files import open_regular, replace_file, write_in_place
 
 SEAL_FILE = "sentences.seal"
-"""The checksum of the database as it was last closed, so that opening needn't check each row. It is there only
-while the write-ahead log is empty: before anything is written, it is removed."""
+"""The checksum of the database as it was last closed, so that opening needn't check each row. It exists only while
+the write-ahead log is empty: every write removes it first."""
 
 HEAD_FILE = "sentences.head"
-"""The number of the last write, so that a write-ahead log that was lost doesn't go unnoticed. It names the database
-that the write went to: a process may note it when another one has its place by now."""
+"""The number of the last write, which reveals that a write-ahead log was lost. It names the database of the write, as
+a process may record it after another database was put in the same place."""
 
 RESTORING_FILE = "sentences.restoring"
-"""There while a backup takes the place of the database; what is beside that may be of another one."""
+"""Exists while a backup replaces the database; the files beside it may be of another database then."""
 
 Stamp: TypeAlias = tuple[int, ...]
-"""What tells whether a file was written since."""
+"""Values that change when a file is written."""
 
 _HEAD = struct.Struct("<qq")
 _CHECKSUM = struct.Struct("<I")
@@ -29,16 +29,16 @@ _WRITTEN = re.compile(r"(\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n")
 
 
 def write_seal(folder: Path, seal: Seal) -> None:
-    """Note the checksum of a database whose log is empty.
+    """Record the checksum of a database whose log is empty.
 
     Raises:
-        OSError: It can't be written.
+        OSError: The file can't be written.
     """
     replace_file(folder / SEAL_FILE, f"{seal[0]} bytes, CRC-32 {seal[1]:08x}\n".encode("ascii"))
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """Read what `write_seal` wrote; ``None`` if it is missing or damaged."""
+    """Read what `write_seal` wrote; return ``None`` if it is missing or damaged."""
     try:
         with open_regular(folder / SEAL_FILE) as file:
             found = _WRITTEN.fullmatch(file.read(100).decode("ascii", errors="replace"))
@@ -51,7 +51,7 @@ class Head(NamedTuple):
     """The last write of a database.
 
     Attributes:
-        birth: Drawn when the database was made or restored.
+        birth: A random number drawn when the database was created or restored.
         generation: The number of the write.
     """
 
@@ -60,13 +60,13 @@ class Head(NamedTuple):
 
 
 def write_head(folder: Path, head: Head) -> None:
-    """Note the last write; where it can't be noted, that is left out."""
+    """Record the last write, if the file can be written."""
     content = _HEAD.pack(*head)
     write_in_place(folder / HEAD_FILE, content + _CHECKSUM.pack(zlib.crc32(content)))
 
 
 def read_head(folder: Path) -> Head | None:
-    """Read what `write_head` wrote; ``None`` if it is missing or damaged."""
+    """Read what `write_head` wrote; return ``None`` if it is missing or damaged."""
     try:
         with open_regular(folder / HEAD_FILE) as file:
             content, checksum = file.read(_HEAD.size), file.read(2 * _CHECKSUM.size)
@@ -76,12 +76,12 @@ def read_head(folder: Path) -> Head | None:
 
 
 def log_of(path: Path) -> Path:
-    """Where SQLite keeps the write-ahead log of a database."""
+    """Return the path of a database's write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
-def looks_of(path: Path) -> Stamp | None:
-    """What tells of a file that it was written: its size first; ``None`` if it isn't there."""
+def stamp_of(path: Path) -> Stamp | None:
+    """Return a file's stamp, its size first; ``None`` if it doesn't exist."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a write does to the tables, in one transaction that is done whole or not at all."""
+"""Writes to the tables, in one transaction that takes effect completely or not at all."""
 
 import json
 import sqlite3
@@ -25,16 +25,16 @@ from langchain_sentence_window.stores.faiss.database.schema import (
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 MIN_LOGGED = 20_000
-"""Writes and removals that the log holds at least; a cache that is further behind is built anew."""
+"""The least number of writes and removals that the log holds; a cache that is further behind is rebuilt."""
 
 _HAS_NONE = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{0} = {1}.{0})"
 
 
 class Transaction(Snapshot):
-    """Reads the database and writes to it; all or nothing of what it writes stays."""
+    """Reads the database and writes to it."""
 
     def __init__(self, connection: sqlite3.Connection, token: int) -> None:
-        """Write through a connection that is in a transaction, under a number drawn for it."""
+        """Write through a connection in a transaction, with a random number drawn for it."""
         super().__init__(connection)
         self._token = token
         self._before: State | None = None
@@ -43,7 +43,7 @@ class Transaction(Snapshot):
     def begin(self) -> None:
         """Write the first facts of a new database."""
         self._after = State(0, self._token, 0, 0, 0, 0)
-        self._note()
+        self._log()
 
     def set_fact(self, name: str, value: object) -> None:
         """Write a fact about the store; the value goes through JSON."""
@@ -51,9 +51,9 @@ class Transaction(Snapshot):
         self._execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, checksum_of(name, text)])
 
     def remove(self, condition: Condition) -> None:
-        """Remove the sentences for which a condition holds.
+        """Remove the sentences that meet a condition.
 
-        Until the transaction ends they stay without an id, so that their vectors can be used again.
+        They stay without an id until the transaction ends, so that their vectors can be used again.
         """
         sql, parameters = self._simplest(condition)
         state = self._begun()
@@ -76,7 +76,7 @@ class Transaction(Snapshot):
             )
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
-        """Add sentences with their half-precision vectors, in the place of those with the same ids."""
+        """Add sentences with their half-precision vectors, and remove those with the same ids."""
         self.remove(with_ids([record.id for record in records]))
         first = self._begun().last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
@@ -93,11 +93,11 @@ class Transaction(Snapshot):
         self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
 
     def stage_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Keep half-precision vectors of texts whose sentences aren't there yet."""
-        (row,) = self._execute("SELECT ifnull(max(row), 0) FROM embedded").fetchone()
+        """Keep half-precision vectors of texts that will be written later."""
+        (row,) = self._execute("SELECT ifnull(max(row), 0) FROM staged").fetchone()
         stored = ((stored_text(text), vector) for text, vector in vectors)
         self._connection.executemany(
-            "INSERT INTO embedded VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
             (
                 (number, text, vector, zlib.crc32(text), zlib.crc32(vector, number))
                 for number, (text, vector) in enumerate(stored, row + 1)
@@ -105,30 +105,30 @@ class Transaction(Snapshot):
         )
 
     def forget_staged(self, texts: Iterable[str]) -> None:
-        """Drop what `stage_vectors` kept of texts whose sentences are there now."""
-        if self._execute("SELECT 1 FROM embedded").fetchone():
+        """Drop the staged vectors of texts that are written now."""
+        if self._execute("SELECT 1 FROM staged").fetchone():
             self._connection.executemany(
-                "DELETE FROM embedded WHERE text_checksum = ? AND text = ?",
+                "DELETE FROM staged WHERE text_checksum = ? AND text = ?",
                 ((zlib.crc32(stored), stored) for stored in map(stored_text, texts)),
             )
 
     def discard_staged(self) -> int:
-        """Drop all that `stage_vectors` kept; return how many texts that were."""
-        return self._execute("DELETE FROM embedded").rowcount
+        """Drop all staged vectors and return their number."""
+        return self._execute("DELETE FROM staged").rowcount
 
     def finish(self) -> None:
-        """Drop what was removed, count the write and note it in the log, if anything was written."""
+        """Drop removed sentences, count the write and log it, if anything was written."""
         before, after = self._before, self._after
         if before is None or after is None or before == after:
             return
         if after.last_removal > before.last_removal:
             self._drop_removed(before.last_removal)
         self._count(0, generation=before.generation + 1, token=self._token)
-        self._note()
+        self._log()
 
     @property
     def generation(self) -> int | None:
-        """The number of this write; ``None`` as long as it changed no sentence."""
+        """The number of this write; ``None`` while it has changed no sentence."""
         return None if self._after is None or self._after == self._before else self._after.generation
 
     def _begun(self) -> State:
@@ -137,7 +137,7 @@ class Transaction(Snapshot):
         return self._after
 
     def _drop_removed(self, last_removal: int) -> None:
-        """Drop the sentences removed since a removal, and the documents, sources and sections that have none left."""
+        """Drop the sentences removed after a removal, and documents, sources and sections without sentences."""
         removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
         since = [last_removal]
         keys = self._execute(
@@ -157,8 +157,8 @@ class Transaction(Snapshot):
                 [json.dumps([*{pair[at] for pair in keys}])],
             )
 
-    def _note(self) -> None:
-        """Note the write in the log, and how far the database is."""
+    def _log(self) -> None:
+        """Write the log entry and the new state of the database."""
         state = self._begun()
         written = state.generation, state.token, state.last_row, state.last_removal
         self._insert("writes", [(*written, checksum_of(*written))])
@@ -178,7 +178,7 @@ class Transaction(Snapshot):
             )
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
-        """The numbers of source documents, which are given one if they are new."""
+        """Return the numbers of source documents; new ones get a number."""
         sql = f"SELECT doc_id, document FROM documents WHERE {IS_ONE_OF.format('doc_id')}"  # noqa: S608
         numbers: dict[str, int] = dict(self._execute(sql, [json.dumps(list(doc_ids))]).fetchall())
         (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
@@ -187,7 +187,7 @@ class Transaction(Snapshot):
         return numbers | new
 
     def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
-        """Find the sources that are there already, by document and metadata."""
+        """Return the keys of the sources that exist already, by document and metadata."""
         metadatas = {
             (documents[record.doc_id], record.source_metadata)
             for record in records
@@ -204,10 +204,10 @@ class Transaction(Snapshot):
         )
         return {(document, metadata): key for document, metadata, key in found if (document, metadata) in metadatas}
 
-    # What the digest is kept with
+    # Statements that update the digest
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]], checksums: int = 1) -> None:
-        """Insert rows, whose last fields are their checksums."""
+        """Insert rows, which end with their checksums."""
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
@@ -222,6 +222,6 @@ class Transaction(Snapshot):
         return int(self._execute(sql, parameters).fetchone()[0])
 
     def _count(self, checksums: int, **changed: int) -> None:
-        """Change the state: its digest by some checksums, and what else has changed."""
+        """Change the state: add checksums to its digest, and set other fields."""
         state = self._begun()
         self._after = replace(state, digest=digest_of(state.digest, checksums), **changed)

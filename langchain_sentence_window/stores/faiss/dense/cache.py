@@ -1,4 +1,4 @@
-"""Keeps a FAISS index in step with the database, for many threads that search and one that writes."""
+"""Keeping a FAISS index in step with the database, for many threads that search and one that writes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,75 +13,76 @@ from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.state_files import looks_of
+from langchain_sentence_window.stores.faiss.database.state_files import stamp_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 
 T = TypeVar("T")
 
 Current: TypeAlias = tuple[VectorIndex | None, Version | None]
-"""An index, and the write it has come to."""
+"""An index, and the version of the database that it is at."""
 
 _NOTHING: Current = (None, None)
 _FACT = "vectors"
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 
 
 class VectorCache:
-    """A FAISS index of one state of the database, brought up to date before it is searched."""
+    """A FAISS index of one state of the database, which catches up before each search."""
 
     def __init__(self, database: Database, file: Path | None, factory: str, weights: Sequence[float]) -> None:
-        """Begin with nothing; the first search reads the file, or builds the index.
+        """Start empty; the first search loads the file, or builds the index.
 
         Args:
-            database: What the index is a cache of.
-            file: Where it is saved; ``None`` for a store in memory.
-            factory: What FAISS calls the index.
-            weights: How much of its neighbors each vector is given; ``(1,)`` for nothing.
+            database: The database to cache.
+            file: The file of the saved index; ``None`` for a store in memory.
+            factory: The name of the index for FAISS's index factory.
+            weights: The weights of a sentence and its neighbors in each vector; ``(1,)`` for no mixing.
         """
         self._database = database
         self._file = file
         self._factory = factory
         self._weights = tuple(weights)
         self._lock = AccessLock()
-        # Replaced as a whole, so that no exception can leave an index with the number of another write.
+        # Replaced as a whole, so that no exception can leave an index with the version of another.
         self._current: Current = _NOTHING
 
     @property
     def tombstones(self) -> int:
-        """Vectors that were removed and still take room."""
+        """The number of removed vectors that still take up memory."""
         index, _ = self._current
         return 0 if index is None else index.tombstones
 
     @property
     def wasted_bytes(self) -> int:
-        """Bytes of memory they take."""
+        """The bytes of memory that tombstones take up."""
         index, _ = self._current
         return 0 if index is None else index.wasted_bytes
 
     def read(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
-        """Do something with one state of the database and the index of that very state.
+        """Run a function with one state of the database and the index of the same state.
 
         Args:
-            work: Is given both; no index where the database never had a vector.
+            work: A function of both; the index is ``None`` if the database never had a vector.
         """
 
         def if_current(snapshot: Snapshot) -> tuple[T] | None:
             index, version = self._current
             return (work(snapshot, index),) if version == snapshot.version else None
 
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             done = self._lock.read(lambda: self._database.read(if_current))
             if done is not None:
                 return done[0]
             self.catch_up()
-        # Others write faster than this thread gets to read.
+        # Others write faster than this thread can read.
         return self._lock.write(lambda: self._advance_and(work))
 
     def ask(self, question: Callable[[VectorIndex], T]) -> tuple[T, Version] | None:
-        """Ask the index as it is, even if it is behind; return of which write that is, too.
+        """Run a function with the index as it is, even if it is out of date.
 
-        ``None`` if there is no index yet.
+        Returns:
+            The result and the version of the index; ``None`` if there is no index yet.
         """
 
         def answer() -> tuple[T, Version] | None:
@@ -91,27 +92,27 @@ class VectorCache:
         return self._lock.read(answer)
 
     def catch_up(self) -> None:
-        """Bring the index to the state of the database."""
+        """Bring the index up to date with the database."""
         self._lock.write(lambda: self._put(self._database.read(self._advanced)))
 
-    def follow(self) -> None:
-        """Catch up after a write, if there is an index yet; build it anew where that is due."""
+    def catch_up_after_write(self) -> None:
+        """Catch up after a write, if there is an index yet, and rebuild the index if that is due."""
         if self._current[0] is None:
             return
         self.catch_up()
         index, _ = self._current
-        if index is not None and index.is_due(self._factory):
-            # Others search the old one meanwhile.
+        if index is not None and index.needs_rebuild(self._factory):
+            # Others search the old index meanwhile.
             built: Current = self._database.read(lambda snapshot: (self._built(snapshot), snapshot.version))
             self._lock.write(lambda: self._put(built))
             self.catch_up()
 
     def close(self) -> None:
-        """Let go of the index, and of its file."""
+        """Release the index and its file."""
         self._lock.write(lambda: self._put(_NOTHING))
 
     def after_fork(self, *, was_quiet: bool) -> None:
-        """Begin anew in another process; what was being changed by another thread is gone."""
+        """Start afresh in the child process; drop an index that another thread may have been changing."""
         self._lock.reset()
         if not was_quiet:
             self._put(_NOTHING)
@@ -124,14 +125,14 @@ class VectorCache:
         """
         file = self._file
         if file is not None:
-            # In a transaction, so that the file and what is noted of it are of one process.
+            # In a transaction, so that the file and its record are from one process.
             self._database.write(lambda transaction: self._save(file, transaction))
 
     def _save(self, file: Path, transaction: Transaction) -> None:
         index, version = self._lock.write(lambda: self._put(self._advanced(transaction)))
         if index is None or version is None:
             return
-        noted = {
+        record = {
             "generation": version[0],
             "token": version[1],
             "index": self._factory,
@@ -139,7 +140,7 @@ class VectorCache:
             "trained_on": index.trained_on,
             "seal": self._lock.read(lambda: index.save(file)),
         }
-        transaction.set_fact(_FACT, noted)
+        transaction.set_fact(_FACT, record)
 
     def _put(self, current: Current) -> Current:
         self._current = current
@@ -155,11 +156,11 @@ class VectorCache:
         return result
 
     def _advanced(self, snapshot: Snapshot) -> Current:
-        """The index of a state; whoever calls holds the lock alone, and is to put it in its place."""
+        """Return the index of a state; the caller holds the lock exclusively, and puts the index in place."""
         version, current = snapshot.version, self._current
         if current[0] is not None and current[1] == version:
             return current
-        # Half of it may be done when an exception comes, e.g. after Ctrl-C; then there is none.
+        # An exception such as Ctrl-C may interrupt the changes; there is no index then.
         index, at = current
         self._put(_NOTHING)
         changes = snapshot.changes_since(*at) if at else None
@@ -172,23 +173,23 @@ class VectorCache:
         return index, version
 
     def _read_file(self, snapshot: Snapshot, version: Version) -> tuple[VectorIndex | None, Changes | None]:
-        """Read the saved index, and what it lacks."""
+        """Load the saved index, and the changes since it was saved."""
         saved = snapshot.fact(_FACT)
         if self._file is None or saved is None:
             return None, None
         if (saved["index"], tuple(saved["weights"])) != (self._factory, self._weights):
             return None, None
         changes = snapshot.changes_since(saved["generation"], saved["token"])
-        before = looks_of(self._file)
+        before = stamp_of(self._file)
         if changes is None or seal_of(self._file) != saved["seal"]:
             return None, None
         is_current = (saved["generation"], saved["token"]) == version
         mapped = self._database.read_only and is_current
         index = VectorIndex.load(self._file, saved["trained_on"], mapped=mapped)
-        if index is None or before != looks_of(self._file):
-            return None, None  # another release of FAISS wrote it, or another process put another file there
+        if index is None or before != stamp_of(self._file):
+            return None, None  # written by another release of FAISS, or replaced by another process
         if index.dimension != snapshot.fact("dimension"):
-            return None, None  # it was emptied, and has another embedder by now
+            return None, None  # the store was emptied, and has another embedder now
         return index, None if is_current else changes
 
     def _built(self, snapshot: Snapshot) -> VectorIndex | None:
@@ -204,7 +205,7 @@ class VectorCache:
             for rows, vectors in snapshot.vectors_after(changes.last_row):
                 index.add(rows, normalized(vectors))
             return
-        # All sentences of a document that changed may have new neighbors.
+        # All sentences of a changed document may have new neighbors.
         documents = ",".join(map(str, sorted(changes.documents)))
         touched = f"document IN ({documents})"
         index.remove(snapshot.rows((touched, [])))

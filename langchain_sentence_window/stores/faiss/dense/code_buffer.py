@@ -1,8 +1,7 @@
 """The vectors of a FAISS index that is an array of codes, in memory of our own.
 
-Linux has large pages for memory that asks for them before it is filled. NumPy asks for large arrays and
-FAISS doesn't, so where it gets small ones a search of 100,000 vectors of 384 numbers takes up to twice as
-long (10 ms to 4.8), and reading a million of them from a file three times (0.95 s to 0.3).
+Linux provides large pages for memory that requests them before it is filled, which makes searching and loading
+faster. NumPy requests them for large arrays; FAISS doesn't.
 """
 
 from typing import Any, Generic, TypeVar
@@ -17,36 +16,36 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 class GrowableArray(Generic[Number]):
-    """An array that grows by half when it is full, along its first axis.
+    """An array that grows by half along its first axis when it is full.
 
-    There is room to spare from the start, which takes no memory until it is used: to copy a million vectors
-    takes a quarter of a second, and the first that is added shouldn't have to wait for that.
+    It has spare room from the start, so that the first vector added doesn't wait for a copy of all others. Spare room
+    takes no memory until it is used.
     """
 
     def __init__(self, first: npt.NDArray[Number]) -> None:
-        """Begin with a copy of an array."""
+        """Start with a copy of an array."""
         self._array, self._count = first[:0], 0
         self.reserve(len(first))
         self.append(first)
 
     def __len__(self) -> int:
-        """How many rows of it are filled."""
+        """Return the number of filled rows."""
         return self._count
 
     @property
     def filled(self) -> npt.NDArray[Number]:
-        """What is in it; a view, which holds until it is changed."""
+        """The filled rows, as a view that is valid until the next change."""
         return self._array[: self._count]
 
     def reserve(self, count: int) -> None:
-        """Make room for so many rows in all, and an eighth more."""
+        """Make room for so many rows in total, and an eighth more."""
         if count > len(self._array):
             grown = np.empty((count * 9 // 8, *self._array.shape[1:]), dtype=self._array.dtype)
             grown[: self._count] = self.filled
             self._array = grown
 
     def append(self, more: npt.NDArray[Number]) -> None:
-        """Add rows at the end."""
+        """Append rows."""
         end = self._count + len(more)
         if end > len(self._array):
             self.reserve(max(end, len(self._array) * 4 // 3))
@@ -54,7 +53,7 @@ class GrowableArray(Generic[Number]):
         self._count = end
 
     def remove(self, at: npt.NDArray[np.intp]) -> None:
-        """Remove the rows at some positions, ascending, by moving the last ones into the gaps."""
+        """Remove the rows at ascending positions, by moving the last rows into the gaps."""
         kept = self._count - len(at)
         gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, self._count), at, assume_unique=True)
         self._array[gaps] = self._array[movers]
@@ -62,13 +61,13 @@ class GrowableArray(Generic[Number]):
 
 
 class CodeBuffer:
-    """Takes the place of the array in a FAISS index, which reads it from here then.
+    """Replaces the array of a FAISS index, which reads its vectors from here.
 
-    FAISS itself must not change such an index any more: it would end the process.
+    FAISS must not change such an index itself: that would crash the process.
     """
 
     def __init__(self, index: Any) -> None:
-        """Take the codes over from an index, which may be empty, or mapped to a file."""
+        """Take over the codes of an index, which may be empty, or mapped to a file."""
         self._index = index
         count, size = index.ntotal, index.code_size
         if count:
@@ -79,7 +78,7 @@ class CodeBuffer:
         self._show()
 
     def reserve(self, count: int) -> None:
-        """Make room for so many vectors in all."""
+        """Make room for so many vectors in total."""
         self._codes.reserve(count)
         self._show()
 
@@ -89,13 +88,13 @@ class CodeBuffer:
         self._show()
 
     def remove(self, at: npt.NDArray[np.intp]) -> None:
-        """Remove the vectors at some positions, ascending, by moving the last ones into the gaps."""
+        """Remove the vectors at ascending positions, by moving the last vectors into the gaps."""
         self._codes.remove(at)
         self._show()
 
     def _show(self) -> None:
-        """Let FAISS see what is there now."""
+        """Point FAISS to the current vectors."""
         faiss, codes = load_faiss(), self._codes.filled
-        nobody = faiss.MaybeOwnedVectorUInt8()  # A view has an owner in C++; this one's is this object.
+        nobody = faiss.MaybeOwnedVectorUInt8()  # A view needs an owner in C++; this object owns the memory.
         self._index.codes = faiss.MaybeOwnedVectorUInt8.create_view(faiss.swig_ptr(codes), codes.size, nobody.owner)
         self._index.ntotal = len(codes)

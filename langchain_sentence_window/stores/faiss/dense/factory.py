@@ -1,4 +1,4 @@
-"""FAISS: which of its indexes can be kept up to date, what they need, and how it is called."""
+"""Creating FAISS indexes that can be kept up to date, and calling FAISS."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,21 +10,21 @@ from langchain_sentence_window.stores.faiss.database.forking import has_lost_thr
 
 FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
 
-_LONGEST_NAME = 100
-"""Characters. FAISS reads a name by recursion, and a very long one ends the process."""
+_MAX_NAME_LENGTH = 100
+"""Characters in the name of an index. FAISS parses names recursively, and a very long one crashes the process."""
 
-_PER_CLUSTER = 39  # FAISS warns below.
-_FEWEST_TO_TRAIN = 1_000
+_MIN_PER_CLUSTER = 39  # FAISS warns below.
+_MIN_TO_TRAIN = 1_000
 
 
 def make_faiss_index(factory: str, dimension: int) -> Any:
-    """Make an empty FAISS index.
+    """Create an empty FAISS index.
 
     Raises:
-        InvalidInputError: FAISS doesn't know it, or it can't be kept up to date here.
+        InvalidInputError: FAISS doesn't know the name, or the index can't be kept up to date here.
     """
-    if not isinstance(factory, str) or not 0 < len(factory) <= _LONGEST_NAME:
-        raise InvalidInputError(f"index is {shown(factory)}; it must be the name of a kind; try {FACTORIES}")
+    if not isinstance(factory, str) or not 0 < len(factory) <= _MAX_NAME_LENGTH:
+        raise InvalidInputError(f"index is {shown(factory)}; it must be the name of a FAISS index; try {FACTORIES}")
     faiss = load_faiss()
     known = (
         faiss.IndexFlat,
@@ -51,26 +51,26 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
     return index
 
 
-def fewest_to_train(index: Any) -> int:
-    """How many vectors an index must have to be trained well."""
-    return max(_FEWEST_TO_TRAIN, _PER_CLUSTER * clusters_of(index))
+def min_to_train(index: Any) -> int:
+    """Return the least number of vectors for training an index well."""
+    return max(_MIN_TO_TRAIN, _MIN_PER_CLUSTER * clusters_of(index))
 
 
 def has_codes(index: Any) -> bool:
-    """Whether it is an array of codes and nothing else, as Flat, SQ8 and SQfp16 are."""
+    """Return whether an index is an array of codes and nothing else, as Flat, SQ8 and SQfp16 are."""
     return isinstance(index, load_faiss().IndexFlatCodes)
 
 
 def clusters_of(index: Any) -> int:
-    """The number of clusters of an IVF index; 0 for another."""
+    """Return the number of clusters of an IVF index; 0 for any other index."""
     return int(index.nlist) if isinstance(index, load_faiss().IndexIVF) else 0
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One OpenMP thread for a single query: more wait for each other on busy cores, up to 25 times as long.
+    """Use one OpenMP thread within the block, for a single query: on busy cores, several wait for each other.
 
-    OpenMP keeps the number for each thread that calls it, so no other caller of FAISS notices.
+    OpenMP stores the number of threads per calling thread, so other callers of FAISS aren't affected.
     """
     before = load_faiss().omp_get_max_threads()
     try:
@@ -81,12 +81,12 @@ def one_thread() -> Iterator[None]:
 
 
 def fork_safe_threads() -> AbstractContextManager[None]:
-    """As many threads as there are, but one in a process that was forked: it would wait for those it lost."""
+    """Use all threads within the block, but one in a forked process, which would wait for threads it doesn't have."""
     return one_thread() if has_lost_threads() else nullcontext()
 
 
 def load_faiss() -> Any:
-    """FAISS, imported on use: it takes a tenth of a second, and a program may search another store."""
+    """Import FAISS on use, as the import is slow and a program may search another store."""
     import faiss
 
     return faiss

@@ -1,8 +1,8 @@
-"""A FAISS index over the rows of the database: which are nearest. A cache; the database can rebuild it.
+"""A FAISS index over the rows of the database.
 
-FAISS numbers vectors by position. Indexes that are an array of codes (Flat, SQ8, SQfp16) take removals
-in place, by moving the last vectors into the gaps. The others (HNSW, IVF) keep what was removed as
-tombstones, which no search returns, until they are rebuilt.
+FAISS numbers vectors by position. In an array of codes (Flat, SQ8, SQfp16), vectors are removed in place, by moving the
+last ones into the gaps. Other indexes (HNSW, IVF) keep removed vectors as tombstones, which no search returns, until
+they are rebuilt.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,38 +18,38 @@ from langchain_sentence_window.stores.faiss.database.files import new_file
 from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer, GrowableArray
 from langchain_sentence_window.stores.faiss.dense.factory import (
     clusters_of,
-    fewest_to_train,
     fork_safe_threads,
     has_codes,
     load_faiss,
     make_faiss_index,
+    min_to_train,
     one_thread,
 )
 
-WIDE = 0.5
-"""Share of the vectors from which on a filter leaves the search to HNSW or IVF; below it, all those
-that are left are compared, as a graph of which most is barred loses its way."""
+MIN_SHARE_TO_APPROXIMATE = 0.5
+"""The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
+matching vectors are compared, as a search along a graph fails where most nodes are excluded."""
 
-LEAST_EFFORT = 64
-"""Candidates an HNSW search keeps (its efSearch) at least; twice ``k``, if that is more."""
+MIN_EF_SEARCH = 64
+"""The least number of candidates in an HNSW search (its efSearch); twice ``k``, if that is more."""
 
 _DEAD = -1
-_ENOUGH_TO_TRAIN = 50_000
-_FEWEST_TOMBSTONES = 1_000
+_TRAINING_SAMPLE_SIZE = 50_000
+_MIN_TOMBSTONES = 1_000
 
 
 class VectorIndex:
-    """Unit vectors by row number, searched by inner product, which is their cosine."""
+    """Unit vectors by row, searched by inner product, which is their cosine."""
 
     def __init__(self, index: Any, rows: Rows, trained_on: int, *, owner: Any = None, is_mapped: bool = False) -> None:
         """Search a FAISS index.
 
         Args:
-            index: As FAISS made or read it.
-            rows: The row of each position; below 0 for a tombstone.
-            trained_on: How many vectors there were when it was trained.
-            owner: What frees the index when it goes, if that isn't the index itself.
-            is_mapped: Whether its vectors are in a file, so that nothing can be added or removed.
+            index: The index as FAISS created or loaded it.
+            rows: The row of each position; negative for a tombstone.
+            trained_on: The number of vectors when it was trained.
+            owner: The object that frees the index when it is collected, if not the index itself.
+            is_mapped: Whether its vectors are mapped from a file, so that none can be added or removed.
         """
         self._faiss = index
         self._owner = owner
@@ -61,16 +61,16 @@ class VectorIndex:
 
     @property
     def dimension(self) -> int:
-        """How long the vectors are."""
+        """The length of the vectors."""
         return int(self._faiss.d)
 
     def __len__(self) -> int:
-        """The number of vectors, without tombstones."""
+        """Return the number of vectors, without tombstones."""
         return len(self._rows) - self.tombstones
 
     @property
     def wasted_bytes(self) -> int:
-        """Bytes of memory that the vectors of tombstones take."""
+        """The bytes of memory that tombstones take up."""
         clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
         return self.tombstones * int(clustered_or_flat.code_size)
 
@@ -86,20 +86,20 @@ class VectorIndex:
         """Train an index and fill it.
 
         Args:
-            factory: What FAISS calls it; where there are too few vectors to train it, they are kept as
+            factory: The name of the index for FAISS's index factory. With too few vectors to train it, the index is
                 ``Flat`` until there are enough.
             dimension: The vectors' length.
-            count: How many will come.
-            sample: Gives about as many of them as it is asked for, to train with.
-            parts: All of them, as slices of ``(rows, vectors)``.
+            count: The number of vectors.
+            sample: Returns about so many of the vectors, to train with.
+            parts: All vectors, as slices of ``(rows, vectors)``.
         """
         index = make_faiss_index(factory, dimension)
         if not index.is_trained:
-            if count < fewest_to_train(index):
+            if count < min_to_train(index):
                 index = make_faiss_index("Flat", dimension)
             else:
                 with fork_safe_threads():
-                    index.train(sample(max(_ENOUGH_TO_TRAIN, fewest_to_train(index))))
+                    index.train(sample(max(_TRAINING_SAMPLE_SIZE, min_to_train(index))))
         built = cls(index, np.empty(0, dtype=np.int64), count)
         if built._codes:
             built._codes.reserve(count)
@@ -107,19 +107,19 @@ class VectorIndex:
             built.add(rows, vectors)
         return built
 
-    def is_due(self, factory: str) -> bool:
-        """Whether building it anew would make it better: it outgrew its training, or is half tombstones."""
-        if self.tombstones > max(len(self), _FEWEST_TOMBSTONES):
+    def needs_rebuild(self, factory: str) -> bool:
+        """Return whether the index outgrew its training, or is half tombstones."""
+        if self.tombstones > max(len(self), _MIN_TOMBSTONES):
             return True
         fresh = make_faiss_index(factory, self._faiss.d)
-        if fresh.is_trained or len(self) < fewest_to_train(fresh):
+        if fresh.is_trained or len(self) < min_to_train(fresh):
             return False
         if type(fresh) is not type(self._faiss):
             return True
-        return self.trained_on < _ENOUGH_TO_TRAIN and len(self) > 4 * self.trained_on
+        return self.trained_on < _TRAINING_SAMPLE_SIZE and len(self) > 4 * self.trained_on
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
-        """Add unit vectors of shape ``(len(rows), dimension)``; none of the rows is in the index yet."""
+        """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
         with fork_safe_threads():
             if self._codes:
                 self._codes.add(vectors)
@@ -128,7 +128,7 @@ class VectorIndex:
         self._rows.append(rows)
 
     def remove(self, rows: Rows) -> None:
-        """Remove vectors; rows that aren't there are ignored."""
+        """Remove vectors; rows without one are ignored."""
         at = np.flatnonzero(np.isin(self._rows.filled, rows))
         if not len(at):
             return
@@ -140,18 +140,18 @@ class VectorIndex:
             self.tombstones += len(at)
 
     def search(self, vector: Vectors, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
-        """Find the nearest vectors.
+        """Find the vectors nearest to another.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
-            k: How many to find at most; so many are found if there are.
-            allowed: Rows to search among; ``None`` for all.
+            k: The maximum number of results; there are fewer only if there are fewer vectors.
+            allowed: The rows to search; ``None`` for all.
 
         Returns:
-            ``(row, cosine)``, best first, equal ones by row.
+            ``(row, cosine)``, best first, ties by row.
 
         Raises:
-            EmbeddingError: The vector is of another size than those of the index.
+            EmbeddingError: The vector is of another length than those of the index.
         """
         if not len(self):
             return []
@@ -167,26 +167,26 @@ class VectorIndex:
             return []
         k = min(k, found)
         with one_thread():
-            if has_codes(self._faiss) or not (is_all or found >= WIDE * len(self)):
+            if has_codes(self._faiss) or not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self)):
                 pairs = self._compare_all(vector, k, live)
             else:
-                pairs = self._follow(vector, k, live)
+                pairs = self._search_approximately(vector, k, live)
                 if len(pairs) < k:
                     pairs = self._compare_all(vector, k, live)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
-    def _follow(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
-        """Search as the index was made to: along the graph, or in the nearest clusters."""
+    def _search_approximately(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
+        """Search along the graph, or in the nearest clusters."""
         clusters = clusters_of(self._faiss)
         if clusters:
             return self._search(
                 self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
             )
-        effort = max(LEAST_EFFORT, 2 * k)
+        effort = max(MIN_EF_SEARCH, 2 * k)
         return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
 
     def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
-        """Compare with every vector that is live."""
+        """Compare with every vector that isn't excluded."""
         clusters = clusters_of(self._faiss)
         if clusters:
             return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
@@ -194,14 +194,14 @@ class VectorIndex:
         return self._search(codes, vector, k, live, load_faiss().SearchParameters)
 
     def _storage(self) -> Any:
-        """The vectors of an HNSW index, without its graph."""
+        """Return the vectors of an HNSW index, without its graph."""
         return load_faiss().downcast_index(self._faiss.storage)
 
     def _search(
         self, index: Any, vector: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
     ) -> list[tuple[int, float]]:
         if live is not None:
-            # Both are kept in variables, as FAISS keeps only pointers to them.
+            # Both must stay in variables, as FAISS holds only pointers to them.
             bits = np.packbits(live, bitorder="little")
             selector = load_faiss().IDSelectorBitmap(bits)
             settings["sel"] = selector
@@ -213,7 +213,7 @@ class VectorIndex:
     # The file
 
     def save(self, path: Path) -> Seal | None:
-        """Write the index into a file, which is either the old one or the new one at any moment.
+        """Write the index to a file, so that the old or the new file is complete at any moment.
 
         It is FAISS's own format: an ``IndexIDMap`` whose ids are the rows.
 
@@ -221,7 +221,7 @@ class VectorIndex:
             The file's seal.
 
         Raises:
-            StoreError: The file can't be written; the old one is as it was.
+            StoreError: The file can't be written; the old one is unchanged.
         """
         wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
         wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
@@ -232,22 +232,22 @@ class VectorIndex:
                 seal = seal_of(part)
         except (OSError, RuntimeError) as error:
             raise StoreError(
-                f"{str(path)!r} can't be written: {error}; make room, or go on without, as the database has everything"
+                f"{str(path)!r} can't be written: {error}; make room, or go on without it, as the database has "
+                "everything"
             ) from error
         return seal
 
     @classmethod
     def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex | None":
-        """Read an index from a file that is known to be sound.
+        """Load an index from a file whose checksum was verified.
 
         Args:
-            path: What `save` wrote.
-            trained_on: As it was when it was saved.
-            mapped: Whether to leave the vectors in the file, and read those that are needed. Nothing can
-                be added or removed then.
+            path: A file that `save` wrote.
+            trained_on: The number of vectors when the saved index was trained.
+            mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
 
         Returns:
-            ``None`` if this release of FAISS can't read it, as another may have written it.
+            The index; ``None`` if this release of FAISS can't read it, as another may have written it.
         """
         faiss = load_faiss()
         try:

@@ -1,1 +1,6 @@
-"""The tantivy index, a cache of the database."""
+"""The tantivy index, a cache of the database.
+
+Modules:
+    cache: Keeps the index in step with the database.
+    index: Adds, removes and searches texts, by row.
+"""

@@ -1,4 +1,4 @@
-"""Keeps a lexical index in step with the database."""
+"""Keeping a lexical index in step with the database."""
 
 import shutil
 import tempfile
@@ -21,28 +21,28 @@ from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex, L
 
 T = TypeVar("T")
 
-MANY_ROWS = 2_000
-"""Rows a write adds from which on it brings the lexical index up to date itself. Each time costs about
-10 ms, so after smaller writes the next lexical search does it for all of them."""
+MIN_ROWS_TO_CATCH_UP = 2_000
+"""The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
+so after smaller writes the next lexical search makes one update for all of them."""
 
 _FACT = "lexical"
-_STATE_FILE = "meta.json"  # tantivy's list of what is in the index
-_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy writes all others once
-_TRIES = 3
+_STATE_FILE = "meta.json"  # tantivy's list of the index's files
+_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy never changes other files
+_MAX_ATTEMPTS = 3
 
 
 class LexicalCache:
-    """A lexical index of one state of the database, brought up to date before it is searched.
+    """A lexical index of one state of the database, which catches up before each search.
 
-    It changes only inside a transaction of the database, whose lock keeps other processes away.
+    It changes only within a transaction of the database, whose lock excludes other processes.
     """
 
     def __init__(self, database: Database, folder: Path | None) -> None:
-        """Begin with nothing; the first search opens the index, or builds it.
+        """Start empty; the first search opens the index, or builds it.
 
         Args:
-            database: What the index is a cache of.
-            folder: Where it is kept; ``None`` for a store in memory.
+            database: The database to cache.
+            folder: The folder of the index; ``None`` for a store in memory.
         """
         self._database = database
         self._folder = folder
@@ -51,7 +51,7 @@ class LexicalCache:
         self._current: tuple[Version, LexicalSearcher] | None = None
 
     def read(self, work: Callable[[Snapshot, LexicalSearcher], T]) -> T:
-        """Do something with one state of the database and a searcher of that very state.
+        """Run a function with one state of the database and a searcher of the same state.
 
         Raises:
             StoreError: The index can't be brought up to date.
@@ -61,41 +61,41 @@ class LexicalCache:
             current = self._current
             return (work(snapshot, current[1]),) if current and current[0] == snapshot.version else None
 
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             done = self._database.read(if_current)
             if done is not None:
                 return done[0]
             self.catch_up()
-        # Others write faster than this thread gets to read.
+        # Others write faster than this thread can read.
         if self._database.read_only:
             return self._database.read(lambda snapshot: work(snapshot, self._searcher_to_read(snapshot)[1]))
         return self._change(lambda transaction: work(transaction, self._advance(transaction)))
 
     def searcher_at(self, version: Version) -> LexicalSearcher | None:
-        """What searches the state that a write led to; ``None`` if the index isn't at that state."""
+        """Return the searcher of a version of the database; ``None`` if the index is at another version."""
         current = self._current
         return current[1] if current is not None and current[0] == version else None
 
     def close(self) -> None:
-        """Let go of the index, and of its files."""
+        """Release the index and its files."""
         self._index = self._current = None
 
     def after_fork(self) -> None:
-        """Begin anew in another process, where tantivy's threads don't exist."""
+        """Start afresh in the child process, which has no threads of tantivy's."""
         self._lock.reset()
         self.close()
 
-    def follow(self, rows_added: int) -> None:
-        """Catch up after a write that added many rows; what fails is left to the next search."""
-        if rows_added >= MANY_ROWS:
+    def catch_up_after_write(self, rows_added: int) -> None:
+        """Catch up after a write that added many rows; after a failure, the next search tries again."""
+        if rows_added >= MIN_ROWS_TO_CATCH_UP:
             with suppress(StoreError):
                 self.catch_up()
 
     def catch_up(self) -> None:
-        """Bring the index to the state of the database.
+        """Bring the index up to date with the database.
 
         Raises:
-            StoreError: It can't be written.
+            StoreError: The index can't be written.
         """
         if self._database.read_only:
             self._lock.write(self._catch_up_to_read)
@@ -113,11 +113,11 @@ class LexicalCache:
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
             raise StoreError(
-                f"the lexical index of {self._database.name} can't be written: {error}; see that there is room and "
-                "that the folder can be written to, and search again, which builds it anew if it was damaged"
+                f"the lexical index of {self._database.name} can't be written: {error}; make sure that there is room "
+                "and that the folder can be written, and search again, which rebuilds the index if it was damaged"
             ) from error
         except BaseException:
-            # The index may be ahead of what was noted of it; it is opened, and checked, anew.
+            # The index may be newer than its record; it is opened and checked again.
             self.close()
             raise
 
@@ -135,7 +135,7 @@ class LexicalCache:
             self._index.change(changes.removed, transaction.texts_after(changes.last_row))
         searcher = self._index.searcher()
         if at != state.version:
-            # What was damaged since it was written must not be sealed anew; and reading all takes its time.
+            # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
             written = kept["files"] if kept else {}
             unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
             files = seals_in(self._folder, unchanged) if self._folder else {}
@@ -144,7 +144,7 @@ class LexicalCache:
         return searcher
 
     def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
-        """Open the index if it isn't; return what was noted of it when it was last brought up to date."""
+        """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
         kept: dict[str, Any] | None = snapshot.fact(_FACT)
         if kept is None:
             return None
@@ -153,7 +153,7 @@ class LexicalCache:
                 return None
             self._index = LexicalIndex(self._folder)
         elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
-            return None  # another process was killed between changing it and noting that
+            return None  # another process was killed between changing the index and recording it
         return kept
 
     def _emptied(self) -> LexicalIndex:
@@ -166,11 +166,11 @@ class LexicalCache:
         return LexicalIndex(self._folder)
 
     def _searcher_to_read(self, snapshot: Snapshot) -> tuple[Version, LexicalSearcher]:
-        """A searcher where nothing may be written."""
+        """Return a searcher for a read-only store."""
         return snapshot.version, (self._copied(snapshot) or self._built(snapshot)).searcher()
 
     def _copied(self, snapshot: Snapshot) -> LexicalIndex | None:
-        """A copy of the index if it is current, as tantivy writes locks beside what it reads."""
+        """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""
         kept = snapshot.fact(_FACT)
         is_current = kept is not None and (kept["generation"], kept["token"]) == snapshot.version
         if not (is_current and self._folder and kept["files"]):
@@ -181,7 +181,7 @@ class LexicalCache:
                 shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
         except OSError:
             return None
-        # The copy is checked, not what it was made of, which may have changed meanwhile.
+        # The copy is checked, not the original, which may have changed meanwhile.
         return LexicalIndex(copy.path, owner=copy) if seals_in(copy.path) == kept["files"] else None
 
     def _built(self, snapshot: Snapshot) -> LexicalIndex:
@@ -191,7 +191,7 @@ class LexicalCache:
 
 
 class _TemporaryFolder:
-    """A folder that is removed when nothing refers to this any more."""
+    """A folder that is removed when nothing refers to this object any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="lexical"))

@@ -1,7 +1,7 @@
-"""A lexical index over the rows of the database, ranked by BM25. A cache; the database can rebuild it.
+"""A lexical index over the rows of the database, ranked by BM25 with tantivy.
 
-tantivy does the work. A text's words are its runs of letters and digits, in lower case; there are no
-stop words and no stemming, so that it is the same for every language.
+The words of a text are its runs of letters and digits, in lower case. There are no stop words and no stemming, so every
+language is treated the same.
 """
 
 from collections.abc import Iterable
@@ -16,24 +16,24 @@ from langchain_sentence_window._types import Rows
 _ROW, _TEXT = "row", "text"
 _TOKENIZER = "words"
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
-_FEW = 10_000
-"""Rows up to which a filter is given to tantivy; above, hits are filtered until there are enough."""
+_MAX_ROWS_IN_QUERY = 10_000
+"""The largest number of allowed rows to pass to tantivy; with more, hits are filtered until there are enough."""
 
 
 class LexicalIndex:
-    """Texts by row number, searched for words."""
+    """Texts by row, searched for words."""
 
     def __init__(self, folder: Path | None, *, owner: object = None) -> None:
-        """Open the index in a folder, or make it there.
+        """Open the index in a folder, or create it there.
 
         Args:
-            folder: Where it is; ``None`` for one in memory.
-            owner: What removes the folder when it goes; kept as long as something searches there.
+            folder: The folder; ``None`` for an index in memory.
+            owner: The object that removes the folder when it is collected; kept as long as something searches there.
         """
         self._owner = owner
         tantivy = _tantivy()
         builder = tantivy.SchemaBuilder()
-        # Signed, as a Python int in an unsigned field kills tantivy's writer.
+        # Signed, as a Python int in an unsigned field crashes tantivy's writer.
         builder.add_integer_field(_ROW, indexed=True, fast=True)
         builder.add_text_field(_TEXT, tokenizer_name=_TOKENIZER, index_option="freq")
         self._schema = builder.build()
@@ -46,7 +46,7 @@ class LexicalIndex:
         self._index.reload()
 
     def change(self, removed: Rows, added: Iterable[tuple[int, str]]) -> None:
-        """Remove rows and add ``(row, text)``, and keep it; rows to remove that aren't there are ignored."""
+        """Remove rows, add pairs of ``(row, text)``, and commit; rows to remove that don't exist are ignored."""
         tantivy = _tantivy()
         writer = None
         try:
@@ -62,23 +62,23 @@ class LexicalIndex:
                 writer.commit()
                 writer.wait_merging_threads()
             finally:
-                # It holds tantivy's lock as long as it is there, and an exception would keep it with this frame.
+                # The writer holds tantivy's lock while it exists, and an exception would keep it with this frame.
                 writer = None
         finally:
-            writer = None  # in case another exception came in the midst of that
+            writer = None  # again, in case another exception interrupted the first
         self._index.reload()
 
     def searcher(self) -> "LexicalSearcher":
-        """What searches the index as it is now, whatever is changed later."""
+        """Return a searcher of the current state, which later changes don't affect."""
         self._index.reload()
         return LexicalSearcher(self._schema, self._analyzer, self._index.searcher(), self._owner)
 
 
 class LexicalSearcher:
-    """One state of a lexical index, for any number of threads."""
+    """A searcher of one state of a lexical index, for any number of threads."""
 
     def __init__(self, schema: Any, analyzer: Any, searcher: Any, owner: object = None) -> None:
-        """Search through a searcher of tantivy's, whose files an owner keeps."""
+        """Search with tantivy's searcher, whose files an owner keeps."""
         self._owner = owner
         self._schema = schema
         self._analyzer = analyzer
@@ -88,12 +88,12 @@ class LexicalSearcher:
         """Find the rows whose texts match best; a text needs one of the query's words.
 
         Args:
-            query: Any text; it has no syntax.
-            k: How many to find at most; so many are found if there are.
-            allowed: Rows to search among; ``None`` for all.
+            query: Any text; it has no special syntax.
+            k: The maximum number of results; there are fewer only if fewer texts match.
+            allowed: The rows to search; ``None`` for all.
 
         Returns:
-            ``(row, BM25 score)``, best first, equal ones by row.
+            ``(row, BM25 score)``, best first, ties by row.
         """
         words = list(dict.fromkeys(self._analyzer.analyze(encodable(query))))
         if not words or (allowed is not None and not len(allowed)):
@@ -102,19 +102,19 @@ class LexicalSearcher:
         any_word = self._any_of(words)
         if allowed is None:
             pairs = self._run(any_word, k)
-        elif len(allowed) <= _FEW:
+        elif len(allowed) <= _MAX_ROWS_IN_QUERY:
             pairs = self._run(self._within(any_word, allowed), k)
         else:
-            pairs = self._sieve(any_word, k, allowed)
+            pairs = self._run_and_filter(any_word, k, allowed)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
-    def _sieve(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
+    def _run_and_filter(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
         while True:
             pairs = self._run(query, limit)
-            passed = np.isin(np.array([row for row, _ in pairs], dtype=np.int64), allowed)
-            if np.count_nonzero(passed) >= k or len(pairs) < limit:
-                return [pair for pair, has_passed in zip(pairs, passed, strict=True) if has_passed][:k]
+            matches = np.isin(np.array([row for row, _ in pairs], dtype=np.int64), allowed)
+            if np.count_nonzero(matches) >= k or len(pairs) < limit:
+                return [pair for pair, is_match in zip(pairs, matches, strict=True) if is_match][:k]
             limit *= 4
 
     def _run(self, query: Any, limit: int) -> list[tuple[int, float]]:
@@ -137,7 +137,7 @@ class LexicalSearcher:
 
 
 def _tantivy() -> Any:
-    """Import tantivy on use: a program may search another store."""
+    """Import tantivy on use, as a program may search another store."""
     import tantivy
 
     return tantivy

@@ -1,0 +1,89 @@
+"""One SQLite connection, which can end its unfinished statements.
+
+A statement with unread rows holds locks until it is reset; from Python 3.12 on, even when its connection is closed. An
+exception keeps the frames that it passed through, and they keep the cursor of such a statement. So the connection
+knows its cursors, and closes them.
+"""
+
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+SECONDS_TO_WAIT = 60.0
+"""How long to wait for another process's lock at most."""
+
+SECONDS_PER_ATTEMPT = 0.1
+"""How long SQLite waits in one go; Python sees Ctrl-C only when SQLite returns."""
+
+
+class Connection(sqlite3.Connection):
+    """A connection that knows its cursors until it is told to forget them."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        """Open the connection; see ``sqlite3.connect``."""
+        super().__init__(*given, **settings)
+        self._cursors: list[weakref.ref[sqlite3.Cursor]] = []
+        self.stamp: tuple[int, ...] | None = None
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Execute a statement; its cursor is known before it has a statement."""
+        cursor = self.cursor()
+        self._cursors.append(weakref.ref(cursor))
+        return cursor.execute(sql, parameters)
+
+    def forget_cursors(self) -> None:
+        """Forget the cursors, whose statements are finished."""
+        self._cursors.clear()
+
+    def close(self) -> None:
+        """End all statements and close the connection."""
+        while self._cursors:
+            cursor = self._cursors[-1]()
+            if cursor is not None:
+                with suppress(sqlite3.Error):
+                    cursor.close()
+            self._cursors.pop()
+        super().close()
+
+
+def open_connection(target: str) -> Connection:
+    """Open the database at a URI, for any thread and without automatic transactions."""
+    return sqlite3.connect(
+        target,
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=SECONDS_PER_ATTEMPT,
+        factory=Connection,
+    )
+
+
+def until_unlocked(work: Callable[[], T]) -> T:
+    """Repeat a function while another process keeps the database locked, for at most `SECONDS_TO_WAIT`.
+
+    Raises:
+        sqlite3.OperationalError: It fails for another reason, or the database is still locked.
+    """
+    deadline = time.monotonic() + SECONDS_TO_WAIT
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_locked or time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
+
+
+def leave_open(connection: Connection) -> None:
+    """Keep a connection from being closed, even when this process ends."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

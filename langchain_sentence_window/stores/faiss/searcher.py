@@ -1,0 +1,137 @@
+"""The searches of the engine, each in one state of the database."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fuse, spread
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.filters import Condition
+from langchain_sentence_window.stores.faiss.database.schema import Record
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
+from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
+from langchain_sentence_window.stores.faiss.filter_cache import AbsentKeys, FilterCache
+from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
+from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.origin import Origin
+
+_MAX_ATTEMPTS = 100
+
+
+class Searcher:
+    """Searches the FAISS index and the lexical index, and fetches the records found.
+
+    A search that compares vectors checks first that they are from the embedder of the query.
+    """
+
+    def __init__(self, database: Database, vectors: VectorCache, lexical: LexicalCache, origin: Origin) -> None:
+        """Search a database and its two caches.
+
+        Args:
+            database: Holds the records.
+            vectors: Holds the FAISS index.
+            lexical: Holds the lexical index.
+            origin: Knows the embedder that queries are embedded with.
+        """
+        self._database = database
+        self._vectors = vectors
+        self._lexical = lexical
+        self._origin = origin
+        self._filters, self._absent_keys = FilterCache(), AbsentKeys()
+
+    def search(self, vector: Vectors, k: int, where: Condition | None) -> list[tuple[Record, float]]:
+        """Find the records nearest to a unit vector; see `StoreEngine.search`."""
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+            self._origin.check(snapshot)
+            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            return _with_records(snapshot, nearest)
+
+        found = None if where else self._search_optimistically(vector, k)
+        return self._vectors.read(work) if found is None else found
+
+    def _search_optimistically(self, vector: Vectors, k: int) -> list[tuple[Record, float]] | None:
+        """Search first, then check whether the index was current; return ``None`` if it wasn't.
+
+        FAISS's comparison evicts everything else from the CPU's caches, so little is left to do after it.
+        """
+        answer = self._vectors.ask(lambda index: index.search(vector, k, None))
+        if answer is None:
+            return None
+        nearest, version = answer
+        if not nearest or not self._origin.was_checked_at(version):
+            return None
+        records = self._database.records_at(version, [row for row, _ in nearest])
+        return None if records is None else [(records[row], score) for row, score in nearest]
+
+    def search_with_vectors(self, vector: Vectors, k: int, where: Condition | None) -> list[tuple[Record, Vectors]]:
+        """Find the records nearest to a unit vector, with their own vectors; see `StoreEngine.search_with_vectors`."""
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, Vectors]]:
+            self._origin.check(snapshot)
+            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            vectors = snapshot.vectors_of([row for row, _ in nearest])
+            return [
+                (record, vectors[row])
+                for (row, _), (record, _) in zip(nearest, _with_records(snapshot, nearest), strict=True)
+            ]
+
+        return self._vectors.read(work)
+
+    def lexical_search(self, query: str, k: int, where: Condition | None) -> list[tuple[Record, float]]:
+        """Find the records that match a query's words best; see `StoreEngine.lexical_search`."""
+
+        def work(snapshot: Snapshot, searcher: LexicalSearcher) -> list[tuple[Record, float]]:
+            return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
+
+        return self._lexical.read(work)
+
+    def hybrid_search(
+        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None
+    ) -> list[tuple[Record, float]]:
+        """Find the records that match best by meaning and words together; see `StoreEngine.hybrid_search`."""
+        candidates = max(k, CANDIDATES)
+
+        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]] | None:
+            searcher = self._lexical.searcher_at(snapshot.version)
+            if searcher is None:
+                return None
+            self._origin.check(snapshot)
+            if index is None:
+                return []
+            allowed = self._allowed(snapshot, where)
+            scores = dict(searcher.search(query, candidates, allowed))
+            cosines = dict(index.search(vector, candidates, allowed))
+            lexical = spread(scores, snapshot.neighbors(list(scores), len(SPREAD) - 1))
+            others = np.array(sorted(lexical.keys() - cosines.keys()), dtype=np.int64)
+            if allowed is not None:
+                others = others[np.isin(others, allowed)]
+            if len(others):
+                cosines |= dict(index.search(vector, len(others), others))
+            return _with_records(snapshot, fuse(cosines, lexical, weight)[:k])
+
+        for _ in range(_MAX_ATTEMPTS):
+            found = self._vectors.read(work)
+            if found is not None:
+                return found
+            self._lexical.catch_up()
+        raise StoreError(f"{self._database.name} changes too often to be searched in one state; search again")
+
+    def unknown_keys(self, snapshot: Snapshot, keys: Sequence[str]) -> list[str]:
+        """Return the keys that no record has in its metadata; none for an empty index."""
+        return self._absent_keys.among(keys, snapshot)
+
+    def _allowed(self, snapshot: Snapshot, where: Condition | None) -> Rows | None:
+        return None if where is None else self._filters.rows_for(snapshot, where)
+
+
+def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:
+    records = snapshot.by_rows([row for row, _ in found])
+    if len(records) < len(found):
+        raise StoreError(
+            "the database lacks sentences that its index contains, so it is damaged; restore it from a backup"
+        )
+    return [(records[row], score) for row, score in found]

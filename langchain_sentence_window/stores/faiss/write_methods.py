@@ -1,0 +1,260 @@
+"""The methods of `FaissStore` that write: adding, replacing and deleting documents."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window._arguments import as_documents, checked_documents, checked_texts
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._validation import gathered
+from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.stores.faiss.conversion import to_records
+from langchain_sentence_window.stores.faiss.database.filters import Condition, Filter, compile_filter
+from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, to_halves, with_ids
+from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
+from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.origin import UnprovenError
+from langchain_sentence_window.stores.faiss.writer import StaleVectorError
+
+
+class WriteMethods(VectorStore):
+    """The methods of a `VectorStore` that write."""
+
+    _engine: StoreEngine
+    _guard: EmbedderGuard
+
+    def add_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Embed texts and add them; see `add_documents`.
+
+        Args:
+            texts: The texts.
+            metadatas: One dict for each text; ``None`` for empty metadata.
+            **kwargs: As for `add_documents`.
+
+        Returns:
+            The ids, in the order of the texts.
+
+        Raises:
+            InvalidInputError: The texts are a single string or aren't strings, or there isn't one dict or id for each.
+        """
+        return self.add_documents(as_documents(texts, metadatas), **kwargs)
+
+    async def aadd_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Async version of `add_texts`."""
+        return await self.aadd_documents(as_documents(texts, metadatas), **kwargs)
+
+    def add_documents(
+        self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Embed documents and add them; a document replaces the one with the same id.
+
+        Texts that have a vector in the store aren't embedded again. A long call keeps the vectors of each slice: if it
+        is interrupted, for example by Ctrl-C, it adds no document, and the same call embeds only the rest when it is
+        made again.
+
+        Args:
+            documents: The documents. A document without an id gets a new one. Of several with the same id, the last
+                is added.
+            ids: Ids to use instead of the documents' own.
+            show_progress: Whether to show a progress bar while embedding.
+            **kwargs: Ignored; LangChain's signature.
+
+        Returns:
+            The ids, in the order of the documents.
+
+        Raises:
+            InvalidInputError: The metadata can't be stored as JSON, or an id can't be stored.
+            EmbeddingError: The vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
+        """
+        return run(self._add(BLOCKING, checked_documents(documents), ids, show_progress=show_progress))
+
+    async def aadd_documents(
+        self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Async version of `add_documents`."""
+        return await self._add(ASYNC, checked_documents(documents), ids, show_progress=show_progress)
+
+    def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
+        """Add documents with vectors that the store's embedder made elsewhere.
+
+        Args:
+            documents: As for `add_documents`.
+            vectors: One vector for each document; they are scaled to length 1.
+
+        Returns:
+            The ids, in the order of the documents.
+
+        Raises:
+            InvalidInputError: The metadata can't be stored as JSON, or an id can't be stored.
+            EmbeddingError: There isn't one vector for each document, or they have another dimension than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
+        """
+        records = to_records(checked_documents(documents), None)
+        if records:
+            unit = unit_vectors(vectors, len(records))
+            latest = sorted({record.id: i for i, record in enumerate(records)}.values())
+            if len(latest) < len(records):
+                unit = unit[latest]
+            self._guard.refresh()
+            self._guard.run_proven(lambda: self._engine.write([records[i] for i in latest], unit), TEXTS_TO_WRITE)
+        return [record.id for record in records]
+
+    async def aadd_embeddings(
+        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
+    ) -> list[str]:
+        """Async version of `add_embeddings`."""
+        return await run_in_executor(None, self.add_embeddings, documents, vectors)
+
+    def replace_documents(
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
+        show_progress: bool = False,
+    ) -> None:
+        """Replace all sentences of some source documents, in one transaction.
+
+        Args:
+            sentences: Sentence Documents, as `SentenceSplitter` makes them.
+            doc_ids: The source documents to replace; those without new sentences are removed.
+            contexts: Text to put before each sentence when it is embedded, and nowhere else.
+            within: A filter that everything replaced must match; ``None`` for no restriction.
+            show_progress: Whether to show a progress bar while embedding.
+
+        Raises:
+            InvalidInputError: The filter doesn't match everything that would be replaced; nothing was changed.
+            EmbeddingError: The vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
+        """
+        run(
+            self._replace(
+                BLOCKING, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
+            )
+        )
+
+    async def areplace_documents(
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
+        show_progress: bool = False,
+    ) -> None:
+        """Async version of `replace_documents`."""
+        await self._replace(ASYNC, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress)
+
+    def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id, or all that match a filter; ids that don't exist are ignored.
+
+        Args:
+            ids: Ids of documents.
+            filter: A metadata filter; ``{}`` matches every document.
+            **kwargs: Ignored; LangChain's signature.
+
+        Returns:
+            True.
+
+        Raises:
+            InvalidInputError: There are neither ids nor a filter, or both, or the ids aren't a list of strings.
+            FilterError: The filter is invalid.
+        """
+        if (ids is None) == (filter is None):
+            raise InvalidInputError("delete takes either ids or a filter; filter={} matches every document")
+        self._engine.write(remove=compile_filter(filter) if filter is not None else with_ids(checked_ids(ids)))
+        return True
+
+    def discard_staged(self) -> int:
+        """Drop the texts and vectors of interrupted calls, which are kept for a retry.
+
+        Returns:
+            The number of texts dropped.
+        """
+        return self._engine.discard_staged()
+
+    # Machinery
+
+    async def _replace(
+        self,
+        io: IO,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        contexts: Sequence[str] | None,
+        within: Filter | None,
+        *,
+        show_progress: bool,
+    ) -> list[str]:
+        if contexts is not None:
+            contexts = checked_texts(contexts)
+        remove, forbidden = of_documents(checked_ids(doc_ids)), None
+        if within is not None:
+            by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
+            sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
+            forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
+        return await self._add(
+            io, sentences, None, contexts, remove=remove, forbidden=forbidden, show_progress=show_progress
+        )
+
+    async def _add(
+        self,
+        io: IO,
+        documents: Sequence[Document],
+        ids: Sequence[str] | None,
+        contexts: Sequence[str] | None = None,
+        *,
+        remove: Condition | None = None,
+        forbidden: Condition | None = None,
+        show_progress: bool,
+    ) -> list[str]:
+        """Embed the texts that are new, then write everything at once."""
+        self._guard.refresh()
+        records = to_records(documents, gathered(ids) if isinstance(ids, list | tuple) else ids, contexts)
+        latest = list({record.id: record for record in records}.values())
+        texts = [record.embedded for record in latest]
+        while latest or remove:
+            vectors: dict[str, bytes] = {}
+            try:
+                new_texts: list[str] = await io.in_thread(self._engine.unknown_texts, texts)
+                keep = partial(self._stage, io) if takes_several_calls(new_texts) else _into(vectors)
+                await self._guard.embed(io, new_texts, keep, show_progress=show_progress)
+                await io.in_thread(self._write, latest, vectors, remove, forbidden)
+            except UnprovenError:
+                await self._guard.prove(io, TEXTS_TO_WRITE)
+            except StaleVectorError:
+                continue
+            else:
+                break
+        return [record.id for record in records]
+
+    async def _stage(self, io: IO, texts: Sequence[str], vectors: Vectors) -> None:
+        await io.in_thread(self._engine.stage_vectors, texts, vectors)
+
+    def _write(
+        self,
+        records: Sequence[Record],
+        vectors: Mapping[str, bytes],
+        remove: Condition | None,
+        forbidden: Condition | None,
+    ) -> None:
+        self._engine.write(records, vectors, remove=remove, forbidden=forbidden)
+
+
+def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Awaitable[None]]:
+    async def keep(texts: Sequence[str], unit: Vectors) -> None:
+        vectors.update(zip(texts, to_halves(unit), strict=True))
+
+    return keep
