@@ -34,8 +34,6 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows.geometry import Hit, expand
 
-_COLLECTION = "_collection_name"  # Qdrant's, beside the id
-
 
 @dataclass(frozen=True, slots=True)
 class StoredSentence:
@@ -164,15 +162,15 @@ def _read(document: Document) -> StoredSentence:
 
 
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
-    """What the source document had; not our keys, nor what a store adds: the id, its collection, empty columns."""
+    """Return the source document's own metadata, without our keys, and without ids and empty columns from a store."""
     own = {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS and value is not None}
     # Told by their length first, as working out the id takes longer than all else.
     ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
     if ids:
         id_ = sentence_id(doc_id, index)
-        added = [key for key in ids if own[key] == id_]
-        for key in [*added, _COLLECTION] if added else []:
-            own.pop(key, None)
+        for key in ids:
+            if own[key] == id_:
+                del own[key]
     return own
 
 
