@@ -29,9 +29,10 @@ def either_way(kind: str) -> Way:
 
 
 class Client:
-    """What an embedder would reach its model by."""
+    """What an embedder would reach its model by; it counts texts, as no vector depends on it."""
 
     is_down = False
+    embedded = 0
 
 
 class WordVectors(Embeddings):
@@ -39,14 +40,18 @@ class WordVectors(Embeddings):
 
     def __init__(self) -> None:
         """Begin with nothing embedded."""
-        self.embedded = 0
         self.client = Client()
+
+    @property
+    def embedded(self) -> int:
+        """The number of texts that were embedded."""
+        return self.client.embedded
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Embed texts, or fail if the client is down."""
         if self.client.is_down:
             raise ConnectionError("the embedder is down")
-        self.embedded += len(texts)
+        self.client.embedded += len(texts)
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
