@@ -150,9 +150,9 @@ async def test_tools_and_scopes_go_where_their_store_goes(way: Invoke) -> None:
             other = take(scope)
             for held in store.store.values():
                 found = Document(held["text"], metadata=held["metadata"])
-                assert other.passes
-                assert scope.passes
-                assert other.passes(found) == scope.passes(found)
+                assert other.matcher
+                assert scope.matcher
+                assert other.matcher(found) == scope.matcher(found)
 
 
 @pytest.mark.parametrize(("how", "take"), COPIES)

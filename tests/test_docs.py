@@ -22,6 +22,7 @@ from langchain_sentence_window import (
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
+    adapters,
     create_rag_chain,
     create_tools,
     errors,
@@ -119,6 +120,7 @@ PUBLIC = [
     *langchain_sentence_window.__all__,
     *(f"evaluation.{name}" for name in evaluation.__all__),
     *(f"errors.{name}" for name in errors.__all__),
+    *(f"adapters.{name}" for name in adapters.__all__),
     *(f"testing.{name}" for name in testing.__all__),
 ]
 

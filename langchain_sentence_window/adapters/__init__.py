@@ -1,1 +1,10 @@
-"""What any LangChain vector store can do, answered in one place."""
+"""What each vector store of LangChain can do, and how: one adapter per store.
+
+`StoreAdapter` suits stores that follow LangChain's interface. `register` adds the adapter of a store that differs.
+"""
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.adapters.registry import adapter_of, register
+
+__all__ = ["IO", "StoreAdapter", "adapter_of", "register"]

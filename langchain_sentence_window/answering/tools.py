@@ -16,7 +16,7 @@ from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import HITS, SCORE
-from langchain_sentence_window.documents.sentence_documents import as_hit, by_key, read_sentence
+from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -216,7 +216,7 @@ async def _read(
         documents = await scope.fetch(io, places)
         if documents is None:
             raise ToolException("This index can't be read sentence by sentence. Search again instead.")
-        read = by_key(map(read_sentence, documents))
+        read = by_key(map(scope.adapter.read, documents))
         run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
         if run:
             hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if first <= index <= last)

@@ -35,8 +35,6 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows.geometry import Hit, expand
 
-_COLLECTION = "_collection_name"  # Qdrant's, beside the id
-
 
 @dataclass(frozen=True, slots=True)
 class StoredSentence:
@@ -169,9 +167,9 @@ def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[
     ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
     if ids:
         id_ = sentence_id(doc_id, index)
-        added = [key for key in ids if own[key] == id_]
-        for key in [*added, _COLLECTION] if added else []:
-            own.pop(key, None)
+        for key in ids:
+            if own[key] == id_:
+                del own[key]
     return own
 
 

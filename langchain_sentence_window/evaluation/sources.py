@@ -11,9 +11,8 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.access import fetch
+from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.ids import is_storable_id, sentence_id
-from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation.questions import Question
@@ -75,16 +74,16 @@ async def sections_in_store(io: IO, store: VectorStore, questions: Sequence[Ques
     Returns:
         The sections of those documents that the store holds; ``None`` if it can't fetch by id.
     """
-    found: dict[str, list[int]] = {}
+    adapter, found = adapter_of(store), dict[str, list[int]]()
     ends: dict[str, int] = {}
     for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
         index = 0
         while True:
             ids = [sentence_id(doc_id, index + i) for i in range(ID_BATCH_SIZE)]
-            documents = await fetch(io, store, ids)
+            documents = await adapter.fetch(io, ids)
             if documents is None:
                 return None
-            sentences = sorted(map(read_sentence, documents), key=lambda sentence: sentence.index)
+            sentences = sorted(map(adapter.read, documents), key=lambda sentence: sentence.index)
             starts = [one.start for one in sentences if one.section_start == one.index]
             if sentences:
                 found.setdefault(doc_id, []).extend(starts)
@@ -119,13 +118,13 @@ async def warn_of_unknown(io: IO, store: VectorStore, doc_ids: Iterable[str]) ->
     """Warn of documents that a store of sentences lacks, as questions about them score 0 whatever is found."""
     first = {sentence_id(doc_id, 0): doc_id for doc_id in doc_ids if is_storable_id(doc_id)}
     missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
-    ids = list(first)
+    adapter, ids = adapter_of(store), list(first)
     for start in range(0, len(ids), ID_BATCH_SIZE):
         part = ids[start : start + ID_BATCH_SIZE]
-        documents = await fetch(io, store, part)
+        documents = await adapter.fetch(io, part)
         if documents is None:
             return
-        known = {read_sentence(document).doc_id for document in documents}
+        known = {adapter.read(document).doc_id for document in documents}
         missing |= dict.fromkeys(first[each] for each in part if first[each] not in known)
     if missing:
         warnings.warn(

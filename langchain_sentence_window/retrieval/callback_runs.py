@@ -14,13 +14,14 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
+from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.retrieval.reranked import Ranking, handed_out, read_ranking
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:
     """What LangSmith shows of a store and its embedder, as far as it is known."""
     params = LangSmithRetrieverParams(ls_vector_store_provider=type(store).__name__)
-    embedding = store.embeddings or getattr(store, "embedding", None)
+    embedding = adapter_of(store).embedding
     if embedding is not None:
         params["ls_embedding_provider"] = type(embedding).__name__
         # As langchain-huggingface calls it, and as most others do.

@@ -1,45 +1,43 @@
-"""Reading the sentences around those that were found: by id where the store can, else from inline windows."""
+"""Read the sentences around those that were found: by id where the store can, else from inline windows."""
 
 from collections.abc import Sequence
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import (
     SentencesByKey,
     StoredSentence,
     by_key,
-    read_sentence,
 )
 from langchain_sentence_window.errors import IncompleteWindowError
 
 
 async def fetch_sentences(
-    io: IO, scope: Scope, places: Sequence[tuple[str, int]], known: SentencesByKey
-) -> dict[tuple[str, int], StoredSentence]:
-    """Read sentences by document and index, in one call; those that don't exist are left out.
+    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey
+) -> dict[SentenceKey, StoredSentence]:
+    """Read sentences by document and index, in one call; leave out those that don't exist.
 
-    Under a filter each is read within it, also what inline windows hold, as they don't say what their sentences'
-    own metadata is.
+    Under a filter all are fetched within it, also those of inline windows, which don't hold their sentences' metadata.
 
     Args:
         io: Makes the calls.
-        scope: Where they are, and which of them may be read; the others are left out.
-        places: Which to read, each once.
-        known: What the search found; what their inline windows hold needs no reading.
+        scope: Where they are, and which of them may be read. The others are left out.
+        keys: Which to read, each once.
+        known: The sentences that the search found. Those of their inline windows needn't be fetched.
 
     Raises:
-        IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it gives back
+        IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
             none of those that the search found.
     """
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
     if not scope.is_bound:
-        read = {place: inline[place] for place in places if place in inline}
-        missing = [place for place in places if place not in inline]
+        read = {key: inline[key] for key in keys if key in inline}
+        missing = [key for key in keys if key not in inline]
     else:
-        read, missing = {}, list(places)
+        read, missing = {}, list(keys)
     if not missing:
         return read
     fetched = await scope.fetch(io, missing)
@@ -47,25 +45,23 @@ async def fetch_sentences(
         fetched = await _found_again(io, scope, missing, inline)
     if not fetched and known.keys() & set(missing):
         raise IncompleteWindowError(
-            f"{type(scope.store).__name__} gave back none of {len(missing)} sentences by their ids, though its search "
+            f"{scope.adapter.name} gave back none of {len(missing)} sentences by their ids, though its search "
             "had found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
             "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
         )
-    return read | by_key(map(read_sentence, fetched))
+    return read | by_key(map(scope.adapter.read, fetched))
 
 
-async def _found_again(
-    io: IO, scope: Scope, missing: Sequence[tuple[str, int]], inline: SentencesByKey
-) -> list[Document]:
+async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:
     """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
     if not scope.is_bound or not inline.keys() >= set(missing):
-        beyond = [place for place in missing if place not in inline]
-        raise IncompleteWindowError(_neither(scope.store, beyond, has_inline=bool(inline)))
+        beyond = [key for key in missing if key not in inline]
+        raise IncompleteWindowError(_neither(scope.adapter.name, beyond[0], has_inline=bool(inline)))
     return await scope.find(io, missing, inline[missing[0]].text)
 
 
-def _neither(store: VectorStore, missing: Sequence[tuple[str, int]], *, has_inline: bool) -> str:
-    name, (doc_id, index) = type(store).__name__, missing[0]
+def _neither(name: str, missing: SentenceKey, *, has_inline: bool) -> str:
+    doc_id, index = missing
     if has_inline:
         return (
             f"{name} can't fetch documents by id, and no inline window holds sentence {index} of document {doc_id!r}; "

@@ -13,7 +13,7 @@ from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from langchain_sentence_window._arguments import (
     check_order,
@@ -34,7 +34,8 @@ from langchain_sentence_window._validation import (
     optional_count,
 )
 from langchain_sentence_window.adapters.filtering import own_copy
-from langchain_sentence_window.adapters.scope import FILTER_NAMES, Scope, check_binds, filter_names, scope_of
+from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.source_documents import document_ids
 from langchain_sentence_window.embedding.checked import checked_embedding
@@ -47,7 +48,7 @@ from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
 from langchain_sentence_window.retrieval.indexing import delete_documents, read_documents, replace_documents
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query, retrieve
-from langchain_sentence_window.retrieval.search import HybridStore, check_search_settings
+from langchain_sentence_window.retrieval.search import check_search_settings
 from langchain_sentence_window.retrieval.tracing.explain import explain
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
@@ -187,11 +188,12 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
             InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
         """
         super().__init__(*given, **settings)
-        check_search_settings(self.vectorstore, self.search_kwargs, type(self).model_fields)
-        if self.bm25_index is not None and isinstance(self.vectorstore, HybridStore):
-            raise InvalidInputError(f"{type(self.vectorstore).__name__} searches by words itself; leave out bm25_index")
+        adapter = adapter_of(self.vectorstore)
+        check_search_settings(adapter, self.search_kwargs, type(self).model_fields)
+        if self.bm25_index is not None and adapter.is_hybrid:
+            raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
         self.scope()
-        check_binds(self.filter, *(self.search_kwargs.get(name) for name in FILTER_NAMES))
+        check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))
 
     # Who changes a mapping that was handed in, or that a copy has, must not change what may be read.
 
@@ -202,14 +204,15 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
 
     @field_validator("search_kwargs")
     @classmethod
-    def _own_search_kwargs(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: own_copy(value) if name in FILTER_NAMES else value for name, value in given.items()}
+    def _own_search_kwargs(cls, given: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+        store = info.data.get("vectorstore")
+        return given if store is None else _with_own_filters(given, store)  # None if it was refused
 
     def __copy__(self) -> Self:
         """Copy it, with a filter of its own; the store is shared."""
         copied = super().__copy__()
         copied.__dict__["filter"] = self._own_filter(self.filter)
-        copied.__dict__["search_kwargs"] = self._own_search_kwargs(self.search_kwargs)
+        copied.__dict__["search_kwargs"] = _with_own_filters(self.search_kwargs, self.vectorstore)
         return copied
 
     @classmethod
@@ -437,9 +440,10 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
     ) -> Request:
         given = {"k": None if k is None else checked_count("k", k), "window": window}
         now = self._with({name: value for name, value in given.items() if value is not None} | dict(settings))
-        filters = filter_names(self.vectorstore, self.search_kwargs)
+        scope = self.scope(filter)
+        filters = scope.adapter.filter_names
         return Request(
-            scope=self.scope(filter),
+            scope=scope,
             query=checked_query(query),
             k=now.k,
             fetch_k=now.fetch_k,
@@ -504,6 +508,11 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
     def _save(self, path: str | PathLike[str] | None) -> None:
         if path is not None and isinstance(self.vectorstore, FaissStore):
             self.vectorstore.save()
+
+
+def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:
+    filters = adapter_of(store).filter_names
+    return {name: own_copy(value) if name in filters else value for name, value in search_kwargs.items()}
 
 
 def _check_text(documents: Sequence[Document]) -> None:

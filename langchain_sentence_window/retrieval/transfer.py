@@ -1,7 +1,7 @@
-"""Moving an index from `FaissStore` to any other vector store, without embedding again.
+"""Copy an index from `FaissStore` to any other vector store, without embedding again.
 
-`FaissStore` keeps the vectors as they were embedded. They are mixed and handed to the new store as `mix_neighbors`
-says, in slices, so that memory doesn't grow with the index.
+`FaissStore` keeps the vectors as they were embedded. They are mixed with their neighbors' and stored in slices, so
+memory doesn't grow with the index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from langchain_sentence_window._arguments import checked_documents, checked_vect
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window.adapters.access import embedder_of, put
+from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, carry_mixed
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
@@ -30,32 +30,32 @@ def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool =
 
     Args:
         source: Where they are.
-        target: Where they go, in the place of those with the same ids. It is a `FaissStore`, or was built with
-            `NeighborMixedEmbeddings`, whose weights are those that its vectors are mixed with.
+        target: Where they go, in place of those with the same ids. It is a `FaissStore`, or was built with
+            `NeighborMixedEmbeddings`, which has the weights that the vectors are mixed with.
         show_progress: Whether to show a progress bar.
 
     Returns:
-        How many sentences were copied. After an error the call can be made again.
+        The number of sentences that were copied. After an error, call it again.
 
     Raises:
-        InvalidInputError: The target can't be handed vectors.
+        InvalidInputError: The target can't take vectors.
         IndexMismatchError: The target embeds queries with another model.
     """
     return run(_copy(BLOCKING, source, target, show_progress=show_progress))
 
 
 async def acopy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
-    """Do what `copy_index` does, with the target's async methods."""
+    """Async version of `copy_index`."""
     return await _copy(ASYNC, source, target, show_progress=show_progress)
 
 
 def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
-    """Add sentences with their vectors, such as `FaissStore.export` gives them; see `copy_index`."""
+    """Add sentences with their vectors, such as `FaissStore.export` yields; see `copy_index`."""
     return run(_import(BLOCKING, _slices(slices), target, total=None))
 
 
 async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
-    """Do what `import_sentences` does, with the target's async methods."""
+    """Async version of `import_sentences`."""
     return await _import(ASYNC, _slices(slices), target, total=None)
 
 
@@ -69,8 +69,8 @@ async def _copy(io: IO, source: FaissStore, target: VectorStore, *, show_progres
 
 
 async def _check_embedders(io: IO, source: FaissStore, target: VectorStore) -> None:
-    """See that queries of the target are embedded by what the source's vectors are from."""
-    embedding = embedder_of(target)
+    """Check that the target embeds queries with the model that the source's vectors are from."""
+    embedding = adapter_of(target).embedding
     if isinstance(embedding, NeighborMixedEmbeddings):
         embedding = embedding.embedding
     if embedding is None or (await io.in_thread(source.is_made_with, embedding)):
@@ -86,10 +86,11 @@ async def _check_embedders(io: IO, source: FaissStore, target: VectorStore) -> N
 
 
 async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> int:
-    embedding = embedder_of(checked_vectorstore("target", target))
-    if not isinstance(target, FaissStore) and not isinstance(embedding, NeighborMixedEmbeddings):
+    adapter = adapter_of(checked_vectorstore("target", target))
+    embedding = adapter.embedding
+    if not adapter.mixes_neighbors and not isinstance(embedding, NeighborMixedEmbeddings):
         raise InvalidInputError(
-            f"{type(target).__name__} can't be handed vectors, as it was built with {type(embedding).__name__}; "
+            f"{adapter.name} can't be handed vectors, as it was built with {type(embedding).__name__}; "
             "build it with NeighborMixedEmbeddings(embedding), or NeighborMixedEmbeddings(embedding, (1,)) for "
             "vectors of sentences alone"
         )
@@ -97,11 +98,11 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
         while part := (await io.in_thread(next, slices, None)):
             documents, vectors = _checked_slice(part)
-            if isinstance(target, FaissStore):
-                await io.call(target.add_embeddings, target.aadd_embeddings, documents, vectors)
-            else:
+            if adapter.mixes_neighbors:
+                await adapter.add_vectors(io, documents, vectors)
+            elif isinstance(embedding, NeighborMixedEmbeddings):
                 prepared = carry_mixed(embedding, documents, vectors)
-                await put(io, target, prepared.documents, None)
+                await adapter.put(io, prepared.documents, None)
                 prepared.finish(target)
             copied += len(documents)
             bar.update(len(documents))

@@ -35,7 +35,7 @@ from langchain_sentence_window import (
     create_tools,
 )
 from langchain_sentence_window.adapters.matching import matcher
-from langchain_sentence_window.adapters.store_filters import MilvusFilters
+from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import (
     FilterError,
@@ -588,7 +588,7 @@ def test_a_call_cannot_set_what_binds_it(words: WordEmbeddings) -> None:
 
 
 def test_expressions_are_put_into_brackets() -> None:
-    joined = MilvusFilters(None).joined
+    joined = MilvusAdapter(None).join
     assert joined(['tenant == "a"']) == 'tenant == "a"'
     assert (
         joined(['tenant == "a"', "page in [1, 2] or x == ')'"]) == "(tenant == \"a\") and (page in [1, 2] or x == ')')"
@@ -601,14 +601,14 @@ def test_expressions_are_put_into_brackets() -> None:
 )
 def test_an_expression_that_leaves_its_brackets_is_refused(expression: Any) -> None:
     with pytest.raises(InvalidInputError):
-        MilvusFilters(None).joined(['tenant == "a"', expression])
+        MilvusAdapter(None).join(['tenant == "a"', expression])
 
 
 @settings(max_examples=500, deadline=None)
 @given(st.text("()[]\"'\\ar ", min_size=1, max_size=12))
 def test_whatever_is_taken_stays_within_its_brackets(expression: str) -> None:
     try:
-        joined = MilvusFilters(None).joined([expression, "b"])
+        joined = MilvusAdapter(None).join([expression, "b"])
     except InvalidInputError:
         return
     depth, quote, escaped = 0, "", False

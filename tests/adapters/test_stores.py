@@ -22,6 +22,8 @@ from langchain_sentence_window import (
     acopy_index,
     copy_index,
 )
+from langchain_sentence_window.adapters import register
+from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
 from langchain_sentence_window.documents import ids
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import EmbeddingError, IncompleteWindowError, InvalidInputError
@@ -56,6 +58,13 @@ class Unordered(InMemoryVectorStore):
         numbers = {key: float(value) for key, value in found.metadata.items() if type(value) is int and key != "page"}
         added = {"_id": found.id, "_collection_name": "c", "pk": found.id, "author": None}
         return Document(page_content=found.page_content, metadata=found.metadata | numbers | added)
+
+
+class UnorderedAdapter(InMemoryAdapter):
+    added_keys = frozenset({"_collection_name"})
+
+
+register(Unordered, UnorderedAdapter)
 
 
 async def test_order_ids_floats_and_added_keys_do_not_matter(way: Invoke, words: WordEmbeddings) -> None:
@@ -101,6 +110,27 @@ async def test_distances_are_told_even_by_one_result_or_by_equal_ones(
     assert scores == sorted(scores, reverse=True)
     assert all(score < 0 for score in scores)
     assert "refund" in found[0].page_content
+
+
+class Likenamed(InMemoryVectorStore):
+    """Has methods of `FaissStore`'s names that take and return other things, as the store of Azure AI Search has."""
+
+    def unlike(self, *given: Any, **settings: Any) -> Any:
+        raise AssertionError("a method of another meaning was called")
+
+    hybrid_search = ahybrid_search = lexical_search = alexical_search = unlike
+    replace_documents = areplace_documents = add_embeddings = aadd_embeddings = unlike
+
+
+async def test_methods_that_only_have_the_names_of_ours_are_not_called(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=Likenamed(words), k=1, window=0, bm25_index=BM25Index())
+    await way(retriever, "add_documents", [document(TEXT)])
+    for asked in (retriever, retriever.model_copy(update={"bm25_index": None})):
+        (window,) = await way(asked, "invoke", "refund")
+        assert window.page_content == "A refund is paid."
+        assert str(await way(asked, "explain", "refund"))
+    await way(retriever, "delete", ["a"])
+    assert await way(retriever, "invoke", "refund") == []
 
 
 class Forgetful(InMemoryVectorStore):

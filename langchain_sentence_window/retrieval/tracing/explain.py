@@ -3,14 +3,14 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import Expansion
@@ -24,17 +24,6 @@ SHOWN_AROUND = 4
 """Sentences shown before and after a window."""
 
 Ranking: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
-
-
-@runtime_checkable
-class LexicalStore(Protocol):
-    """A store that can search by words alone, as `FaissStore` can."""
-
-    def lexical_search(self, query: str, k: int, **kwargs: Any) -> Any:
-        """Return ``(Document, score)`` pairs, best first."""
-
-    def alexical_search(self, query: str, k: int, **kwargs: Any) -> Any:
-        """Do the same, async."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +120,15 @@ def _shown(filter: Any) -> Any:
 
 async def _rankings(io: IO, request: Request, fewest: int) -> tuple[Ranking, Ranking]:
     """The ranks and scores of sentences by meaning alone and by words alone."""
-    depth, store = max(CANDIDATES, fewest), request.scope.store
+    depth, adapter = max(CANDIDATES, fewest), request.scope.adapter
     sentences, hits = await find_sentences(
         io, request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
     )
     dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
     lexical: Ranking = {}
-    if isinstance(store, LexicalStore):
-        found: list[tuple[Document, float]] = await io.call(
-            store.lexical_search, store.alexical_search, request.query, depth, **request.scope.search_settings
-        )
-        lexical = _ranked([(read_sentence(document), score) for document, score in found])
+    found = await adapter.lexical_search(io, request.query, {"k": depth, **request.scope.search_settings})
+    if found is not None:
+        lexical = _ranked([(adapter.read(document), score) for document, score in found])
     elif request.bm25_index is not None:
         scores: list[tuple[int, float]] = await io.in_thread(request.bm25_index.scores, request.query, sentences)
         lexical = _ranked([(sentences[place], score) for place, score in scores])

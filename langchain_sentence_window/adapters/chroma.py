@@ -1,0 +1,18 @@
+"""The adapter of langchain-chroma's `Chroma`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window.adapters.get_where import GetWhereAdapter
+
+
+class ChromaAdapter(GetWhereAdapter):
+    """Chroma filters what it gets by id."""
+
+    write_batch_size = 5_000  # it takes no more than 5,461
+
+    async def get_where(self, io: IO, ids: list[str], filter: Any) -> Mapping[str, Any]:
+        """Call the store's ``get``, which only blocks."""
+        found: Mapping[str, Any] = await io.in_thread(self.store.get, ids=ids, where=filter)
+        return found

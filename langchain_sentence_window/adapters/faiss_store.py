@@ -1,0 +1,54 @@
+"""The adapter of `FaissStore`, which does everything itself."""
+
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.adapters.base import Scored, StoreAdapter
+from langchain_sentence_window.stores.faiss.database.filters import compile_filter
+
+
+class FaissStoreAdapter(StoreAdapter):
+    """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
+
+    is_hybrid = True
+    mixes_neighbors = True
+    read_batch_size = sys.maxsize  # one call reads one state
+
+    def search_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return those of a hybrid search."""
+        return inspect.signature(self.store.hybrid_search).parameters
+
+    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning and words."""
+        found: Scored = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+        return found
+
+    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
+        """Search by words."""
+        found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
+        return found
+
+    async def replace_documents(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any
+    ) -> bool:
+        """Replace them in one transaction, which checks the filter too."""
+        replace = partial(self.store.replace_documents, show_progress=show_progress)
+        await io.call(replace, self.store.areplace_documents, sentences, doc_ids, **keywords)
+        return True
+
+    async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Add documents with their vectors."""
+        await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Check that the store can read each, and join them."""
+        for each in filters:
+            compile_filter(each)
+        return super().join(filters)

@@ -1,0 +1,38 @@
+"""What the adapters of Chroma and PGVectorStore share: both have a ``get`` that takes ids and a filter."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.errors import InvalidInputError
+
+
+class GetWhereAdapter(StoreAdapter):
+    """The store filters by mappings, also what it gets by id."""
+
+    rechecks_hits = False  # their mappings mean other things in places
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return a mapping of one key, as neither store takes several everywhere."""
+        for each in filters:
+            if not isinstance(each, Mapping):
+                raise InvalidInputError(
+                    f"{self.name} filters by a mapping such as {{'tenant': 'a'}}, not by {shown(each)}"
+                )
+        return filters[0] if len(filters) == 1 and len(filters[0]) == 1 else self._in_one_mapping(filters)
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Get documents within the filter."""
+        if filter is None:
+            return await super().get(io, ids, None)
+        got = await self.get_where(io, list(ids), filter)
+        rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
+        return [Document(page_content=text, metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]
+
+    async def get_where(self, io: IO, ids: list[str], filter: Any) -> Mapping[str, Any]:
+        """Call the store's ``get``; return its lists of ``ids``, ``documents`` and ``metadatas``."""
+        raise NotImplementedError

@@ -1,0 +1,83 @@
+"""The adapter of langchain-milvus's `Milvus`."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
+from langchain_sentence_window.errors import InvalidInputError
+
+_QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+class MilvusAdapter(DeleteFirstAdapter):
+    """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
+
+    filter_names = ("expr", "filter")
+
+    @property
+    def embedding(self) -> Embeddings | None:
+        """The first embedder."""
+        found: Any = self.store.embeddings
+        first: Embeddings | None = found[0] if isinstance(found, list) and found else found
+        return first
+
+    def filter_name(self, given: Sequence[str]) -> str:
+        """Return the search's own name; filters by both names are joined."""
+        return "expr"
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return all in brackets, which none of them can leave."""
+        for each in filters:
+            _check_expression(each)
+        return filters[0] if len(filters) == 1 else " and ".join(f"({each})" for each in filters)
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Query ids within an expression."""
+        store = self.store
+        if store.col is None:  # made when the first document comes
+            return []
+        # Ids of this package hold nothing that an expression would have to escape.
+        expression = f"{store._primary_field} in [{', '.join(map(repr, ids))}]"
+        if filter is not None:
+            expression = f"({expression}) and ({filter})"
+        settings = {"filter": expression, "output_fields": store._get_output_fields(), "limit": len(ids)}
+
+        async def query(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
+            return await store.aclient.query(*given, **keywords)
+
+        rows = await io.call(store.client.query, query, store.collection_name, **settings)
+        found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
+        return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
+
+    async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Add documents with their vectors."""
+        texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
+        ids = [each.id for each in documents]
+        await io.call(self.store.add_embeddings, self.store.aadd_embeddings, texts, vectors, metadata, ids=ids)
+
+
+def _check_expression(expression: object) -> None:
+    """Check that an expression closes just what it opens, so that it stays in brackets put around it."""
+    if not isinstance(expression, str) or not expression.strip():
+        raise InvalidInputError(
+            f"Milvus filters by an expression such as 'tenant == \"a\"', not by {shown(expression)}"
+        )
+    opened: list[str] = []
+    for character in _QUOTED.sub(" ", expression):
+        if character in "([{":
+            opened.append(character)
+        elif character in "\"'" or (character in _BRACKETS and (not opened or opened.pop() != _BRACKETS[character])):
+            opened.append("?")
+            break
+    if opened:
+        raise InvalidInputError(
+            f"the expression {shown(expression)} doesn't close its brackets and quotes in their order; write it as "
+            "Milvus reads it, each with its counterpart"
+        )

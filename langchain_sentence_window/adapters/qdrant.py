@@ -1,0 +1,38 @@
+"""The adapter of langchain-qdrant's `QdrantVectorStore`."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.errors import InvalidInputError
+
+
+class QdrantAdapter(StoreAdapter):
+    """Qdrant filters by objects of its client, also when it scrolls through ids."""
+
+    added_keys = frozenset({"_id", "_collection_name"})
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return a filter with all of them as conditions."""
+        for each in filters:
+            if type(each).__name__ != "Filter" or not type(each).__module__.startswith("qdrant_client"):
+                raise InvalidInputError(f"{self.name} filters by qdrant_client.models.Filter, not by {shown(each)}")
+        return filters[0] if len(filters) == 1 else type(filters[0])(must=list(filters))
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Scroll through the points of the ids."""
+        if filter is None:
+            return await super().get(io, ids, None)
+        from qdrant_client.models import HasIdCondition
+
+        store = self.store
+        keys = store.collection_name, store.content_payload_key, store.metadata_payload_key
+        within = type(filter)(must=[filter, HasIdCondition(has_id=list(ids))])
+        scroll = partial(store.client.scroll, keys[0], scroll_filter=within, limit=len(ids), with_payload=True)
+        points, _ = await io.in_thread(scroll)
+        return [store._document_from_point(point, *keys) for point in points]

@@ -1,0 +1,67 @@
+"""Which adapter a store gets: that of its class, or of the nearest class that it derives from."""
+
+from weakref import WeakKeyDictionary
+
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.adapters.chroma import ChromaAdapter
+from langchain_sentence_window.adapters.community_faiss import CommunityFaissAdapter
+from langchain_sentence_window.adapters.faiss_store import FaissStoreAdapter
+from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+from langchain_sentence_window.adapters.milvus import MilvusAdapter
+from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
+from langchain_sentence_window.adapters.qdrant import QdrantAdapter
+from langchain_sentence_window.errors import InvalidInputError
+
+_BUILT_IN: dict[str, type[StoreAdapter]] = {
+    "langchain_sentence_window.stores.faiss": FaissStoreAdapter,
+    "langchain_core.vectorstores.in_memory": InMemoryAdapter,
+    "langchain_chroma": ChromaAdapter,
+    "langchain_community.vectorstores.faiss": CommunityFaissAdapter,
+    "langchain_milvus": MilvusAdapter,
+    "langchain_postgres.v2": PGVectorStoreAdapter,
+    "langchain_postgres": PostgresAdapter,
+    "langchain_qdrant.qdrant": QdrantAdapter,
+}
+"""Adapters by the module or package that a store's class stands in, the narrower first; nothing is imported for it."""
+
+_registered: dict[type, type[StoreAdapter]] = {}
+_chosen: WeakKeyDictionary[type, type[StoreAdapter]] = WeakKeyDictionary()
+
+
+def register(store_class: type[VectorStore], adapter: type[StoreAdapter]) -> None:
+    """Use an adapter for all stores of a class, and of classes that derive from it.
+
+    Args:
+        store_class: The class of the store.
+        adapter: A subclass of `StoreAdapter`. It takes the place of one that was registered before, or is built in.
+
+    Raises:
+        InvalidInputError: One of them is something else.
+    """
+    for name, given, wanted in (("store_class", store_class, VectorStore), ("adapter", adapter, StoreAdapter)):
+        if not (isinstance(given, type) and issubclass(given, wanted)):
+            raise InvalidInputError(f"{name} is {shown(given)}; give a class that derives from {wanted.__name__}")
+    _registered[store_class] = adapter
+    _chosen.clear()
+
+
+def adapter_of(store: VectorStore) -> StoreAdapter:
+    """Return the adapter of a store."""
+    kind = type(store)
+    adapter = _chosen.get(kind)
+    if adapter is None:
+        adapter = _chosen[kind] = _choose(kind)
+    return adapter(store)
+
+
+def _choose(kind: type) -> type[StoreAdapter]:
+    for each in kind.__mro__:
+        if each in _registered:
+            return _registered[each]
+        for module, adapter in _BUILT_IN.items():
+            if f"{each.__module__}.".startswith(f"{module}."):
+                return adapter
+    return StoreAdapter
