@@ -87,7 +87,7 @@ async def test_what_is_no_list_of_documents_is_named_with_its_place(
     for method, owner, more in (
         ("from_documents", SentenceWindowRetriever, {"embedding": WordEmbeddings(), "path": path}),
         ("add_documents", retriever, {}),
-        ("upsert", retriever, {}),
+        ("upsert", retriever.as_document_index(), {}),
     ):
         with pytest.raises(InvalidInputError, match=message) as raised:
             await way(owner, method, make(), **more)

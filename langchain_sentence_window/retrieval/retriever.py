@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.indexing import DeleteResponse, UpsertResponse
-from langchain_core.indexing.base import DocumentIndex
-from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, field_validator
@@ -54,6 +52,9 @@ from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.windows.geometry import Order
 
+if TYPE_CHECKING:
+    from langchain_core.indexing.base import DocumentIndex
+
 PER_CALL = frozenset(
     {"k", "fetch_k", "window", "max_tokens", "count_tokens", "order", "lexical_weight", "min_score", "window_key"}
 )
@@ -73,7 +74,7 @@ def _checked_situate(name: str, situate: object) -> Any:
     return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
 
 
-class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
+class SentenceWindowRetriever(CheckedSettings, BaseRetriever):
     """Search single sentences; return the windows around them, merged and cited.
 
     A window is an unbroken run of sentences of one section. No sentence is in two: with a fixed
@@ -312,47 +313,46 @@ class SentenceWindowRetriever(CheckedSettings, DocumentIndex):
         """Do what `add_documents` does, with the store's async methods."""
         return await self._add(ASYNC, checked_documents(documents), show_progress=False)
 
-    def delete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
-        """Delete documents by their ``doc_id``; those that don't exist, or that the filter forbids, are ignored.
+    def delete(self, ids: Sequence[str] | None = None) -> None:
+        """Delete documents by their ``doc_id``.
+
+        Documents that don't exist, or that the filter forbids, are ignored.
 
         Raises:
-            InvalidInputError: No list of ids, or the filter lets through only a part of a document.
+            InvalidInputError: There is no list of ids, or the filter allows only a part of a document.
         """
         run(delete_documents(BLOCKING, self.scope(), checked_ids(ids), bm25_index=self.bm25_index))
-        return DeleteResponse(num_failed=0, failed=[])
 
-    async def adelete(self, ids: Sequence[str] | None = None) -> DeleteResponse:  # type: ignore[override]
-        """Do what `delete` does, with the store's async methods."""
+    async def adelete(self, ids: Sequence[str] | None = None) -> None:
+        """Async version of `delete`."""
         await delete_documents(ASYNC, self.scope(), checked_ids(ids), bm25_index=self.bm25_index)
-        return DeleteResponse(num_failed=0, failed=[])
 
-    # LangChain's `index()` calls these two, and `delete`, for any store beneath; a document is known there by
-    # a hash of its text and metadata.
+    def get(self, ids: Sequence[str]) -> list[Document]:
+        """Read whole documents by their ``doc_id``, joined from their sentences.
 
-    def upsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
-        """Do what `add_documents` does, as LangChain's ``index()`` calls it."""
-        return UpsertResponse(succeeded=self.add_documents(items), failed=[])
-
-    async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
-        """Do what `upsert` does, with the store's async methods."""
-        return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
-
-    def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
-        """Put documents together again of their sentences; those that don't exist are left out.
-
-        So are those of which the filter forbids anything.
+        Documents that don't exist, or of which the filter forbids any part, are left out.
 
         Returns:
-            Each with its text from the first sentence to the last, ``source[start_index:end_index]``.
+            The documents, each with its text from the first sentence to the last, ``source[start_index:end_index]``.
 
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
         return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
-    async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
-        """Do what `get` does, with the store's async methods."""
+    async def aget(self, ids: Sequence[str]) -> list[Document]:
+        """Async version of `get`."""
         return await read_documents(ASYNC, self.scope(), checked_ids(ids))
+
+    def as_document_index(self) -> "DocumentIndex":
+        """Return an object that LangChain's ``index()`` and ``aindex()`` take in place of a vector store.
+
+        Example:
+            >>> index(documents, record_manager, retriever.as_document_index(), cleanup="full")  # doctest: +SKIP
+        """
+        from langchain_sentence_window.retrieval.document_index import WindowDocumentIndex
+
+        return WindowDocumentIndex(retriever=self)
 
     def explain(
         self,
