@@ -116,7 +116,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     vectorstore: VectorStore
     """The store that holds the sentences; any LangChain vector store."""
     k: int = 10
-    """The number of windows to return. Fewer come back only if the store has no more."""
+    """The number of windows to return, as far as the store has that many and ``max_tokens`` allows them."""
     fetch_k: int = 50
     """The number of sentences to search at first. More are searched if they make fewer than ``k`` windows."""
     window: WindowSetting = "auto"
@@ -126,8 +126,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     window_key: str | None = None
     """The metadata key that a mapping in ``window`` looks at; ``None`` for any key."""
     lexical_weight: float = LEXICAL_WEIGHT
-    """How much words count compared with meaning, from 0 to 1. It needs a store that searches by words, such as
-    `FaissStore`, or ``bm25_index``."""
+    """How much words count compared with meaning, 0 or more; 0 ignores words. It needs a store that searches by words,
+    such as `FaissStore`, or ``bm25_index``."""
     bm25_index: BM25Index | None = None
     """Searches by words beside a store that can't."""
     max_tokens: int | None = 2000
