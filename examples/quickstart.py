@@ -28,8 +28,8 @@ from langchain_sentence_window import (
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
     create_rag_chain,
+    describe_location,
 )
-from langchain_sentence_window.answering.context import describe_place
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 
 RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -186,7 +186,7 @@ def show_windows(documents: Sequence[Document]) -> None:
         scores = f"score {document.metadata['score']:.3f} (hits {hits})"
         if "relevance_score" in document.metadata:
             scores += f", reranked {document.metadata['relevance_score']:.3f}"
-        print(f"\n[{number}] {describe_place(document)} · {scores}")
+        print(f"\n[{number}] {describe_location(document)} · {scores}")
         print(textwrap.indent(mark_hits(document), "    "))
 
 
@@ -208,7 +208,7 @@ def show_answer(retriever: SentenceWindowRetriever, model: BaseChatModel, questi
             print("\nAnswer: ", end="")
         print(part.get("answer", ""), end="", flush=True)
         for citation in part.get("citations", []):
-            print(f"\n  [{citation.number}] {citation.place}", end="")
+            print(f"\n  [{citation.number}] {citation.location}", end="")
     print()
 
 

@@ -29,7 +29,7 @@ def main() -> None:
     for part in chain.stream(sys.argv[1] if len(sys.argv) > 1 else QUESTION):
         print(part.get("answer", ""), end="", flush=True)
         for citation in part.get("citations", []):
-            print(f"\n  [{citation.number}] {citation.place}", end="")
+            print(f"\n  [{citation.number}] {citation.location}", end="")
     print()
 
 
