@@ -333,7 +333,7 @@ def test_settings_are_given_by_their_names(retriever: SentenceWindowRetriever) -
         (CrossEncoderReranker, Lengths(), r"CrossEncoderReranker\(model=...\)"),
         (LateInteractionReranker, "minilm", r"LateInteractionReranker\(model=...\)"),
     ):
-        with pytest.raises(InvalidInputError, match=f"takes its settings by their names, and .*{message}"):
+        with pytest.raises(InvalidInputError, match=f"takes its settings by name, and .*{message}"):
             made(given)
 
 
@@ -509,7 +509,9 @@ async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetri
         return len(text.split())
 
     settings: dict[str, Any] = {"count_tokens": words_in, "k": 1}
-    with pytest.warns(SentenceWindowWarning, match="as max_tokens is 2 and no hit has so few tokens; with 4 or more"):
+    with pytest.warns(
+        SentenceWindowWarning, match="as max_tokens is 2 and every hit has more tokens; set it to 4 or more"
+    ):
         assert await way(retriever, "invoke", "refund", max_tokens=2, **settings) == []
     with pytest.warns(SentenceWindowWarning, match="as max_tokens is 3 and"):
         assert (await way(retriever, "explain", "refund", max_tokens=3, **settings)).windows[0].returned is None
@@ -521,7 +523,7 @@ async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetri
 async def test_a_counter_that_counts_nothing_is_told(
     retriever: SentenceWindowRetriever, way: Invoke, counted: Any
 ) -> None:
-    with pytest.raises(InvalidInputError, match="count_tokens gave .* for a text of .* characters; it must give"):
+    with pytest.raises(InvalidInputError, match="count_tokens returned .* for a text of .* characters; it must return"):
         await way(retriever, "invoke", "refund", count_tokens=lambda text: counted)
 
 
@@ -636,7 +638,7 @@ async def test_what_a_chain_cannot_answer_is_told(
 async def test_a_setting_that_a_chain_would_drop_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     chain = create_rag_chain(retriever, ANSWERS)
     for name, meant in (("top_k", "k"), ("where", "filter"), ("window_size", "window")):
-        with pytest.warns(SentenceWindowWarning, match=f"no '{name}' in its configuration.*write '{meant}'"):
+        with pytest.warns(SentenceWindowWarning, match=f"no '{name}' in its configuration.*did you mean '{meant}'"):
             await way(chain, "invoke", "refund", {"configurable": {name: 1}})
     for settings in ({"k": 1, "thread_id": "1"}, {"temperature": 1}):
         await way(chain, "invoke", "refund", {"configurable": settings})
