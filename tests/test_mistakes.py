@@ -410,8 +410,9 @@ def test_a_kind_of_index_that_there_is_not_is_told(index: Any, message: str, tmp
 
 
 def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
+    settings: dict[str, Any] = {"k": "x", "fetch_k": 0}
     with pytest.raises(InvalidInputError, match="fetch_k is 0; .*; k is 'x'"):
-        SentenceWindowRetriever(vectorstore=FaissStore(words), k="x", fetch_k=0)
+        SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ def fit_budget(
     if ranked and not taken:
         least = min(_min_tokens(document, count_tokens, windows, sentences) for document in ranked)
         warnings.warn(
-            f"nothing is returned, as max_tokens is {max_tokens} and every hit has more tokens; set it to {least} or more",
+            f"nothing is returned, as max_tokens is {max_tokens} and every hit has more tokens; set it to {least} or "
+            "more",
             SentenceWindowWarning,
             stacklevel=2,
         )
