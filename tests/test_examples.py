@@ -1,5 +1,6 @@
 """The examples as a user runs them: as programs, with the real model."""
 
+import ast
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import langchain_sentence_window
 from langchain_sentence_window import SentenceSplitter
 from tests.openai_server import Message, openai_server
 
@@ -37,6 +39,18 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     return tmp_path / "documents"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_examples_import_public_names_only(path: Path) -> None:
+    name = langchain_sentence_window.__name__
+    public = {name, *(f"{name}.{part}" for part in ("errors", "evaluation", "testing"))}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(name):
+            assert node.module in public
+            assert not [alias.name for alias in node.names if alias.name.startswith("_")]
+        elif isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names if alias.name.startswith(name)} <= public
 
 
 def test_the_demo_shows_six_cited_answers_and_embeds_nothing_the_second_time(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-r"""What a citation looks like: ``[2]`` in the prompt, in an answer, and where a source only pretends.
+r"""The format of citations, such as ``[2]``: in prompts, in answers, and in text that only looks like one.
 
 To change the format, change this module alone.
 """

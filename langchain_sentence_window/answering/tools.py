@@ -90,7 +90,7 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
     return [
         _tool(
             f"{prefix}search",
-            "Search the documents. Returns the passages that fit best, each with where it is from, the doc_id of its "
+            "Search the documents. Returns the passages that fit best, each with its location, the doc_id of its "
             "document and the numbers of its sentences.",
             SearchInput,
             reader.search,

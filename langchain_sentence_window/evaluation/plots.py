@@ -32,7 +32,7 @@ def plot_recall(
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise MissingExtraError("matplotlib", "plot") from error
-    # Not pyplot: it keeps figures in a list of its own and may want a screen.
+    # Not pyplot, which keeps every figure and may need a screen.
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, points in curves.items():

@@ -107,10 +107,10 @@ def checked_questions(questions: object) -> list[Question]:
     if isinstance(questions, str | PathLike):
         raise InvalidInputError(f"questions is {shown(questions)}; read a file with read_questions(path)")
     found = checked_list("questions", questions)
-    for place, question in enumerate(found):
+    for position, question in enumerate(found):
         if not isinstance(question, Question):
             raise InvalidInputError(
-                f"{shown(question)} is not a Question; make one of it, or read_questions(path) (place {place})"
+                f"questions[{position}] is {shown(question)}; give a Question, or read a file with read_questions"
             )
     return [question for question in found if isinstance(question, Question)]
 
@@ -121,18 +121,18 @@ def _line(record: dict[str, Any]) -> str:
     return json.dumps(record) if _SURROGATE.search(line) else line
 
 
-def _read(line: str, place: str) -> Question:
+def _read(line: str, where: str) -> Question:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{place} isn't JSON ({error}); write {_FORM}") from None
+        raise InvalidInputError(f"{where} isn't JSON ({error}); write {_FORM}") from None
     missing = [key for key in ("question", "doc_id", "spans") if not isinstance(record, dict) or key not in record]
     if missing:
-        raise InvalidInputError(f"{place} lacks {', '.join(map(repr, missing))}; write {_FORM}")
+        raise InvalidInputError(f"{where} lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
         return Question(record["question"], record["doc_id"], record["spans"])
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+        raise InvalidInputError(f"{where}: {error}") from None
 
 
 def _checked_span(span: Any) -> Span:

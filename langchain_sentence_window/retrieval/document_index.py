@@ -24,7 +24,7 @@ class WindowDocumentIndex(DocumentIndex):
     retriever: SentenceWindowRetriever
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
-        """Add documents with the retriever's ``add_documents``, which is given the keywords."""
+        """Add documents with the retriever's ``add_documents``."""
         return UpsertResponse(succeeded=self.retriever.add_documents(items, **kwargs), failed=[])
 
     async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:

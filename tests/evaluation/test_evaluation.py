@@ -471,7 +471,7 @@ async def test_mistakes_are_named_with_their_cure(way: Invoke) -> None:
     asked = [question((0, 10))]
     for keywords, message in (
         ({"questions": []}, "there are no questions; give at least one"),
-        ({"questions": [{"question": "Why?"}]}, "is not a Question; make one of it"),
+        ({"questions": [{"question": "Why?"}]}, r"questions\[0\] is .*; give a Question"),
         ({"budgets": []}, "there are no budgets"),
         ({"budgets": 400}, r"budgets is 400; give a list, such as \[400\]"),
         ({"budgets": [0]}, "a budget is 0; it must be a whole number, 1 or more"),
