@@ -103,7 +103,7 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
                 times.setdefault(name, []).append(time.perf_counter() - start)
             for k, window in settings:
                 retriever = SentenceWindowRetriever(vectorstore=store, k=k, window=window)
-                request = retriever._request(question, None, None, None, {})
+                request = retriever._request(question, {})
                 seconds = run(retrieve(BLOCKING, request, None, None)).seconds
                 times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}

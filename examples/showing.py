@@ -26,7 +26,7 @@ def show_answer(part: dict[str, object]) -> None:
     """Print a part of a chain's stream: a piece of the answer, or its citations."""
     print(part.get("answer", ""), end="", flush=True)
     for citation in part.get("citations", []):  # type: ignore[attr-defined]
-        print(f"\n  [{citation.number}] {citation.place}", end="")
+        print(f"\n  [{citation.number}] {citation.location}", end="")
 
 
 def show_windows(windows: list[Document]) -> None:

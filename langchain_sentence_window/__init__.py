@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_sentence_window.answering.chain import create_rag_chain
-    from langchain_sentence_window.answering.context import Citation, find_citations, format_context
+    from langchain_sentence_window.answering.citations import Citation, find_citations
+    from langchain_sentence_window.answering.context import format_context
+    from langchain_sentence_window.answering.locations import describe_location
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
     from langchain_sentence_window.ranking.bm25_index import BM25Index
@@ -32,13 +34,14 @@ __all__ = [
     "copy_index",
     "create_rag_chain",
     "create_tools",
+    "describe_location",
     "find_citations",
     "format_context",
 ]
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _HOMES = {
-    "Citation": "answering.context",
+    "Citation": "answering.citations",
     "CrossEncoderReranker": "reranking.cross_encoder",
     "NeighborMixedEmbeddings": "embedding.neighbor_mixing",
     "FaissStore": "stores.faiss.faiss_store",
@@ -51,7 +54,8 @@ _HOMES = {
     "acopy_index": "retrieval.transfer",
     "copy_index": "retrieval.transfer",
     "create_tools": "answering.tools",
-    "find_citations": "answering.context",
+    "describe_location": "answering.locations",
+    "find_citations": "answering.citations",
     "format_context": "answering.context",
 }
 

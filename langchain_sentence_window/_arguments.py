@@ -1,4 +1,4 @@
-"""Arguments that are commonly mistaken: what was meant, and what to write instead."""
+"""Check arguments that are often mistaken, and say what to write instead."""
 
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from os import PathLike
@@ -19,10 +19,10 @@ from langchain_sentence_window.errors import InvalidInputError
 
 
 def checked_documents(documents: object) -> list[Document]:
-    """Return documents as a list, of whatever gives them one by one.
+    """Return the documents of any iterable as a list.
 
     Raises:
-        InvalidInputError: They are no such thing, or one of them isn't a Document; the message says which.
+        InvalidInputError: The argument isn't an iterable of Documents. The message says which element is wrong.
     """
     if isinstance(documents, Embeddings):
         raise InvalidInputError(
@@ -35,13 +35,13 @@ def checked_documents(documents: object) -> list[Document]:
             f"documents is {shown(documents)}; give a list of Documents: [Document(page_content=text)]"
         )
     if hasattr(documents, "lazy_load"):
-        raise InvalidInputError(f"documents is {shown(documents)}; give what it loads: loader.load()")
+        raise InvalidInputError(f"documents is {shown(documents)}; give the documents that it loads: loader.load()")
     if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
-        unrolled = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
-        raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{unrolled}")
+        advice = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
+        raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{advice}")
     found: list[Document] = gathered(documents)
-    for place, document in enumerate(found):
-        _check_document(place, document)
+    for position, document in enumerate(found):
+        _check_document(position, document)
     return found
 
 
@@ -49,23 +49,24 @@ def checked_texts(texts: object) -> list[str]:
     """Return texts as a list.
 
     Raises:
-        InvalidInputError: They are a single string, or one of them isn't a string; the message says which.
+        InvalidInputError: The argument isn't an iterable of strings. The message says which element is wrong.
     """
     if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
         raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
     found: list[str] = gathered(texts)
-    for place, text in enumerate(found):
+    for position, text in enumerate(found):
         if not isinstance(text, str):
             cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
-            raise InvalidInputError(f"texts[{place}] is {shown(text)}; {cure}. Nothing was done.")
+            raise InvalidInputError(f"texts[{position}] is {shown(text)}; {cure}. Nothing was done.")
     return found
 
 
 def as_documents(texts: object, metadatas: object) -> list[Document]:
-    """Make Documents of texts and their metadata.
+    """Return Documents with the texts and metadata.
 
     Raises:
-        InvalidInputError: They aren't lists of strings and dicts, one for each; the message says which isn't.
+        InvalidInputError: The arguments aren't lists of strings and dicts of the same length. The message says which
+            element is wrong.
     """
     found = checked_texts(texts)
     if metadatas is None:
@@ -74,9 +75,9 @@ def as_documents(texts: object, metadatas: object) -> list[Document]:
     if len(dicts) != len(found):
         raise InvalidInputError(f"got {len(dicts)} metadatas for {len(found)} texts; give one for each")
     documents: list[Document] = []
-    for place, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
+    for position, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
         if not isinstance(metadata, dict):
-            raise InvalidInputError(f"metadatas[{place}] is {shown(metadata)}; give a dict. Nothing was done.")
+            raise InvalidInputError(f"metadatas[{position}] is {shown(metadata)}; give a dict. Nothing was done.")
         documents.append(Document(page_content=text, metadata=metadata))
     return documents
 
@@ -85,7 +86,7 @@ def _is_async(value: object) -> bool:
     return isinstance(value, AsyncIterable)
 
 
-def _check_document(place: int, document: object) -> None:
+def _check_document(position: int, document: object) -> None:
     if not isinstance(document, Document):
         cure = (
             "Document(page_content=text)"
@@ -94,10 +95,10 @@ def _check_document(place: int, document: object) -> None:
             if isinstance(document, list | tuple)
             else "a Document of langchain_core.documents"
         )
-        raise InvalidInputError(f"documents[{place}] is {shown(document)}; give {cure}. Nothing was done.")
+        raise InvalidInputError(f"documents[{position}] is {shown(document)}; give {cure}. Nothing was done.")
     if not isinstance(document.page_content, str) or not isinstance(document.metadata, dict):
         raise InvalidInputError(
-            f"documents[{place}] has {shown(document.page_content)} as its page_content and "
+            f"documents[{position}] has {shown(document.page_content)} as its page_content and "
             f"{shown(document.metadata)} as its metadata; they must be a string and a dict. Nothing was done."
         )
 
@@ -106,7 +107,7 @@ def checked_vectorstore(name: str, store: object) -> VectorStore:
     """Return a vector store.
 
     Raises:
-        InvalidInputError: It is something else, such as a retriever, a name or ``None``.
+        InvalidInputError: The value isn't one, but a retriever, a name or ``None``, say.
     """
     if isinstance(store, VectorStore):
         return store
@@ -129,7 +130,7 @@ def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | No
     """Return a reranker; ``None`` for none.
 
     Raises:
-        InvalidInputError: It doesn't rank documents, as it is a model or its name, say.
+        InvalidInputError: The value isn't one, but a model or its name, say.
     """
     if reranker is None or isinstance(reranker, BaseDocumentCompressor):
         return reranker
@@ -149,10 +150,10 @@ def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | No
 
 
 def checked_language_model(name: str, model: object) -> Any:
-    """Return what answers a prompt: a model of LangChain, or a function.
+    """Return a language model: one of LangChain, or a function that takes a prompt.
 
     Raises:
-        InvalidInputError: It is a model's name, a class, a retriever, or nothing that can be called.
+        InvalidInputError: The value is a model's name, a class, a retriever, or can't be called.
     """
     if isinstance(model, BaseRetriever):
         raise InvalidInputError(
@@ -170,7 +171,7 @@ def checked_language_model(name: str, model: object) -> Any:
 
 
 def not_a_question(question: object) -> str:
-    """Say what to ask with instead of something that isn't a string."""
+    """Return advice on what to ask with instead of something that isn't a string."""
     if isinstance(question, BaseMessage):
         return "ask with its text: message.text"
     if isinstance(question, Document):
@@ -185,15 +186,15 @@ def not_a_question(question: object) -> str:
 
 
 def check_order(embedding: object, path: object, call: str) -> None:
-    """See that a path and an embedder aren't in each other's place.
+    """Check that a path and an embedder aren't swapped.
 
     Args:
-        embedding: What is given as the embedder.
-        path: What is given as the path.
-        call: How it is to be written.
+        embedding: The value given as the embedder.
+        path: The value given as the path.
+        call: The correct call, for the message.
 
     Raises:
-        InvalidInputError: They are.
+        InvalidInputError: They are swapped.
     """
     if is_embedder(path) and not isinstance(path, str | PathLike):
         raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
@@ -202,10 +203,11 @@ def check_order(embedding: object, path: object, call: str) -> None:
 
 
 def checked_counter(name: str, count: object) -> Callable[[str], int]:
-    """Return a counter of tokens whose counts are checked.
+    """Return a counter of tokens that checks each count.
 
     Raises:
-        InvalidInputError: It can't be called; or, once it is, it gives no number of 0 or more.
+        InvalidInputError: The counter can't be called. The returned one raises it too, if a count isn't a number of 0
+            or more.
     """
     counter = checked_function(name, count)
 
@@ -216,8 +218,8 @@ def checked_counter(name: str, count: object) -> Callable[[str], int]:
         number = as_number(found)
         if not 0 <= number < float("inf"):
             raise InvalidInputError(
-                f"{name} gave {shown(found)} for a text of {len(text):,} characters; it must give the number of its "
-                "tokens, such as model.get_num_tokens"
+                f"{name} returned {shown(found)} for a text of {len(text):,} characters; it must return the number of "
+                "tokens, as model.get_num_tokens does"
             )
         return found  # type: ignore[no-any-return]
 
@@ -228,7 +230,7 @@ def checked_path(path: object) -> Path:
     """Return a path that a file can have.
 
     Raises:
-        InvalidInputError: It is no string or ``PathLike``, or holds what no name of a file can hold.
+        InvalidInputError: The value isn't a string or ``PathLike``, or has characters that no file name can have.
     """
     if isinstance(path, str) or (isinstance(path, PathLike) and not isinstance(path, type)):
         found = Path(path)

@@ -1,4 +1,4 @@
-"""Handles of open files: copies share them, and none goes into another process."""
+"""A base class for objects with open files: copies share them, and pickling is refused."""
 
 from typing import Any, NoReturn, Self, SupportsIndex
 
@@ -6,32 +6,32 @@ from langchain_sentence_window.errors import StoreError
 
 
 class OpenFiles:
-    """What holds open files. There is nothing of it to take along into another process."""
+    """An object that holds open files, so it can't be deep-copied or sent to another process."""
 
     def __copy__(self) -> Self:
-        """Make another handle for the same open files."""
+        """Return another handle of the same open files."""
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Refuse it.
+        """Refuse a deep copy.
 
         Raises:
-            StoreError: Always; the message says how to open it a second time.
+            StoreError: Always. The message says how to open the files a second time.
         """
         raise self._not_copyable("deep-copied")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be handed to another process.
+        """Refuse pickling.
 
         Raises:
-            StoreError: Always; the message says how to open it in another process.
+            StoreError: Always. The message says how to open the files in another process.
         """
-        raise self._not_copyable("handed to another process")
+        raise self._not_copyable("pickled")
 
     def _reopened(self) -> str:
-        """The sentence that says how it is opened again."""
+        """Return how to open the files again, as the end of a message."""
         raise NotImplementedError
 
     def _not_copyable(self, how: str) -> StoreError:

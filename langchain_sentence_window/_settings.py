@@ -1,4 +1,4 @@
-"""Classes whose settings are checked whenever they are set, and say which one was meant."""
+"""A base class that checks settings whenever they are set, and suggests the right name for a wrong one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from langchain_sentence_window._showing import described, shown
 from langchain_sentence_window.errors import InvalidInputError
 
 Check = Callable[[str, Any], Any]
-"""Takes a setting's name and value, and returns a value that can be used, or raises `InvalidInputError`."""
+"""Takes a setting's name and value, and returns a valid value or raises `InvalidInputError`."""
 
 RELATED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("top_k", "topk", "topK", "n", "n_results", "num_results", "max_results", "limit", "size"), "k"),
     **dict.fromkeys(("similarity_top_k", "final_k", "number_of_results", "num_windows", "count"), "k"),
     **dict.fromkeys(("search_k", "num_candidates", "candidates", "initial_k", "prefetch", "n_candidates"), "fetch_k"),
     **dict.fromkeys(("window_size", "sentence_window", "sentence_window_size", "context_window"), "window"),
-    **dict.fromkeys(("neighbors", "neighbors", "before", "after", "expand", "expansion"), "window"),
+    **dict.fromkeys(("neighbors", "neighbours", "before", "after", "expand", "expansion"), "window"),
     **dict.fromkeys(("max_context_tokens", "max_token", "token_limit", "max_tokens_limit", "budget"), "max_tokens"),
     **dict.fromkeys(("token_budget", "context_size", "max_context_length"), "max_tokens"),
     **dict.fromkeys(("token_counter", "tokenizer", "length_function", "len_function"), "count_tokens"),
@@ -34,51 +34,51 @@ RELATED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("sort", "sort_by", "ordering", "reorder", "order_by"), "order"),
     **dict.fromkeys(("filters", "metadata_filter", "where", "pre_filter"), "filter"),
 }
-"""What other retrievers, of LangChain and LlamaIndex, call settings that are called otherwise here."""
+"""Names of settings in other retrievers of LangChain and LlamaIndex, and their names here."""
 
 
 class CheckedSettings(pydantic.BaseModel):
-    """A model whose settings are checked when it is made, when one is assigned, and when it is copied with others."""
+    """A pydantic model that checks its settings in the constructor, on assignment and in copies."""
 
     checks: ClassVar[Mapping[str, Check]] = {}
-    """What pydantic's own types don't tell, for some settings."""
+    """Checks by setting, for what pydantic's types alone can't check."""
     related: ClassVar[Mapping[str, str]] = RELATED_NAMES
-    """Names that others give to settings."""
+    """Names that other libraries use for the settings."""
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """What is no setting, and where it goes instead."""
+    """Names that aren't settings, and what to write instead."""
 
     def __init__(self, *given: Any, **settings: Any) -> None:
-        """Take the fields as keywords and check them.
+        """Set the fields from keywords and check them.
 
         Raises:
-            InvalidInputError: One doesn't exist, is of a wrong type or out of its range.
+            InvalidInputError: A field doesn't exist, is of a wrong type or out of its range.
         """
         if given:
             first = next(name for name, field in type(self).model_fields.items() if field.is_required())
             raise InvalidInputError(
-                f"{type(self).__name__} takes its settings by their names, and was given {shown(given[0])}; write "
+                f"{type(self).__name__} takes its settings by name, and was given {shown(given[0])}; write "
                 f"{type(self).__name__}({first}=...)"
             )
         with _in_our_words(type(self)):
             super().__init__(**settings | _checked(self.checks, settings))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field to what the constructor takes for it; one that is refused stays as it was."""
+        """Set and check a field; if the value is refused, the field stays as it was."""
         if not name.startswith("_"):
             value = getattr(self._with_settings({name: value}), name)
         super().__setattr__(name, value)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy the model, with other settings; they are checked, as the constructor does."""
+        """Return a copy with other settings, which are checked as in the constructor."""
         if update:
             changed = self._with_settings(update)
             update = {name: getattr(changed, name) for name in update}
         return super().model_copy(update=update, deep=deep)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Give the settings that aren't the default, for ``repr``."""
+        """Yield the settings that aren't the default, for ``repr``."""
         for name, field in type(self).model_fields.items():
-            # One that is only half made has no settings yet.
+            # An object whose constructor raised has no settings yet.
             if name in self.__dict__:
                 text = described(self.__dict__[name])
                 if field.is_required() or text != described(field.get_default(call_default_factory=True)):
@@ -89,7 +89,7 @@ class CheckedSettings(pydantic.BaseModel):
 
 
 class _Written(str):
-    """A text that stands in a ``repr`` as it is."""
+    """A text whose ``repr`` is the text itself."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ class _Written(str):
 
 
 def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: Mapping[str, str]) -> str | None:
-    """The known name that was probably meant by one that isn't known."""
+    """Return the known name that was probably meant by an unknown one; ``None`` if there is none."""
     meant = related.get(name, related.get(name.lower()))
     if meant in known:
         return meant
@@ -106,7 +106,7 @@ def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: M
 
 
 def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that there are checks for, as these return them; all that is wrong is said at once."""
+    """Return the settings that have checks, as the checks return them; one error names all that is wrong."""
     checked: dict[str, Any] = {}
     wrong: list[str] = []
     for name in checks.keys() & settings.keys():
@@ -121,7 +121,7 @@ def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[s
 
 @contextmanager
 def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
-    """Say what pydantic finds wrong with a class's settings as one exception of ours."""
+    """Raise pydantic's errors about a class's settings as one `InvalidInputError`."""
     try:
         yield
     except pydantic.ValidationError as error:
@@ -129,7 +129,7 @@ def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
         for problem in error.errors(include_url=False):
             setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
             problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
-        # Not "from" pydantic's error, which shows the values that were given.
+        # Not "from" pydantic's error, which shows the values, and these may be secret.
         raise InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}") from None
 
 

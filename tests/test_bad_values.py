@@ -27,7 +27,7 @@ from langchain_sentence_window import (
     find_citations,
     format_context,
 )
-from langchain_sentence_window.answering.context import describe_place
+from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import fusion
@@ -172,7 +172,7 @@ def marked(**metadata: Any) -> list[Document]:
 
 def contexts(**metadata: Any) -> object:
     found = [*marked(**metadata), *marked(**metadata)]
-    return format_context(found), find_citations("[1]", found), describe_place(found[0])
+    return format_context(found), find_citations("[1]", found), describe_location(found[0])
 
 
 def reranked(**metadata: Any) -> object:

@@ -57,8 +57,8 @@ async def test_a_copy_shares_the_store_and_has_settings_of_its_own(
 
 
 COPIES: list[tuple[str, Callable[[Any], object]]] = [
-    ("handed to another process", pickle.dumps),
-    ("handed to another process", lambda each: pickle.dumps(each, protocol=0)),
+    ("pickled", pickle.dumps),
+    ("pickled", lambda each: pickle.dumps(each, protocol=0)),
     ("deep-copied", copy.deepcopy),
 ]
 

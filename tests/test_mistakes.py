@@ -87,7 +87,7 @@ async def test_what_is_no_list_of_documents_is_named_with_its_place(
     for method, owner, more in (
         ("from_documents", SentenceWindowRetriever, {"embedding": WordEmbeddings(), "path": path}),
         ("add_documents", retriever, {}),
-        ("upsert", retriever, {}),
+        ("upsert", retriever.as_document_index(), {}),
     ):
         with pytest.raises(InvalidInputError, match=message) as raised:
             await way(owner, method, make(), **more)
@@ -333,7 +333,7 @@ def test_settings_are_given_by_their_names(retriever: SentenceWindowRetriever) -
         (CrossEncoderReranker, Lengths(), r"CrossEncoderReranker\(model=...\)"),
         (LateInteractionReranker, "minilm", r"LateInteractionReranker\(model=...\)"),
     ):
-        with pytest.raises(InvalidInputError, match=f"takes its settings by their names, and .*{message}"):
+        with pytest.raises(InvalidInputError, match=f"takes its settings by name, and .*{message}"):
             made(given)
 
 
@@ -413,8 +413,9 @@ def test_a_kind_of_index_that_there_is_not_is_told(index: Any, message: str, tmp
 
 
 def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
+    settings: dict[str, Any] = {"k": "x", "fetch_k": 0}
     with pytest.raises(InvalidInputError, match="fetch_k is 0; .*; k is 'x'"):
-        SentenceWindowRetriever(vectorstore=FaissStore(words), k="x", fetch_k=0)
+        SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
 
 
 @pytest.mark.parametrize(
@@ -512,7 +513,9 @@ async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetri
         return len(text.split())
 
     settings: dict[str, Any] = {"count_tokens": words_in, "k": 1}
-    with pytest.warns(SentenceWindowWarning, match="as max_tokens is 2 and no hit has so few tokens; with 4 or more"):
+    with pytest.warns(
+        SentenceWindowWarning, match="as max_tokens is 2 and every hit has more tokens; set it to 4 or more"
+    ):
         assert await way(retriever, "invoke", "refund", max_tokens=2, **settings) == []
     with pytest.warns(SentenceWindowWarning, match="as max_tokens is 3 and"):
         assert (await way(retriever, "explain", "refund", max_tokens=3, **settings)).windows[0].returned is None
@@ -524,7 +527,7 @@ async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetri
 async def test_a_counter_that_counts_nothing_is_told(
     retriever: SentenceWindowRetriever, way: Invoke, counted: Any
 ) -> None:
-    with pytest.raises(InvalidInputError, match="count_tokens gave .* for a text of .* characters; it must give"):
+    with pytest.raises(InvalidInputError, match="count_tokens returned .* for a text of .* characters; it must return"):
         await way(retriever, "invoke", "refund", count_tokens=lambda text: counted)
 
 
@@ -639,7 +642,7 @@ async def test_what_a_chain_cannot_answer_is_told(
 async def test_a_setting_that_a_chain_would_drop_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     chain = create_rag_chain(retriever, ANSWERS)
     for name, meant in (("top_k", "k"), ("where", "filter"), ("window_size", "window")):
-        with pytest.warns(SentenceWindowWarning, match=f"no '{name}' in its configuration.*write '{meant}'"):
+        with pytest.warns(SentenceWindowWarning, match=f"no '{name}' in its configuration.*did you mean '{meant}'"):
             await way(chain, "invoke", "refund", {"configurable": {name: 1}})
     for settings in ({"k": 1, "thread_id": "1"}, {"temperature": 1}):
         await way(chain, "invoke", "refund", {"configurable": settings})

@@ -1,1 +1,1 @@
-"""From windows to an answer: prompts, chains, tools."""
+"""From windows to an answer: prompt, chain, citations, tools."""

@@ -1,9 +1,9 @@
-"""What a tool writes above each source: one line of fields that nothing in a document can forge.
+"""The line that a tool writes above each source; nothing in a document can forge its fields.
 
     [1] terms.md:19-37 (Refunds) · doc_id: terms · first: 2 · last: 2
 
-What a document brings along stands as it is where it is plain, else as a JSON string in which no field and no line
-can begin. `read_doc_id` takes a ``doc_id`` back in either form.
+A plain value from a document is written as it is. Any other is written as a JSON string in which no field and no line
+can begin. `read_doc_id` reads a ``doc_id`` in either form.
 """
 
 import json
@@ -11,34 +11,38 @@ import re
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.context import describe_place
-from langchain_sentence_window.answering.disarming import NOTHING, disguised, looks, seen
+from langchain_sentence_window.answering.citation_format import MARKS
+from langchain_sentence_window.answering.escaping import INVISIBLE, disguised, looks, visible
+from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 
-LONGEST_DOC_ID = 1_000
-"""Characters of a ``doc_id`` that a label shows; a longer one can't be read on."""
+MAX_DOC_ID_CHARS = 1_000
+"""The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""
 
-LONGEST_ARGUMENT = 12 * LONGEST_DOC_ID + 2
-"""Characters of such a ``doc_id`` as a JSON string at most."""
+MAX_ARGUMENT_CHARS = 12 * MAX_DOC_ID_CHARS + 2
+"""The most characters of such a ``doc_id`` as a JSON string."""
 
-_LONGEST_PLACE = 300
+_MAX_LOCATION_CHARS = 300
 _PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
 _FIELD = re.compile(rf"(?:{disguised('doc')}[\W_]?\w\w|{disguised('first')}|{disguised('last')})\s*(?=:)")
 _SEPARATOR = "·"
-_MARKS = ("[", "]", "<", "/", " ", "\n", NOTHING)
-"""What characters look like with which a tag, a source's number or a line could begin."""
+_OPENING = ("<", MARKS[0])
+_LOOKS_OF_MARKS = (*MARKS, "<", "/", " ", "\n", INVISIBLE)
+"""The looks of characters that could begin a tag, a source's number or a line."""
+
+_SUSPECT = re.compile(rf"(?<= ) |[^ -~]|[>{re.escape(''.join(_OPENING))}]")
 
 
 def label(document: Document) -> str:
-    """Say where a window stands, and how it can be read on."""
+    """Return where a window is from, and the fields with which more around it can be read."""
     first, last = document.metadata[SENTENCES]
     doc_id = str(document.metadata[DOC_ID])
-    named = f"doc_id: {_written(doc_id)}" if len(doc_id) <= LONGEST_DOC_ID else "doc_id too long to be read on"
-    return f"{_place(document)} {_SEPARATOR} {named} {_SEPARATOR} first: {first} {_SEPARATOR} last: {last}"
+    field = f"doc_id: {_written(doc_id)}" if len(doc_id) <= MAX_DOC_ID_CHARS else "doc_id too long to be read on"
+    return f"{_location(document)} {_SEPARATOR} {field} {_SEPARATOR} first: {first} {_SEPARATOR} last: {last}"
 
 
 def read_doc_id(given: str) -> str:
-    """Read a ``doc_id`` as a label shows it, or as it is."""
+    """Return the ``doc_id`` that a label shows, either quoted or as it is."""
     if len(given) > 1 and given.startswith('"') and given.endswith('"'):
         try:
             return str(json.loads(given, strict=False))
@@ -51,31 +55,31 @@ def _written(doc_id: str) -> str:
     return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _field_ends(doc_id) else _quoted(doc_id)
 
 
-def _place(document: Document) -> str:
-    place = describe_place(document)
-    if len(place) > _LONGEST_PLACE:
-        place = f"{place[:_LONGEST_PLACE]}…"
-    quoted = _quoted(place)
-    return place if quoted == f'"{place}"' else quoted
+def _location(document: Document) -> str:
+    location = describe_location(document)
+    if len(location) > _MAX_LOCATION_CHARS:
+        location = f"{location[:_MAX_LOCATION_CHARS]}…"
+    quoted = _quoted(location)
+    return location if quoted == f'"{location}"' else quoted
 
 
 def _quoted(text: str) -> str:
-    """A text as a JSON string on one line, without what a reader may drop or take for a mark."""
+    """Return a text as a JSON string on one line, with everything escaped that a model may drop or take for a mark."""
     quoted = json.dumps(text, ensure_ascii=False)
     ends = _field_ends(quoted)
-    quoted = "".join(_escaped(each) if at in ends else each for at, each in enumerate(quoted))
-    return re.sub(r"(?<= ) |[^ -~]|[<>[]", _unless_plain, quoted)
+    quoted = "".join(_escaped(each) if offset in ends else each for offset, each in enumerate(quoted))
+    return _SUSPECT.sub(_unless_plain, quoted)
 
 
 def _field_ends(text: str) -> set[int]:
-    """Where the colons are after what looks like the name of a field."""
-    read, places = seen(text)
-    return {places[match.end()] for match in _FIELD.finditer(read)}
+    """Return the offsets of colons that follow something like a field's name."""
+    look, offsets = visible(text)
+    return {offsets[match.end()] for match in _FIELD.finditer(look)}
 
 
 def _unless_plain(found: re.Match[str]) -> str:
     character = found[0]
-    is_mark = character in (" ", "<", ">", "[", _SEPARATOR) or looks(character) in _MARKS
+    is_mark = character in (" ", ">", *_OPENING, _SEPARATOR) or looks(character) in _LOOKS_OF_MARKS
     return character if character.isprintable() and not is_mark else _escaped(character)
 
 

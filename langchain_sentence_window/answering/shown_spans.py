@@ -1,4 +1,4 @@
-"""What of a text has been shown: disjoint spans in order, to which new ones are added."""
+"""The parts of a text that have been shown, as disjoint spans in order."""
 
 from bisect import bisect_left, bisect_right
 
@@ -6,10 +6,10 @@ from langchain_sentence_window._types import Span
 
 
 class ShownSpans:
-    """Spans of one text. Adding ``n`` of them takes ``n log n`` comparisons, in whatever order they come."""
+    """Spans of one text. Adding ``n`` of them takes ``n log n`` comparisons, in any order."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without spans."""
         self._starts: list[int] = []
         self._ends: list[int] = []
 
@@ -17,12 +17,12 @@ class ShownSpans:
         """Add a span.
 
         Returns:
-            The parts of it that weren't there before, in order, none empty.
+            The parts of it that are new, in order, none empty.
         """
         start, end = span
         if start >= end:
             return []
-        # Those that it overlaps or touches become one with it, so each is looked at once.
+        # Spans that it overlaps or touches are merged with it, so each is visited once.
         first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
         starts, ends = self._starts[first:last], self._ends[first:last]
         gaps = zip([start, *ends], [*starts, end], strict=True)

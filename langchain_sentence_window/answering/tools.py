@@ -1,4 +1,4 @@
-"""`create_tools`: what an agent needs to search, and to read on around what it found."""
+"""`create_tools`: tools with which an agent searches an index and reads more around what it found."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.labels import LONGEST_ARGUMENT, label, read_doc_id
+from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, label, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import HITS, SCORE
 from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
@@ -22,17 +22,17 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window
 
-MOST_WINDOWS = 20
-"""Windows an agent may ask for in one search."""
+MAX_WINDOWS = 20
+"""The most windows that an agent may ask for in one search."""
 
-MOST_SENTENCES = 50
-"""Sentences an agent may read on each side in one call."""
+MAX_SENTENCES = 50
+"""The most sentences that an agent may read on each side in one call."""
 
-LAST_NUMBER = 2**31
-"""No document has so many sentences."""
+MAX_INDEX = 2**31
+"""A number above the index of any sentence."""
 
-LONGEST_ADVICE = 500
-"""Characters of what is said of a mistake, so that a model isn't shown again what it sent."""
+MAX_ADVICE_CHARS = 500
+"""The most characters of an error that a model is shown, so that it doesn't read again all that it sent."""
 
 NOTHING_FOUND = "Nothing was found. Search again in other words."
 
@@ -40,59 +40,57 @@ Result = tuple[str, list[Document]]
 
 
 class SearchInput(BaseModel):
-    """What the search tool takes."""
+    """The arguments of the search tool."""
 
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(description="What to look for, as a question or in key words.")
     k: int | None = Field(
-        default=None, ge=1, le=MOST_WINDOWS, description=f"How many passages to return, 1 to {MOST_WINDOWS}."
+        default=None, ge=1, le=MAX_WINDOWS, description=f"How many passages to return, 1 to {MAX_WINDOWS}."
     )
 
 
 class ReadInput(BaseModel):
-    """What the reading tool takes."""
+    """The arguments of the reading tool."""
 
     model_config = ConfigDict(extra="forbid")
 
     doc_id: str = Field(
-        max_length=LONGEST_ARGUMENT, description="The doc_id of a passage that was found, as the search gave it."
+        max_length=MAX_ARGUMENT_CHARS, description="The doc_id of a passage that was found, as the search gave it."
     )
-    first: int = Field(
-        ge=0, le=LAST_NUMBER, description="Number of the passage's first sentence, as the search gave it."
-    )
-    last: int = Field(ge=0, le=LAST_NUMBER, description="Number of the passage's last sentence, as the search gave it.")
-    before: int = Field(default=5, ge=0, le=MOST_SENTENCES, description="Sentences to read before the passage.")
-    after: int = Field(default=5, ge=0, le=MOST_SENTENCES, description="Sentences to read after the passage.")
+    first: int = Field(ge=0, le=MAX_INDEX, description="Number of the passage's first sentence, as the search gave it.")
+    last: int = Field(ge=0, le=MAX_INDEX, description="Number of the passage's last sentence, as the search gave it.")
+    before: int = Field(default=5, ge=0, le=MAX_SENTENCES, description="Sentences to read before the passage.")
+    after: int = Field(default=5, ge=0, le=MAX_SENTENCES, description="Sentences to read after the passage.")
 
 
 def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> list[BaseTool]:
-    """Make the two tools with which an agent reads an index.
+    """Create the two tools with which an agent reads an index.
 
-    ``search`` finds windows; ``read_around`` reads on around one of them, past headings too, so that an
-    agent can widen a window instead of searching again. What a model is shown are sources between tags,
-    as for `format_context`, each with its ``doc_id`` and the numbers of its sentences; the
-    artifact is the list of Documents. A mistake comes back to the model as text that says what to do.
+    ``search`` finds windows. ``read_around`` reads the sentences around one of them, past headings too, so an agent
+    can widen a window instead of searching again. The model is shown sources between tags, as `format_context`
+    writes them, each with its ``doc_id`` and the numbers of its sentences. The artifact is the list of Documents.
+    After a mistake, the model is shown a text that says what to do.
 
-    Both read what the retriever's filter lets through, and nothing else, whatever a model asks for.
+    Both tools read only what the retriever's filter allows, whatever a model asks for.
 
     Args:
-        retriever: Its store must be able to fetch by id.
-        prefix: Put before the names of the tools, to tell those of several indexes apart.
+        retriever: The retriever to search with. Its store must be able to fetch by id.
+        prefix: A prefix for the names of the tools, to tell several indexes apart.
 
     Returns:
         ``search`` and ``read_around``, in this order, for ``create_agent``, LangGraph's ``ToolNode`` or
         ``bind_tools``.
 
     Raises:
-        InvalidInputError: It isn't a `SentenceWindowRetriever`, or the prefix isn't a string.
+        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, or the prefix isn't a string.
     """
     _check_arguments(retriever, prefix)
     reader = _Reader(retriever)
     return [
         _tool(
             f"{prefix}search",
-            "Search the documents. Returns the passages that fit best, each with its place, the doc_id of its "
+            "Search the documents. Returns the passages that fit best, each with its location, the doc_id of its "
             "document and the numbers of its sentences.",
             SearchInput,
             reader.search,
@@ -111,7 +109,7 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
 
 @dataclass(frozen=True)
 class _Reader:
-    """What the tools do. Its methods go where the retriever goes, also into another process."""
+    """The functions of the tools. They can be pickled whenever the retriever can."""
 
     retriever: SentenceWindowRetriever
 
@@ -184,36 +182,38 @@ def _tried(ask: Callable[[], list[Document]]) -> list[Document]:
 
 
 def _advice(error: Exception) -> str:
-    return _cut(f"{type(error).__name__}: {error}", LONGEST_ADVICE)
+    return _cut(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS)
 
 
 def _explained(error: Any) -> str:
-    """Say which arguments were wrong, in a line each."""
+    """Return one line for each wrong argument."""
     problems = error.errors(include_input=False) if isinstance(error, ValidationError) else []
     listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems] or [("", str(error))]
     lines = [f"{_cut(where, 50)}: {_cut(what, 200)}" for where, what in listed]
-    return _cut("\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), LONGEST_ADVICE)
+    return _cut(
+        "\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), MAX_ADVICE_CHARS
+    )
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 async def _read(
     io: IO, scope: Scope, given: str, sentences: tuple[int, int], around: tuple[int, int]
 ) -> list[Document]:
-    """The sentences, and those before and after, as far as the document goes, as one Document."""
+    """Read sentences and those around them, as far as the document goes, as one Document."""
     (first, last), (before, after) = sentences, around
     if last < first:
         raise ToolException(f"first is {first} and last is {last}; give the numbers as the search gave them")
-    if last - first > 2 * MOST_SENTENCES:
-        raise ToolException(f"{first} to {last} are more than {2 * MOST_SENTENCES} sentences; read a part at a time")
-    # A label quotes what isn't plain; but a document's own name may stand in quotes too.
+    if last - first > 2 * MAX_SENTENCES:
+        raise ToolException(f"{first} to {last} are more than {2 * MAX_SENTENCES} sentences; read a part at a time")
+    # A label quotes a doc_id that isn't plain, but a doc_id may have quotes of its own too.
     for doc_id in dict.fromkeys([read_doc_id(given), given]):
         if not is_storable_id(doc_id):
             continue
-        places = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
-        documents = await scope.fetch(io, places)
+        keys = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
+        documents = await scope.fetch(io, keys)
         if documents is None:
             raise ToolException("This index can't be read sentence by sentence. Search again instead.")
         read = by_key(map(scope.adapter.read, documents))
@@ -231,9 +231,10 @@ async def _read(
 
 
 def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) -> list[int]:
-    """The sentences to show of those found; none if those asked for aren't among them.
+    """Return the indexes to show of those found; none if the wanted ones aren't among them.
 
-    Under a filter it is the first unbroken run, as what is lacking may be forbidden. Else a gap is damage, and said.
+    Under a filter it is the first unbroken run, as a missing sentence may be forbidden. Without one a gap is damage,
+    which raises an error later.
     """
     inside = sorted(index for index in found if sentences[0] <= index <= sentences[1])
     if not inside or not bound:
@@ -247,8 +248,6 @@ def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) ->
 
 
 def _shown(documents: list[Document]) -> Result:
-    """What the model reads, and the Documents themselves."""
-    blocks = [
-        tagged(f"[{number}] {label(document)}\n{document.page_content}") for number, document in enumerate(documents, 1)
-    ]
+    """Return the text for the model, and the Documents themselves."""
+    blocks = [tagged(number, label(document), document.page_content) for number, document in enumerate(documents, 1)]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents

@@ -1,18 +1,18 @@
-"""Measure retrieval on your own documents: gold evidence in the context, at equal context.
+"""Measure retrieval on your own documents: how much of the gold evidence a context of equal size holds.
 
     report = evaluate(retriever, read_questions("questions.jsonl"))
     print(compare({"windows": retriever, "chunks": other}, questions))
     print(sweep(retriever, questions, window=[0, 1, (0, 2)], k=[20, 40]))
 
-Each question says which spans of which document answer it. A retriever's Documents are read in the
-order in which they came until a budget of characters or tokens is spent, the last one cut. What counts
-is how much of the gold lies in what was read. Every question is scored; one without results scores 0.
+Each question names the spans of a document that answer it. A retriever's Documents are read in their order until a
+budget of characters or tokens is spent; the last one is cut. The score is how much of the gold lies in the text that
+was read. Every question is scored. A question without results scores 0.
 """
 
 from langchain_sentence_window.evaluation.measuring import acompare, aevaluate, asweep, compare, evaluate, sweep
-from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, Score
+from langchain_sentence_window.evaluation.metrics import Averages, MeanCI, Passage, Score
 from langchain_sentence_window.evaluation.questions import Question, read_questions, write_questions
-from langchain_sentence_window.evaluation.report import Averages, Comparison, QuestionResult, Report
+from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
 
 __all__ = [
     "Averages",

@@ -1,4 +1,4 @@
-"""Asking questions and scoring what comes back: the loop of an evaluation."""
+"""The loop of an evaluation: ask questions and score the passages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.metrics import Count, Passage, is_elsewhere, score, within_budget
+from langchain_sentence_window.evaluation.metrics import Count, Passage, is_wrong_section, score, within_budget
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
 from langchain_sentence_window.evaluation.sources import (
@@ -38,7 +38,7 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
     *,
     show_progress: bool,
 ) -> Comparison:
-    """Ask each retriever all questions and score what comes back; see `langchain_sentence_window.evaluation`."""
+    """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
     _check_order(retrievers, questions)
     questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
     _check_retrievers(retrievers)
@@ -75,8 +75,8 @@ def _passage(document: Document) -> Passage:
             raise
         start, end = (document.metadata.get(key) for key in (START_INDEX, END_INDEX))
         raise InvalidInputError(
-            f"the retriever returned a document that can't be placed, as its metadata says it is [{shown(start)}, "
-            f"{shown(end)}); these must be whole numbers"
+            f"the retriever returned a document that can't be located: start_index is {shown(start)} and end_index is "
+            f"{shown(end)}; both must be whole numbers"
         ) from None
 
 
@@ -88,14 +88,14 @@ def _result(
     sections: SectionStarts | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    # Of a document that isn't there, no section can be right.
+    # No section of a missing document can be right.
     starts = None if sections is None else sections.get(question.doc_id, ())
     first = passages[0] if passages else None
     return QuestionResult(
         question=question,
         passages=tuple(passages),
         scores=tuple(score(context, question.doc_id, question.spans, count) for context in contexts),
-        wrong_section=None if starts is None else is_elsewhere(first, question.doc_id, question.spans, starts),
+        wrong_section=None if starts is None else is_wrong_section(first, question.doc_id, question.spans, starts),
     )
 
 
@@ -127,8 +127,8 @@ def _check_order(retrievers: object, questions: object) -> None:
     asked = next(iter(first), None) if isinstance(first, list | tuple) else first
     if isinstance(asked, Question):
         raise InvalidInputError(
-            f"the questions stand where a retriever does, and {shown(questions)} stands where they do; the retriever "
-            "comes first: evaluate(retriever, questions)"
+            f"the questions are given as the retriever, and {shown(questions)} as the questions; the retriever comes "
+            "first: evaluate(retriever, questions)"
         )
 
 

@@ -1,4 +1,7 @@
-"""Evaluating retrievers: one, several beside each other, or one with many settings."""
+"""Evaluate one retriever, several side by side, or one with many settings.
+
+Each function writes its options out, so that notebooks and ``help()`` show them with their defaults.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +21,7 @@ from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import Comparison, Report
 
 BUDGETS = (400, 800, 1600, 3200)
-"""Characters of context."""
+"""The sizes of the context to measure at, in characters."""
 
 
 def evaluate(
@@ -30,25 +33,24 @@ def evaluate(
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
 ) -> Report:
-    """Ask all questions and measure what comes back.
+    """Ask a retriever all questions and score the passages that it returns.
 
     Args:
-        retriever: Any LangChain retriever whose Documents carry ``start_index``, and ``doc_id`` or else
-            ``source``. It must return enough for the largest budget: set its ``k`` to 40, say. Of a
-            `SentenceWindowRetriever` the windows are taken best first, whatever its ``order`` is.
-        questions: At least one.
-        budgets: How much context is read; characters, or tokens if ``count_tokens`` is given.
-        count_tokens: How many tokens a text has, e.g. a model's own counter.
-        documents: The source documents. The questions are checked against them, and their sections are
-            found by `SentenceSplitter`, for the rate of first passages from a wrong section. Without
-            them the sections are read from the store of a `SentenceWindowRetriever`; of other
-            retrievers the rate isn't known. A passage that runs over several sections, as fixed chunks
-            do, counts as being in each of them.
+        retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in
+            their metadata. It must return enough text for the largest budget; set its ``k`` to 40, say. Windows of a
+            `SentenceWindowRetriever` are read best first, whatever its ``order`` is.
+        questions: The questions; at least one.
+        budgets: The sizes of the context to measure at, in characters, or in tokens with ``count_tokens``.
+        count_tokens: Counts the tokens of a text, such as a model's own counter.
+        documents: The source documents. Questions are checked against them, and `SentenceSplitter` finds their
+            sections, for the rate of first passages from a wrong section. Without them, the sections are read from
+            the store of a `SentenceWindowRetriever`; for other retrievers the rate is unknown. A passage that spans
+            several sections, as fixed chunks do, counts as being in each of them.
         show_progress: Whether to show a progress bar.
 
     Raises:
-        InvalidInputError: There are no questions, a budget is below 1, the documents lack one that a
-            question is about, or what the retriever returns can't be placed in its source.
+        InvalidInputError: There are no questions, a budget is below 1, a question's document isn't among the
+            documents, or a passage can't be located in its source.
     """
     asked = {"": retriever}
     compared = run(ask_all(BLOCKING, asked, questions, budgets, count_tokens, documents, show_progress=show_progress))
@@ -64,7 +66,7 @@ async def aevaluate(
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
 ) -> Report:
-    """Do what `evaluate` does, with the retriever's async method."""
+    """Async version of `evaluate`."""
     asked = {"": retriever}
     compared = await ask_all(ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress)
     return compared.reports[""]
@@ -82,8 +84,8 @@ def compare(
     """Evaluate several retrievers on the same questions.
 
     Args:
-        retrievers: By the names that the table is to show. If there is a `SentenceWindowRetriever` among
-            them, its sections serve for all.
+        retrievers: The retrievers by the names for the table. If one is a `SentenceWindowRetriever`, its sections
+            are used for all.
         questions: See `evaluate`.
         budgets: See `evaluate`.
         count_tokens: See `evaluate`.
@@ -91,7 +93,7 @@ def compare(
         show_progress: See `evaluate`.
 
     Raises:
-        InvalidInputError: There are no retrievers, or for the reasons that `evaluate` has.
+        InvalidInputError: There are no retrievers, or `evaluate` would raise.
     """
     return run(ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
 
@@ -105,7 +107,7 @@ async def acompare(
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
 ) -> Comparison:
-    """Do what `compare` does, with the retrievers' async methods."""
+    """Async version of `compare`."""
     return await ask_all(ASYNC, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress)
 
 
@@ -119,25 +121,24 @@ def sweep(
     show_progress: bool = False,
     **settings: Sequence[Any],
 ) -> Comparison:
-    """Evaluate a retriever with each combination of settings, on the index it has.
+    """Evaluate a retriever with each combination of settings, on its own index.
 
-    Nothing is embedded but the questions, and the retriever itself stays as it is.
+    Only the questions are embedded. The retriever itself isn't changed.
 
     Args:
-        retriever: What the settings are changed of, in copies.
+        retriever: The retriever whose copies get the settings.
         questions: See `evaluate`.
         budgets: See `evaluate`.
         count_tokens: See `evaluate`.
         documents: See `evaluate`.
         show_progress: See `evaluate`.
-        **settings: For any of the retriever's fields, the values to try: ``window=[0, 1, (0, 2)]``.
+        **settings: The values to try for any of the retriever's fields: ``window=[0, 1, (0, 2)]``.
 
     Returns:
-        Reports by settings, such as ``window=(0, 2), k=40``.
+        The reports by settings, such as ``window=(0, 2), k=40``.
 
     Raises:
-        InvalidInputError: A setting or one of its values doesn't exist, or for the reasons that
-            `evaluate` has.
+        InvalidInputError: A setting doesn't exist, one of its values can't be used, or `evaluate` would raise.
     """
     copies = _variants(retriever, settings)
     return run(ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
@@ -153,7 +154,7 @@ async def asweep(
     show_progress: bool = False,
     **settings: Sequence[Any],
 ) -> Comparison:
-    """Do what `sweep` does, with the retriever's async method."""
+    """Async version of `sweep`."""
     copies = _variants(retriever, settings)
     return await ask_all(ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress)
 
@@ -182,7 +183,7 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
         chosen = dict(zip(settings, values, strict=True))
         name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
         seen[name] += 1
-        # Two values may be written alike, such as two rerankers of one class.
+        # Two values may have one name, such as two rerankers of one class.
         unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
         copies[unique] = retriever.model_copy(update=chosen)
     return copies

@@ -1,13 +1,15 @@
-"""The arithmetic of evaluation: how much of the gold a context of a given size holds.
+"""The metrics of an evaluation: how much of the gold a context of a given size holds.
 
-The measures are those of Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", 2024
-(https://research.trychroma.com/evaluating-chunking), taken at equal context: what a retriever returns
-is read best first until a budget is spent, and text that is returned twice is paid for twice.
+They are those of Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", 2024
+(https://research.trychroma.com/evaluating-chunking), at equal context: passages are read best first until a budget is
+spent, and text that is returned twice is paid for twice.
+
+To add a metric, add a field to `Score` and to `Averages`, and compute it in `score`.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +17,17 @@ import numpy.typing as npt
 from langchain_sentence_window._types import Span
 
 FULL_COVERAGE = 0.95
-"""The recall from which on a question's gold counts as wholly covered: gold spans often take in a space
-or a full stop more than the sentence does."""
+"""The recall at which a question's gold counts as wholly covered. It is below 1, as a gold span often has a space or a
+full stop more than the sentence."""
 
 RESAMPLES = 1_000
-"""How often questions are drawn anew for an interval."""
+"""The number of bootstrap samples for an interval."""
 
 CONFIDENCE = 0.95
-"""The share of the resampled means that lie in an interval."""
+"""The share of the bootstrap means that lie in an interval."""
 
 Count = Callable[[str], int]
-"""How much of a budget a text takes, e.g. ``len``."""
+"""Returns how much of a budget a text takes, such as ``len``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class Passage:
     """A piece of text that a retriever returned.
 
     Attributes:
-        doc_id: The document it is from.
-        start: Its first code point there; ``None`` if it isn't known, and it covers no gold then.
-        text: What is paid for.
+        doc_id: The document that it is from.
+        start: Its first code point there; ``None`` if unknown, so that it covers no gold.
+        text: The text, all of which counts against the budget.
     """
 
     doc_id: str
@@ -44,30 +46,28 @@ class Passage:
 
     @property
     def span(self) -> Span | None:
-        """Its place in the document, half-open; ``None`` if it isn't known."""
+        """Its half-open span in the document; ``None`` if unknown."""
         return None if self.start is None else (self.start, self.start + len(self.text))
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a context answers one question.
+    """The metrics of one question.
 
     Attributes:
-        used: What the context takes of the budget, in the budget's unit.
         recall: The share of the gold characters that the context holds.
-        precision: The share of the context's characters that are gold; a repetition isn't.
-        iou: Gold characters held, by the characters of gold and context together (intersection over union).
+        precision: The share of the context's characters that are gold. A repetition isn't gold.
+        iou: The gold characters in the context, divided by the characters of gold and context together
+            (intersection over union).
         full_coverage: 1 if the recall is at least `FULL_COVERAGE`, else 0.
+        used: The size of the context, in the budget's unit.
     """
 
-    used: int
     recall: float
     precision: float
     iou: float
     full_coverage: int
-
-
-METRICS = ("recall", "precision", "iou", "full_coverage", "used")
+    used: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,40 @@ class MeanCI:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """The means of each metric over all questions at one budget; see `Score`."""
+
+    budget: int
+    recall: MeanCI
+    precision: MeanCI
+    iou: MeanCI
+    full_coverage: MeanCI
+    used: MeanCI
+
+
+METRICS = tuple(field.name for field in fields(Score))
+"""The names of all metrics."""
+
+SHARES = tuple(name for name in METRICS if name != "used")
+"""The names of the metrics that lie between 0 and 1."""
+
+_TITLES = {"iou": "IoU", "full_coverage": "wholly covered"}
+
+
+def title(metric: str) -> str:
+    """Return the title of a metric's column."""
+    return _TITLES.get(metric, metric)
+
+
+def average(budget: int, scores: Sequence[Score]) -> Averages:
+    """Average the scores of all questions at one budget."""
+    means = mean_cis([[getattr(score, name) for name in METRICS] for score in scores])
+    return Averages(budget, **dict(zip(METRICS, means, strict=True)))
+
+
 def within_budget(passages: Sequence[Passage], budget: int, count: Count) -> list[Passage]:
-    """Take passages in their order until the budget is spent; the last one is cut to what is left."""
+    """Return passages in their order until the budget is spent; the last one is cut to the rest of it."""
     left, taken = budget, list[Passage]()
     for passage in passages:
         cost = count(passage.text)
@@ -96,10 +128,10 @@ def score(context: Sequence[Passage], doc_id: str, gold: Iterable[Span], count: 
     """Compare a context with the gold spans of a document.
 
     Args:
-        context: What a model would be given; nothing of it scores 0 throughout.
+        context: The passages that a model would be given. Without any, every metric is 0.
         doc_id: The document of the gold.
         gold: Half-open spans, at least one, in any order.
-        count: What a text takes of a budget.
+        count: Counts how much of a budget a text takes.
     """
     gold = union(gold)
     wanted = sum(end - start for start, end in gold)
@@ -107,16 +139,16 @@ def score(context: Sequence[Passage], doc_id: str, gold: Iterable[Span], count: 
     held = covered((passage.span for passage in context if passage.doc_id == doc_id and passage.span), gold)
     recall = held / wanted
     return Score(
-        used=sum(count(passage.text) for passage in context),
         recall=recall,
         precision=held / paid if paid else 0.0,
         iou=held / (wanted + paid - held),
         full_coverage=int(recall >= FULL_COVERAGE),
+        used=sum(count(passage.text) for passage in context),
     )
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Join spans that overlap or touch; what comes back is sorted and disjoint."""
+    """Merge spans that overlap or touch; the result is sorted and disjoint."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -127,19 +159,19 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def covered(context: Iterable[Span], gold: Iterable[Span]) -> int:
-    """Count the gold characters that lie in the context, each once."""
+    """Return the number of gold characters in the context, each counted once."""
     gold = union(gold)
     return sum(max(0, min(b, d) - max(a, c)) for a, b in union(context) for c, d in gold)
 
 
-def is_elsewhere(first: Passage | None, doc_id: str, gold: Iterable[Span], section_starts: Sequence[int]) -> bool:
-    """Whether a passage lies in none of the sections that hold gold; no passage at all does.
+def is_wrong_section(first: Passage | None, doc_id: str, gold: Iterable[Span], section_starts: Sequence[int]) -> bool:
+    """Return whether the first passage lies in none of the sections that hold gold, or there is no passage.
 
     Args:
-        first: What a retriever returned first. One that runs over several sections lies in each of them.
+        first: The first passage that a retriever returned. If it spans several sections, it lies in each of them.
         doc_id: The document of the gold.
         gold: Half-open spans.
-        section_starts: Where the sections of that document begin, in order.
+        section_starts: The first code point of each section of that document, in order.
     """
     if first is None or first.doc_id != doc_id or first.span is None:
         return True
@@ -151,8 +183,8 @@ def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
     """Average over questions, with percentile bootstrap intervals (Efron, 1979).
 
     Args:
-        values: Of shape ``(questions, metrics)``.
-        seed: Of the resampling; the same one gives the same intervals.
+        values: An array of shape ``(questions, metrics)``.
+        seed: The seed of the resampling. The same seed gives the same intervals.
 
     Returns:
         One estimate for each metric.
@@ -165,7 +197,7 @@ def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
 
 
 def _longest_prefix(text: str, budget: int, count: Count) -> str:
-    # Some counters find tokens in an empty text as well.
+    # Some counters count tokens of an empty text too.
     return text[: max(0, bisect_right(range(len(text) + 1), budget, key=lambda end: count(text[:end])) - 1)]
 
 

@@ -1,4 +1,4 @@
-"""The plot of an evaluation, by matplotlib, which is imported on use."""
+"""The plot of an evaluation. matplotlib is imported on use."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -20,10 +20,10 @@ def plot_recall(
     """Draw recall against context, a line for each retriever.
 
     Args:
-        curves: By name, the points ``(context used, recall from 0 to 1)``.
-        budgets: Where the axis of the context has its ticks.
-        unit: What context is counted in.
-        path: Where to save it; the suffix, such as ``.svg`` or ``.png``, says as what.
+        curves: Points ``(context used, recall from 0 to 1)`` by the retriever's name.
+        budgets: The ticks of the context's axis.
+        unit: The unit of the context.
+        path: The file to write; its suffix, such as ``.svg`` or ``.png``, sets the format. ``None`` writes none.
 
     Raises:
         MissingExtraError: matplotlib isn't installed.
@@ -32,7 +32,7 @@ def plot_recall(
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise MissingExtraError("matplotlib", "plot") from error
-    # Not pyplot: it keeps figures in a list of its own and may want a screen.
+    # Not pyplot, which keeps every figure and may need a screen.
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, points in curves.items():

@@ -1,4 +1,4 @@
-"""Questions with gold spans, and the files they are kept in."""
+"""Questions with gold spans, and the files that hold them."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and where in a document its evidence stands.
+    """A question, and the spans of a document that answer it.
 
     Attributes:
-        question: As a user would ask it.
+        question: The question as a user would ask it.
         doc_id: The document that answers it.
-        spans: The gold: half-open ``(start, end)`` in code points of the document's text, in any order;
-            what two of them share counts once.
+        spans: The gold: half-open ``(start, end)`` in code points of the document's text, in any order. Where spans
+            overlap, each character counts once.
     """
 
     question: str
@@ -35,10 +35,10 @@ class Question:
     spans: tuple[Span, ...]
 
     def __post_init__(self) -> None:
-        """Check the fields; lists of spans become tuples.
+        """Check the fields, and turn lists of spans into tuples.
 
         Raises:
-            InvalidInputError: One is empty or of a wrong type, or a span isn't ``0 <= start < end``.
+            InvalidInputError: A field is empty or of a wrong type, or a span isn't ``0 <= start < end``.
         """
         for name, value in (("question", self.question), ("doc_id", self.doc_id)):
             if not isinstance(value, str) or not value.strip():
@@ -53,11 +53,12 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     """Read questions from a file of JSON lines.
 
     Args:
-        path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` a line. Blank
-            lines and other keys are passed over.
+        path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines
+            and other keys are ignored.
 
     Raises:
-        InvalidInputError: A line can't be read; the message says which and why. Or there is none, or no such file.
+        InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
+            line and why.
     """
     file = checked_path(path)
     try:
@@ -77,10 +78,11 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
 
 
 def write_questions(path: str | PathLike[str], questions: Iterable[Question]) -> None:
-    """Write questions to a file that `read_questions` reads; one that is there is replaced.
+    """Write questions to a file that `read_questions` reads; an existing file is replaced.
 
     Raises:
-        InvalidInputError: They aren't a list of `Question`, or the file can't be written; nothing is written.
+        InvalidInputError: The questions aren't a list of `Question`, or the file can't be written. Nothing was
+            written.
     """
     file = checked_path(path)
     lines = [_line(asdict(question)) + "\n" for question in checked_questions(questions)]
@@ -94,7 +96,7 @@ def checked_questions(questions: object) -> list[Question]:
     """Return questions as a list.
 
     Raises:
-        InvalidInputError: They are no such thing, or one of them isn't a `Question`; the message says which.
+        InvalidInputError: The argument isn't a list of `Question`. The message says which element is wrong.
     """
     if isinstance(questions, Question):
         raise InvalidInputError("questions is a single Question; give a list of them: [question]")
@@ -105,38 +107,38 @@ def checked_questions(questions: object) -> list[Question]:
     if isinstance(questions, str | PathLike):
         raise InvalidInputError(f"questions is {shown(questions)}; read a file with read_questions(path)")
     found = checked_list("questions", questions)
-    for place, question in enumerate(found):
+    for position, question in enumerate(found):
         if not isinstance(question, Question):
             raise InvalidInputError(
-                f"{shown(question)} is not a Question; make one of it, or read_questions(path) (place {place})"
+                f"questions[{position}] is {shown(question)}; give a Question, or read a file with read_questions"
             )
     return [question for question in found if isinstance(question, Question)]
 
 
 def _line(record: dict[str, Any]) -> str:
     line = json.dumps(record, ensure_ascii=False)
-    # Lone surrogates have no bytes in UTF-8, so they are written as JSON escapes.
+    # UTF-8 has no bytes for lone surrogates, so they are written as JSON escapes.
     return json.dumps(record) if _SURROGATE.search(line) else line
 
 
-def _read(line: str, place: str) -> Question:
+def _read(line: str, where: str) -> Question:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{place} isn't JSON ({error}); write {_FORM}") from None
+        raise InvalidInputError(f"{where} isn't JSON ({error}); write {_FORM}") from None
     missing = [key for key in ("question", "doc_id", "spans") if not isinstance(record, dict) or key not in record]
     if missing:
-        raise InvalidInputError(f"{place} lacks {', '.join(map(repr, missing))}; write {_FORM}")
+        raise InvalidInputError(f"{where} lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
         return Question(record["question"], record["doc_id"], record["spans"])
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+        raise InvalidInputError(f"{where}: {error}") from None
 
 
 def _checked_span(span: Any) -> Span:
-    # No "isinstance int" for a bool: true is no position.
+    # By type, as `isinstance` would take a bool for a number.
     if isinstance(span, list | tuple) and [type(end) for end in span] == [int, int] and 0 <= span[0] < span[1]:
         return span[0], span[1]
     raise InvalidInputError(
-        f"the span {shown(span)} is none; it must be (start, end) in code points of the document, with 0 <= start < end"
+        f"the span is {shown(span)}; it must be (start, end) in code points of the document, with 0 <= start < end"
     )

@@ -1,4 +1,4 @@
-"""What an evaluation found: tables, JSON, a plot, samples for ragas."""
+"""The results of an evaluation: tables, JSON, a plot, samples for ragas."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -16,11 +16,15 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
+    SHARES,
+    Averages,
     Count,
     MeanCI,
     Passage,
     Score,
+    average,
     mean_cis,
+    title,
     within_budget,
 )
 from langchain_sentence_window.evaluation.plots import plot_recall
@@ -31,19 +35,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIN_USED = 0.9
-"""The share of the largest budget below which a table says that too little came back to compare."""
+"""The share of the largest budget below which a table notes that too little came back to compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What a retriever returned for a question, and what it is worth.
+    """A question, the passages that a retriever returned for it, and their scores.
 
     Attributes:
         question: The question.
-        passages: What came back, as it came back.
-        scores: One for each budget.
-        wrong_section: Whether the first passage lies in none of the sections that hold gold, or there is
-            none; ``None`` if the sections aren't known.
+        passages: The passages, in the retriever's order.
+        scores: One score for each budget.
+        wrong_section: Whether the first passage lies in none of the sections that hold gold, or there is no passage;
+            ``None`` if the sections are unknown.
     """
 
     question: Question
@@ -52,29 +56,17 @@ class QuestionResult:
     wrong_section: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Averages:
-    """The means over all questions at one budget, each with its bootstrap interval; see `Score`."""
-
-    budget: int
-    recall: MeanCI
-    precision: MeanCI
-    iou: MeanCI
-    full_coverage: MeanCI
-    used: MeanCI
-
-
 @dataclass(frozen=True)
 class Report:
-    """How a retriever answers questions at each budget.
+    """The evaluation of one retriever.
 
     ``str(report)`` is a table. All shares lie between 0 and 1; the table shows them in percent.
 
     Attributes:
-        budgets: In rising order.
-        unit: What budgets count: ``characters`` or ``tokens``.
-        results: One for each question, in their order.
-        count: What a text takes of a budget.
+        budgets: The budgets, in rising order.
+        unit: The unit of the budgets: ``characters`` or ``tokens``.
+        results: One result for each question, in their order.
+        count: Counts how much of a budget a text takes.
     """
 
     budgets: tuple[int, ...]
@@ -86,23 +78,20 @@ class Report:
     def averages(self) -> tuple[Averages, ...]:
         """The means over questions, one for each budget."""
         return tuple(
-            Averages(
-                budget, *mean_cis([[getattr(result.scores[i], name) for name in METRICS] for result in self.results])
-            )
-            for i, budget in enumerate(self.budgets)
+            average(budget, [result.scores[i] for result in self.results]) for i, budget in enumerate(self.budgets)
         )
 
     @cached_property
     def wrong_section(self) -> MeanCI | None:
-        """The share of questions whose first passage is from another section; ``None`` if it isn't known."""
+        """The share of questions whose first passage is from a wrong section; ``None`` if unknown."""
         known = [[result.wrong_section] for result in self.results if result.wrong_section is not None]
         return mean_cis(known)[0] if len(known) == len(self.results) else None
 
     def at(self, budget: int) -> Averages:
-        """The means at one of the budgets.
+        """Return the means at one of the budgets.
 
         Raises:
-            InvalidInputError: It isn't one of those that were measured.
+            InvalidInputError: The budget wasn't measured.
         """
         if as_integer(budget) not in self.budgets:
             raise InvalidInputError(
@@ -111,14 +100,18 @@ class Report:
         return self.averages[self.budgets.index(budget)]
 
     def values(self, metric: str, budget: int) -> list[float]:
-        """One of `METRICS` at a budget, for each question."""
+        """Return the values of a metric at a budget, one for each question.
+
+        Raises:
+            InvalidInputError: The metric doesn't exist, or the budget wasn't measured.
+        """
         self.at(budget)
         if not isinstance(metric, str) or metric not in METRICS:
             raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(METRICS)}")
         return [float(getattr(result.scores[self.budgets.index(budget)], metric)) for result in self.results]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report in plain types, with the places of what was found but without its text."""
+        """Return the report in plain types, with the spans of all passages but without their text."""
         return {
             "unit": self.unit,
             "budgets": list(self.budgets),
@@ -136,22 +129,22 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """What `to_dict` gives, as JSON."""
+        """Return the result of `to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
 
     def to_ragas(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
-        """Make the samples that ragas reads: ``EvaluationDataset.from_list(report.to_ragas(documents))``.
+        """Return samples for ragas: ``EvaluationDataset.from_list(report.to_ragas(documents))``.
 
         Args:
-            documents: The source documents, from which the text of the gold spans is taken.
-            budget: What is left of the context; ``None`` for all that was retrieved.
+            documents: The source documents, for the text of the gold spans.
+            budget: The budget to cut the context to; ``None`` for all that was retrieved.
 
         Returns:
-            For each question ``user_input``, ``retrieved_contexts`` and ``reference_contexts``, as ragas'
-            ``SingleTurnSample`` names them.
+            ``user_input``, ``retrieved_contexts`` and ``reference_contexts`` for each question, the fields of ragas'
+            ``SingleTurnSample``.
 
         Raises:
-            InvalidInputError: The document of a question isn't there, or is shorter than its spans.
+            InvalidInputError: A question's document is missing, or is shorter than its spans.
         """
         optional_count("budget", budget)
         texts = texts_by_name(documents, [result.question for result in self.results])
@@ -173,18 +166,18 @@ class Report:
 
     @property
     def curve(self) -> list[tuple[float, float]]:
-        """Mean context used and mean recall at each budget."""
+        """The mean size of the context and the mean recall at each budget."""
         return [(means.used.mean, means.recall.mean) for means in self.averages]
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
-        """Draw the mean recall against the mean context used, as `Comparison.plot` does."""
+        """Draw the mean recall against the mean size of the context; see `Comparison.plot`."""
         return plot_recall({"retriever": self.curve}, self.budgets, self.unit, path)
 
     def __str__(self) -> str:
-        """A table with a line for each budget."""
-        rows = [[self.unit, "recall", "precision", "IoU", "wholly covered", "used"]]
+        """Return a table with a line for each budget."""
+        rows = [[self.unit, *map(title, SHARES), "used"]]
         for means in self.averages:
-            shares = (means.recall, means.precision, means.iou, means.full_coverage)
+            shares = [getattr(means, name) for name in SHARES]
             rows.append([f"{means.budget:,}", *map(_interval, shares), f"{means.used.mean:,.0f}"])
         return "\n".join(
             [
@@ -201,25 +194,25 @@ class Comparison:
     """Reports of several retrievers on the same questions and budgets; ``str(comparison)`` is a table.
 
     Attributes:
-        reports: By the retriever's name, or by its settings.
+        reports: The reports, by the retriever's name or its settings.
     """
 
     reports: Mapping[str, Report]
 
     def difference(self, one: str, other: str, budget: int, metric: str = "recall") -> MeanCI:
-        """How much better one is than another, question by question.
+        """Return how much better one retriever is than another, question by question.
 
         Args:
             one: A name in ``reports``.
-            other: Another one, whose values are taken off.
+            other: Another name, whose values are subtracted.
             budget: One of the budgets.
-            metric: One of `METRICS`.
+            metric: ``recall``, ``precision``, ``iou``, ``full_coverage`` or ``used``.
 
         Returns:
-            The mean difference; an interval that doesn't hold 0 tells one from the other.
+            The mean difference. An interval without 0 means that the two differ.
 
         Raises:
-            InvalidInputError: A name, the budget or the metric isn't there.
+            InvalidInputError: A name, the budget or the metric doesn't exist.
         """
         for name in (one, other):
             if not isinstance(name, str) or name not in self.reports:
@@ -230,18 +223,18 @@ class Comparison:
         return mean_cis([[a - b] for a, b in zip(left, right, strict=True)])[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Each report's `Report.to_dict`, by name."""
+        """Return the `Report.to_dict` of each report by name."""
         return {name: report.to_dict() for name, report in self.reports.items()}
 
     def to_json(self) -> str:
-        """What `to_dict` gives, as JSON."""
+        """Return the result of `to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
-        """Draw the mean recall against the mean context used, a line for each retriever.
+        """Draw the mean recall against the mean size of the context, a line for each retriever.
 
         Args:
-            path: Where to save it; the suffix, such as ``.svg`` or ``.png``, says as what.
+            path: The file to write; its suffix, such as ``.svg`` or ``.png``, sets the format. ``None`` writes none.
 
         Raises:
             MissingExtraError: matplotlib isn't installed.
@@ -251,7 +244,7 @@ class Comparison:
         return plot_recall(curves, some.budgets, some.unit, path)
 
     def __str__(self) -> str:
-        """A table with a line for each retriever."""
+        """Return a table with a line for each retriever."""
         some = next(iter(self.reports.values()))
         columns = [(metric, budget) for metric in ("recall", "full_coverage") for budget in some.budgets]
         rows = [
@@ -268,7 +261,7 @@ class Comparison:
 
 
 def _remarks(reports: Collection[Report]) -> list[str]:
-    """What a reader of a table should know before trusting it."""
+    """Return notes on what makes a table less reliable."""
     some = next(iter(reports))
     remarks = []
     scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
@@ -282,16 +275,16 @@ def _remarks(reports: Collection[Report]) -> list[str]:
     unseen = {result.question.doc_id: None for result in some.results if result.question.doc_id not in seen}
     if unseen:
         remarks.append(
-            f"Note: nothing was found of {listed(unseen)}; see that questions and retriever name documents alike."
+            f"Note: nothing was found of {listed(unseen)}; check that questions and retriever name documents alike."
         )
     return remarks
 
 
 def _percent(estimate: MeanCI | None) -> str:
-    """A share as percent; a dash if it isn't known."""
+    """Return a share in percent; a dash if unknown."""
     return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
 
 
 def _interval(estimate: MeanCI) -> str:
-    """A share as percent, with the ends of its interval."""
+    """Return a share in percent, with the ends of its interval."""
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"

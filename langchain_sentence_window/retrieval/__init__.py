@@ -1,1 +1,1 @@
-"""From a query to windows: search, open, read, budget, order, explain."""
+"""From a query to windows: search, expand, read, rerank, fit the budget, order, explain."""

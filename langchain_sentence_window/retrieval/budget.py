@@ -1,4 +1,4 @@
-"""What of the ranked windows is returned: the best that fit, trimmed where they must be."""
+"""The token budget: return the best windows that fit, trimmed if necessary."""
 
 import math
 import warnings
@@ -14,15 +14,15 @@ from langchain_sentence_window.windows.geometry import Window, shrink
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text has: one for every four characters, rounded up.
+    """Estimate the tokens of a text: one for every four characters, rounded up.
 
-    A rule of thumb for English prose; where it matters, pass your model's own counter as
+    This is a rule of thumb for English prose. If precision matters, pass your model's own counter as
     ``count_tokens``.
     """
     return math.ceil(len(text) / 4)
 
 
-def within_budget(
+def fit_budget(
     ranked: Sequence[Document],
     k: int,
     max_tokens: int,
@@ -31,17 +31,17 @@ def within_budget(
     windows: Mapping[str, Window],
     sentences: SentencesByKey,
 ) -> list[Document]:
-    """Take the best ``k`` that fit, trimmed where they must be.
+    """Return the best ``k`` windows that fit, trimmed if necessary.
 
-    It warns if none does.
+    It warns if there are windows but none fits.
 
     Args:
         ranked: Window Documents, best first.
-        k: How many to take.
-        max_tokens: The most tokens they may have together.
-        count_tokens: How many tokens a text has.
-        windows: Windows by their ids.
-        sentences: Those that the windows are made of.
+        k: The number of windows to return.
+        max_tokens: The most tokens that they may have together.
+        count_tokens: Counts the tokens of a text.
+        windows: The windows by their ids.
+        sentences: The sentences of the windows.
     """
     left, taken = max_tokens, list[Document]()
     for document in ranked:
@@ -53,23 +53,23 @@ def within_budget(
             taken.append(fitting)
             left -= count_tokens(fitting.page_content)
     if ranked and not taken:
-        least = min(_fewest_tokens(document, count_tokens, windows, sentences) for document in ranked)
+        least = min(_min_tokens(document, count_tokens, windows, sentences) for document in ranked)
         warnings.warn(
-            f"nothing is returned, as max_tokens is {max_tokens} and no hit has so few tokens; with {least} or more, "
-            "one is",
+            f"nothing is returned, as max_tokens is {max_tokens} and every hit has more tokens; set it to {least} or "
+            "more",
             SentenceWindowWarning,
             stacklevel=2,
         )
     return taken
 
 
-def _fewest_tokens(
+def _min_tokens(
     document: Document,
     count_tokens: Callable[[str], int],
     windows: Mapping[str, Window],
     sentences: SentencesByKey,
 ) -> int:
-    """The tokens of the least that may be returned of a document: its best hit, if it can be trimmed to that."""
+    """Return the tokens of the smallest part that may be returned: the best hit if it can be trimmed to that."""
     whole = count_tokens(document.page_content)
     window = windows.get(document.metadata.get(WINDOW_ID, ""))
     if window is None or document.page_content != window_text(window, sentences):
@@ -84,10 +84,10 @@ def _fitted(
     window: Window | None,
     sentences: SentencesByKey,
 ) -> Document | None:
-    """The document, or what of its window fits, or ``None`` if not even the best hit does."""
+    """Return the document or the part of its window that fits; ``None`` if even the best hit doesn't."""
     if count_tokens(document.page_content) <= budget:
         return document
-    # What a reranker rewrote has no sentences to trim.
+    # A text that a reranker rewrote has no sentences to trim.
     if window is None or document.page_content != window_text(window, sentences):
         return None
     smaller = shrink(window, lambda part: count_tokens(window_text(part, sentences)) <= budget)

@@ -1,7 +1,7 @@
-"""Retrieval as callbacks and LangSmith show it: what was searched, and the reranker as a run of its own.
+"""Retrieval in callbacks and LangSmith: the store and embedder that were searched, and a run for the reranker.
 
-LangChain's own retrievers only hand their callbacks on to a compressor, which mostly makes no run of them;
-so it is made here, whatever compressor it is.
+LangChain's own retrievers only pass their callbacks on to a compressor, and most compressors make no run. So the run is
+made here, for any compressor.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.retrieval.reranked import Ranking, handed_out, read_ranking
+from langchain_sentence_window.retrieval.reranked import Ranking, copied_documents, read_ranking
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:
-    """What LangSmith shows of a store and its embedder, as far as it is known."""
+    """Return the parameters that LangSmith shows of a store and its embedder, as far as they are known."""
     params = LangSmithRetrieverParams(ls_vector_store_provider=type(store).__name__)
     embedding = adapter_of(store).embedding
     if embedding is not None:
         params["ls_embedding_provider"] = type(embedding).__name__
-        # As langchain-huggingface calls it, and as most others do.
+        # The first name is langchain-huggingface's, the second that of most others.
         model = getattr(embedding, "model_name", None) or getattr(embedding, "model", None)
         if isinstance(model, str):
             params["ls_embedding_model"] = model
@@ -34,25 +34,25 @@ def search_params(store: VectorStore) -> LangSmithRetrieverParams:
 async def reranked(
     io: IO, reranker: BaseDocumentCompressor, documents: Sequence[Document], query: str, callbacks: Callbacks
 ) -> list[Document]:
-    """Rerank in a run of the reranker's name, below the one whose callbacks are given.
+    """Rerank documents in a run with the reranker's name, as a child of the run with the callbacks.
 
-    The run takes the query, and the documents in the order of the search. It gives them in the reranker's
-    order, as ``search_ranks`` the place, from 1, that each of them had in the search, and as ``left_out`` how
-    many came twice or aren't of any window.
+    The run's input is the query and the documents in the order of the search. Its output is the documents in the
+    reranker's order, their ranks in the search from 1 as ``search_ranks``, and as ``left_out`` the number of Documents
+    that came twice or belong to no window.
 
     Raises:
-        InvalidInputError: What the reranker returned can't be read, see `read_ranking`.
+        InvalidInputError: The reranker's result can't be read; see `read_ranking`.
     """
     name = type(reranker).__name__
 
     def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        handed = handed_out(given["documents"])
-        found = reranker.compress_documents(handed, given["query"], config.get("callbacks"))
+        copies = copied_documents(given["documents"])
+        found = reranker.compress_documents(copies, given["query"], config.get("callbacks"))
         return _outputs(read_ranking(name, found, documents))
 
     async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        handed = handed_out(given["documents"])
-        found = await reranker.acompress_documents(handed, given["query"], config.get("callbacks"))
+        copies = copied_documents(given["documents"])
+        found = await reranker.acompress_documents(copies, given["query"], config.get("callbacks"))
         return _outputs(read_ranking(name, found, documents))
 
     run = RunnableLambda(rerank, arerank, name=name)

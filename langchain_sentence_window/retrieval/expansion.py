@@ -1,6 +1,6 @@
-"""How far each hit is opened, and reading what is needed for it.
+"""Expand hits to windows: decide how far, and read the sentences.
 
-A hit is opened by so many sentences, by as many as it needs, or as its kind of document wants.
+A hit is expanded by a fixed number of sentences, by as many as it needs, or as its kind of document asks for.
 """
 
 import math
@@ -29,7 +29,7 @@ from langchain_sentence_window.windows.geometry import (
 )
 
 MIN_HITS_TO_COMPARE = 10
-"""Hits from which on a search tells strong from weak ones; with a ``fetch_k`` below it, all are strong."""
+"""The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""
 
 _FAR = 1_000_000_000
 
@@ -38,50 +38,50 @@ Sentences: TypeAlias = dict[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 Size: TypeAlias = tuple[int, int] | None
-"""Sentences before and after a hit; ``None`` for as many after it as it needs, see `expand_forward`."""
+"""The number of sentences before and after a hit; ``None`` for as many after it as it needs, see `expand_forward`."""
 
 WindowSetting: TypeAlias = WindowSize | Literal["auto"] | Mapping[Any, WindowSize | Literal["auto"]]
-"""Sentences on each side of a hit, or ``(before, after)``, or ``auto`` for as many after it as it needs; or
-these by a value of the source document's metadata, such as ``{"legal": (3, 5), "faq": 1}``."""
+"""The number of sentences on each side of a hit, a pair ``(before, after)``, or ``auto`` for as many after it as it
+needs; or a mapping to these by a value of the document's metadata, such as ``{"legal": (3, 5), "faq": 1}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpansionPolicy:
-    """How far hits are opened.
+    """How far hits are expanded.
 
     Attributes:
-        usual: Where nothing else is said.
-        by_value: For documents whose metadata holds one of these values.
-        key: Where in the metadata the value stands; ``None`` for anywhere.
+        default: The size for all other documents.
+        by_value: The sizes for documents whose metadata holds one of these values.
+        key: The metadata key of the value; ``None`` for any key.
     """
 
-    usual: Size
+    default: Size
     by_value: Mapping[Any, Size] = field(default_factory=dict)
     key: str | None = None
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """How far a hit of a document of this metadata is opened."""
+        """Return how far a hit is expanded, by the metadata of its document."""
         if not self.by_value:
-            return self.usual
+            return self.default
         values = metadata.values() if self.key is None else [metadata.get(self.key)]
-        return next((self.by_value[value] for value in values if value in self.by_value), self.usual)
+        return next((self.by_value[value] for value in values if value in self.by_value), self.default)
 
     def describe(self) -> WindowSetting:
-        """The setting that it was read from."""
+        """Return the setting that this policy was read from."""
         if self.by_value:
             return {value: _setting(size) for value, size in self.by_value.items()}
-        return _setting(self.usual)
+        return _setting(self.default)
 
 
 def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPolicy:
     """Read the setting ``window``.
 
     Args:
-        window: See `WindowSetting`. Documents whose value a mapping doesn't hold are opened by ``auto``.
-        key: The metadata's key for a mapping; ``None`` for any.
+        window: The setting. With a mapping, other documents get ``auto``.
+        key: The metadata key that a mapping looks at; ``None`` for any key.
 
     Raises:
-        InvalidInputError: It is nothing of the kind, or a number is negative.
+        InvalidInputError: The setting is of a wrong type, or a number is negative.
     """
     if isinstance(window, Mapping):
         if not window:
@@ -92,16 +92,16 @@ def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPo
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Hits, and how far each is opened.
+    """Hits, and how far each is expanded.
 
     Attributes:
-        hits: Best first.
-        policy: How far they are opened.
-        answer: The hit that is taken for the answer, if one is.
+        hits: The hits, best first.
+        policy: How far hits are expanded.
+        answer: The hit that is clearly the best; ``None`` if there is none.
         strong: The lowest score of a hit that may widen a window.
-        sentences: The hits, and what was read for those that are opened as far as they need.
-        read: What was read.
-        barred: Where sentences stand that the filter may forbid; they end windows as sections do.
+        sentences: The sentences that were hit or read.
+        read: The sentences that were read.
+        forbidden: The sentences that the filter may forbid. They end windows as sections do.
     """
 
     hits: Sequence[Hit]
@@ -110,35 +110,35 @@ class Expansion:
     strong: float
     sentences: Sentences
     read: Sentences
-    barred: Collection[SentenceKey] = ()
+    forbidden: Collection[SentenceKey] = ()
 
     def window(self, hit: Hit) -> Window:
-        """The window of a hit alone."""
-        return _open(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        """Return the window of a single hit."""
+        return _expand(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def unbounded(self, hit: Hit) -> Window:
-        """The window that it would have if its section had no ends; its indexes may lie outside the document."""
+        """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return _open(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        return _expand(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def best(self, k: int | None) -> list[Window]:
-        """The ``k`` best windows, disjoint."""
+        """Return the ``k`` best windows, disjoint; ``None`` for all."""
         return best_windows(self.hits, k, self.window, self._widens)
 
-    def without(self, barred: Collection[SentenceKey]) -> "Expansion":
-        """The same, with windows that end before some sentences.
+    def without(self, forbidden: Collection[SentenceKey]) -> "Expansion":
+        """Return an expansion whose windows end before some sentences.
 
         Raises:
-            IncompleteWindowError: A hit is among them.
+            IncompleteWindowError: One of the sentences is a hit.
         """
-        if not barred:
+        if not forbidden:
             return self
-        hits = _parted(self.hits, barred)
+        hits = _with_narrower_sections(self.hits, forbidden)
         answer = next((new for old, new in zip(self.hits, hits, strict=True) if old is self.answer), None)
-        return replace(self, hits=hits, answer=answer, barred={*self.barred, *barred})
+        return replace(self, hits=hits, answer=answer, forbidden={*self.forbidden, *forbidden})
 
     def _widens(self, hit: Hit) -> bool:
-        # One that was opened as far as it needs is not in want of more.
+        # A hit with size `None` has all the sentences that it needs.
         return hit.score >= self.strong and self._size(hit) is not None
 
     def _size(self, hit: Hit) -> Size:
@@ -155,48 +155,49 @@ async def plan_expansion(
     k: int | None,
     all_hits: bool,
 ) -> Expansion:
-    """See how far each hit is opened, and read what must be known for it.
+    """Decide how far each hit is expanded, and read the sentences that this depends on.
 
     Args:
         io: Makes the calls.
-        scope: Where the sentences are. Under a filter windows are read here, as what it forbids ends them.
-        policy: How far.
-        hits: Best first.
+        scope: The store. Under a filter the windows are read here, as forbidden sentences end them.
+        policy: How far hits are expanded.
+        hits: The hits, best first.
         known: The sentences that were hit.
-        k: How many windows are wanted; ``None`` for all.
-        all_hits: Whether the store has no more of them.
+        k: The number of windows wanted; ``None`` for all.
+        all_hits: Whether the store has no more hits.
 
     Raises:
         IncompleteWindowError: A hit may not be read any more.
     """
     answer = clear_best(hits)
-    ahead = list[SentenceKey]()
+    needed = list[SentenceKey]()
     for hit in hits:
         found = known[hit.doc_id, hit.index]
         needs_more = hit is answer or len(found.text) < MIN_CHARS
         if needs_more and policy.size(found.source) is None:
-            # What isn't known yet counts as nothing, so this is as far as it may go.
-            farthest = _open(hit, None, known, is_answer=hit is answer)
-            ahead += _places(farthest) if farthest.first < farthest.last else []
-    ahead = list(dict.fromkeys(ahead))
-    read = await fetch_sentences(io, scope, ahead, known)
-    # A few hits that were asked for as such are all meant.
+            # Unknown sentences count as empty, so this is the farthest possible expansion.
+            farthest = _expand(hit, None, known, is_answer=hit is answer)
+            needed += _keys(farthest) if farthest.first < farthest.last else []
+    needed = list(dict.fromkeys(needed))
+    read = await fetch_sentences(io, scope, needed, known)
+    # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
     expansion = Expansion(hits, policy, answer, strong, known | read, read)
-    return (await _kept_within(io, scope, expansion, ahead, k)) if scope.is_bound else expansion
+    return (await _end_at_forbidden(io, scope, expansion, needed, k)) if scope.is_bound else expansion
 
 
-async def _kept_within(
+async def _end_at_forbidden(
     io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey], k: int | None
 ) -> Expansion:
     """End windows before sentences that the filter forbids: those that are asked for and don't come back.
 
-    The best windows are read first. Only where one is ended are others wanted, and those of all hits read.
+    The best windows are read first. If one of them ends early, other windows may be among the best, so the windows of
+    all hits are read.
     """
     expansion = expansion.without(set(asked) - expansion.read.keys())
     for windows in (expansion.best(k), map(expansion.window, expansion.hits)):
-        places = [place for window in windows if window.first < window.last for place in _places(window)]
-        wanted = [place for place in dict.fromkeys(places) if place not in expansion.read]
+        keys = [key for window in windows if window.first < window.last for key in _keys(window)]
+        wanted = [key for key in dict.fromkeys(keys) if key not in expansion.read]
         read = await fetch_sentences(io, scope, wanted, expansion.sentences)
         expansion = replace(expansion, read=expansion.read | read, sentences=expansion.sentences | read)
         if read.keys() >= set(wanted):
@@ -205,24 +206,24 @@ async def _kept_within(
     return expansion
 
 
-def _parted(hits: Sequence[Hit], barred: Collection[SentenceKey]) -> list[Hit]:
-    """The hits, of sections that end where a sentence stands that may not be read."""
+def _with_narrower_sections(hits: Sequence[Hit], forbidden: Collection[SentenceKey]) -> list[Hit]:
+    """Return the hits with sections that end before forbidden sentences."""
     indexes: dict[str, list[int]] = {}
-    for doc_id, index in sorted(barred):
+    for doc_id, index in sorted(forbidden):
         indexes.setdefault(doc_id, []).append(index)
-    parted = list[Hit]()
+    narrowed = list[Hit]()
     for hit in hits:
-        if (hit.doc_id, hit.index) in barred:
+        if (hit.doc_id, hit.index) in forbidden:
             raise _changed(hit)
         ends = indexes.get(hit.doc_id, [])
-        at = bisect(ends, hit.index)
-        first = max([hit.section_start, *(end + 1 for end in ends[:at][-1:])])
-        last = min([hit.section_end, *ends[at:][:1]])
-        parted.append(replace(hit, section_start=first, section_end=last))
-    return parted
+        after = bisect(ends, hit.index)
+        first = max([hit.section_start, *(end + 1 for end in ends[:after][-1:])])
+        last = min([hit.section_end, *ends[after:][:1]])
+        narrowed.append(replace(hit, section_start=first, section_end=last))
+    return narrowed
 
 
-def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
+def _expand(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
     if size is not None:
         return expand(hit, *size)
 
@@ -236,18 +237,23 @@ def _open(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Win
 async def read_windows(
     io: IO, scope: Scope, windows: Sequence[Window], known: Sentences, read: Sentences
 ) -> tuple[list[Document], Sentences]:
-    """Make the windows' Documents, of sentences that were read in one call, as documents change meanwhile.
+    """Read windows and return a Document for each, and all sentences that were read.
+
+    The sentences are read in one call, as documents may change in between.
 
     Args:
         io: Makes the calls.
-        scope: Where the sentences are, and which of them may be read.
-        windows: What to read.
-        known: The sentences that were found; a window of one sentence needs no more.
-        read: What was read before.
+        scope: The store, and what may be read of it.
+        windows: The windows to read.
+        known: The sentences that were found. A window of one sentence needs no reading.
+        read: The sentences that were read before.
+
+    Raises:
+        IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
     alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
-    places = [place for window in windows for place in _places(window) if place not in read and place not in alone]
-    read = read | (await fetch_sentences(io, scope, places, known)) | {place: known[place] for place in alone}
+    keys = [key for window in windows for key in _keys(window) if key not in read and key not in alone]
+    read = read | (await fetch_sentences(io, scope, keys, known)) | {key: known[key] for key in alone}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:
@@ -262,7 +268,7 @@ def _changed(hit: Hit) -> IncompleteWindowError:
     )
 
 
-def _places(window: Window) -> list[SentenceKey]:
+def _keys(window: Window) -> list[SentenceKey]:
     return [(window.doc_id, index) for index in range(window.first, window.last + 1)]
 
 

@@ -1,4 +1,4 @@
-"""The query road: search, expand and merge, read, rerank, budget, order."""
+"""The stages of a query: search, expand and merge, read, rerank, fit the budget, order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,21 +19,17 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.retrieval.budget import within_budget
+from langchain_sentence_window.retrieval.budget import fit_budget
 from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.expansion import Expansion, ExpansionPolicy, plan_expansion, read_windows
 from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.windows.geometry import (
-    Order,
-    Window,
-    arrange,
-)
+from langchain_sentence_window.windows.geometry import Order, Window, arrange
 
-LONGEST_QUERY = 32_000
-"""Characters, about 8,000 tokens: more than common embedders read."""
+MAX_QUERY_CHARS = 32_000
+"""The most characters of a query, about 8,000 tokens. Common embedders read fewer."""
 
 MAX_ATTEMPTS = 3
-"""How often a query is made when documents change between its search and the reading of its windows."""
+"""The most attempts at a query while documents change between its search and the reading of its windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +37,18 @@ class Request:
     """A query with all its settings.
 
     Attributes:
-        scope: Where to search, and what may be read of it.
-        query: What is asked.
-        k: How many windows to return.
-        fetch_k: How many sentences to search at first.
-        policy: How far hits are opened.
-        max_tokens: The most tokens all windows may have together.
-        count_tokens: How many tokens a text has.
-        order: In what order windows are returned.
-        lexical_weight: How much words count beside meaning, where the store can search by words.
-        min_score: The lowest score of a hit that counts; ``None`` for any.
-        search: What else the store's search is given.
-        bm25_index: What searches by words where the store can't.
+        scope: The store, and what may be read of it.
+        query: The question.
+        k: The number of windows to return.
+        fetch_k: The number of sentences to search at first.
+        policy: How far hits are expanded.
+        max_tokens: The most tokens that all windows may have together; ``None`` for no limit.
+        count_tokens: Counts the tokens of a text.
+        order: The order in which windows are returned.
+        lexical_weight: How much words count compared with meaning.
+        min_score: The lowest score of a hit; ``None`` for any.
+        search: More arguments for the store's search.
+        bm25_index: A lexical index for a store that can't search by words.
     """
 
     scope: Scope
@@ -71,13 +67,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, opened into windows and read.
+    """The windows that a search led to.
 
     Attributes:
-        windows: Best first.
-        documents: One for each window.
-        sentences: The hits' and the windows'.
-        expansion: The hits, and how far each was opened.
+        windows: The windows, best first.
+        documents: One Document for each window.
+        sentences: The sentences of the hits and of the windows.
+        expansion: The hits, and how far each was expanded.
     """
 
     windows: Sequence[Window]
@@ -88,14 +84,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What became of a query, stage by stage.
+    """The results of each stage of a query.
 
     Attributes:
-        found: What was found.
-        ranked: The windows' Documents as a reranker put them; as they were found without one.
-        taken: Those that are returned, best first.
-        documents: Those that are returned, in the order that was asked for.
-        seconds: How long each stage took, by its name.
+        found: The windows that were found.
+        ranked: The windows' Documents in the reranker's order, or in the search's without a reranker.
+        taken: The Documents to return, best first.
+        documents: The Documents to return, in the order that was asked for.
+        seconds: The time that each stage took, by its name.
     """
 
     found: Found
@@ -108,46 +104,49 @@ class Retrieval:
 async def retrieve(
     io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
 ) -> Retrieval:
-    """Find the windows for a query.
+    """Run all stages of a query.
 
     Raises:
         IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
     """
     seconds: dict[str, float] = {}
-    # A reranker chooses among all windows that the hits make, so none is held back from it.
+    # A reranker chooses among all windows of the hits.
     found = await _find(io, request, request.k if reranker is None else None, seconds)
     ranked: Sequence[Document] = found.documents
     if reranker is not None and ranked:
         with _timed(seconds, "rerank"):
             ranked = await reranked(io, reranker, ranked, request.query, callbacks)
     with _timed(seconds, "budget"):
-        taken = _within_budget(ranked, request, found)
+        taken = _fit_budget(ranked, request, found)
     return Retrieval(found, ranked, taken, arrange(taken, request.order, window_position), seconds)
 
 
 def checked_query(query: object) -> str:
-    """Return the query if it can be asked, with ``?`` for lone surrogates, which embedders refuse.
+    """Return the query with ``?`` for lone surrogates, which embedders refuse.
 
     Raises:
-        InvalidInputError: It isn't a string, is blank, or is longer than `LONGEST_QUERY`.
+        InvalidInputError: The query isn't a string, is blank, or is longer than `MAX_QUERY_CHARS`.
     """
     if not isinstance(query, str):
         raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
     if not query.strip():
         raise InvalidInputError(f"the query is {shown(query)}; ask with at least one word")
-    if len(query) > LONGEST_QUERY:
+    if len(query) > MAX_QUERY_CHARS:
         raise InvalidInputError(
-            f"the query has {len(query):,} characters, and embedders read no more than about {LONGEST_QUERY:,}; ask "
+            f"the query has {len(query):,} characters, and embedders read no more than about {MAX_QUERY_CHARS:,}; ask "
             "with the question alone"
         )
     return encodable(query)
 
 
-async def _find(io: IO, request: Request, most: int | None, seconds: dict[str, float]) -> Found:
+async def _find(io: IO, request: Request, limit: int | None, seconds: dict[str, float]) -> Found:
     """Search until the hits make ``k`` windows or the store has no more, and read the windows.
 
-    Returns:
-        What was found; ``most`` windows at most.
+    Args:
+        io: Makes the calls.
+        request: The query with its settings.
+        limit: The most windows to read; ``None`` for all.
+        seconds: Gets the time of each stage.
     """
     fetch_k, tries_left = max(request.fetch_k, request.k), MAX_ATTEMPTS
     while True:
@@ -169,13 +168,13 @@ async def _find(io: IO, request: Request, most: int | None, seconds: dict[str, f
             known = by_key(sentences)
             try:
                 expansion = await plan_expansion(
-                    io, request.scope, request.policy, hits, known, k=most, all_hits=exhausted
+                    io, request.scope, request.policy, hits, known, k=limit, all_hits=exhausted
                 )
                 windows = expansion.best(request.k)
                 if len(windows) < request.k and not exhausted:
                     fetch_k *= 4
                     continue
-                if most is None:
+                if limit is None:
                     windows = expansion.best(None)
                 documents, read = await read_windows(io, request.scope, windows, known, expansion.read)
             except IncompleteWindowError:
@@ -187,18 +186,18 @@ async def _find(io: IO, request: Request, most: int | None, seconds: dict[str, f
         return Found(windows, documents, known | read, expansion)
 
 
-def _within_budget(ranked: Sequence[Document], request: Request, found: Found) -> list[Document]:
+def _fit_budget(ranked: Sequence[Document], request: Request, found: Found) -> list[Document]:
     if request.max_tokens is None:
         return list(ranked[: request.k])
     by_id = {window_id(window.doc_id, window.first, window.last): window for window in found.windows}
-    return within_budget(
+    return fit_budget(
         ranked, request.k, request.max_tokens, request.count_tokens, windows=by_id, sentences=found.sentences
     )
 
 
 @contextmanager
 def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add to the time of a stage."""
+    """Add the time of the block to a stage."""
     start = perf_counter()
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a reranker made of windows: whatever it returns, windows come out, each once, as they were but for its score."""
+"""Read a reranker's result: the windows in its order, with its scores, and otherwise as they were."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,18 +23,18 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.errors import InvalidInputError
 
-_OURS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING)
-"""What says where a window is from. A reranker has no say in it."""
+_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING)
+"""The keys that say where a window is from. A reranker can't change them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Windows in the order of a reranker.
+    """Windows in a reranker's order.
 
     Attributes:
-        documents: Best first, each once.
-        search_ranks: The place, from 1, that each had in the search.
-        left_out: How many Documents were returned that aren't of any window, or were there before.
+        documents: The windows' Documents, best first, each once.
+        search_ranks: The rank of each in the search, from 1.
+        left_out: The number of returned Documents that belong to no window or came before.
     """
 
     documents: list[Document]
@@ -42,8 +42,8 @@ class Ranking:
     left_out: int
 
 
-def handed_out(documents: Sequence[Document]) -> list[Document]:
-    """Copy Documents for a reranker, as some write into what they are given."""
+def copied_documents(documents: Sequence[Document]) -> list[Document]:
+    """Return copies of Documents for a reranker, as some rerankers change their input."""
     return [
         Document(id=document.id, page_content=document.page_content, metadata=_copied(document.metadata))
         for document in documents
@@ -51,19 +51,19 @@ def handed_out(documents: Sequence[Document]) -> list[Document]:
 
 
 def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> Ranking:
-    """Make out which windows a reranker chose.
+    """Match the Documents that a reranker returned with the windows that it was given.
 
-    A Document is of a window that it shares the ``window_id``, the id or the text with. It keeps a text of its
-    own, as compressors shorten what they are given, and what it adds to the metadata. Where it is from is told
-    as the search found it. A ``relevance_score`` that is no finite number is left out.
+    A Document belongs to the window with the same ``window_id``, id or text. It keeps its own text, as compressors
+    shorten texts, and metadata that the reranker added. The metadata that says where it is from is the search's. A
+    ``relevance_score`` that isn't a finite number is left out.
 
     Args:
-        reranker: Its name.
-        found: What it returned.
+        reranker: The reranker's name.
+        found: The reranker's result.
         searched: The windows that it was given, in the order of the search.
 
     Raises:
-        InvalidInputError: It returned something else than Documents, or none that is of a window.
+        InvalidInputError: The result isn't a list of Documents, or none of them belongs to a window.
     """
     given = _checked(reranker, found, searched)
     windows = _Windows(searched)
@@ -77,9 +77,9 @@ def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> 
     if unknown == len(given) > 0:
         raise InvalidInputError(
             f"the reranker {reranker} returned {len(given)} Documents, and none is one of the {len(searched)} windows "
-            "that it was given; it must return these, or copies with their metadata, which holds the window_id"
+            "that it was given; it must return these, or copies that keep window_id in their metadata"
         )
-    documents = [_placed(document, searched[rank - 1]) for (rank, _), document in ranks.items()]
+    documents = [_restored(document, searched[rank - 1]) for (rank, _), document in ranks.items()]
     return Ranking(documents, [rank for rank, _ in ranks], len(given) - len(documents))
 
 
@@ -89,17 +89,17 @@ def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list
             f"the reranker {reranker} returned {shown(found)}; it must return a list of the Documents it was given"
         )
     given: list[Document] = []
-    # Not more than a few of each window: some generators never end.
-    most = 100 * len(searched) + 100
-    for place, document in enumerate(found):
+    # Some generators never end.
+    limit = 100 * len(searched) + 100
+    for position, document in enumerate(found):
         if not isinstance(document, Document) or not isinstance(document.page_content, str):
             raise InvalidInputError(
-                f"the reranker {reranker} returned {shown(document)} in place {place}; it must return Documents, each "
-                f"with its score in metadata[{RELEVANCE_SCORE!r}]"
+                f"the reranker {reranker} returned {shown(document)} at position {position}; it must return Documents, "
+                f"each with its score in metadata[{RELEVANCE_SCORE!r}]"
             )
-        if place == most:
+        if position == limit:
             raise InvalidInputError(
-                f"the reranker {reranker} returned more than {most} Documents for {len(searched)} windows; it must "
+                f"the reranker {reranker} returned more than {limit} Documents for {len(searched)} windows; it must "
                 "return each once"
             )
         given.append(document)
@@ -107,14 +107,14 @@ def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list
 
 
 class _Windows:
-    """Finds the window that a Document is of."""
+    """Finds the window that a Document belongs to."""
 
     def __init__(self, searched: Sequence[Document]) -> None:
         ranked = list(enumerate(searched, 1))
         self._by_id = {document.metadata[WINDOW_ID]: rank for rank, document in ranked}
         self._by_text: dict[str, int | None] = {}
         for rank, document in ranked:
-            # Of two windows of one text, neither is known by it.
+            # A text that two windows share identifies neither.
             self._by_text[document.page_content] = None if document.page_content in self._by_text else rank
 
     def rank(self, document: Document) -> int | None:
@@ -125,11 +125,11 @@ class _Windows:
         return self._by_text.get(document.page_content)
 
 
-def _placed(document: Document, window: Document) -> Document:
-    """What was made of a window, with its place as it was found."""
+def _restored(document: Document, window: Document) -> Document:
+    """Return a reranker's Document with the window's own metadata restored."""
     given = document.metadata if isinstance(document.metadata, Mapping) else {}
     added = {key: value for key, value in given.items() if isinstance(key, str) and key != RELEVANCE_SCORE}
-    ours = {key: window.metadata[key] for key in _OURS if key in window.metadata}
+    ours = {key: window.metadata[key] for key in _WINDOW_KEYS if key in window.metadata}
     score = as_number(given.get(RELEVANCE_SCORE))
     kept = {key: value for key, value in window.metadata.items() if key != RELEVANCE_SCORE}
     metadata = {**kept, **added, **ours, **({RELEVANCE_SCORE: score} if math.isfinite(score) else {})}
@@ -141,5 +141,5 @@ def _placed(document: Document, window: Document) -> Document:
 def _copied(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
         return deepcopy(metadata)
-    except Exception:  # noqa: BLE001 - a store may hold anything, such as a lock; then the dict alone is copied
+    except Exception:  # noqa: BLE001 - metadata may hold anything, such as a lock; then the dict alone is copied
         return dict(metadata)

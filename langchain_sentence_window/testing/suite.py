@@ -181,7 +181,8 @@ class SentenceWindowStoreTests:
         records = InMemoryRecordManager("suite")
         old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
         for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
-            done = await way(_Indexing, "index", sources, records, retriever, cleanup="full", key_encoder="blake2b")
+            settings = {"cleanup": "full", "key_encoder": "blake2b"}
+            done = await way(_Indexing, "index", sources, records, retriever.as_document_index(), **settings)
             assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
         found = await way(retriever, "invoke", "kiwi", k=9, window=0)
         assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]

@@ -371,13 +371,13 @@ async def test_writes_leave_alone_what_the_filter_forbids(case: Case, words: Wor
 def test_langchains_index_works_within_a_filter(words: WordEmbeddings) -> None:
     case = FaissStore, mapping, dict[str, Any]()
     admin = filled(case, words)
-    retriever, records = bound(admin, case), InMemoryRecordManager("within")
+    wrapped, records = bound(admin, case).as_document_index(), InMemoryRecordManager("within")
     for texts, counts in ((["A card.", "A seat."], (2, 0)), (["A card."], (0, 1)), ([], (0, 0))):
         sources = [document(text, text, tenant="mine") for text in texts]
-        done = index(sources, records, retriever, cleanup="full", source_id_key="doc_id", key_encoder="blake2b")
+        done = index(sources, records, wrapped, cleanup="full", source_id_key="doc_id", key_encoder="blake2b")
         assert (done["num_added"], done["num_deleted"]) == counts or not texts
     with pytest.raises(InvalidInputError, match="doesn't let through"):
-        index([document("A page.", "p", tenant="theirs")], records, retriever, key_encoder="blake2b")
+        index([document("A page.", "p", tenant="theirs")], records, wrapped, key_encoder="blake2b")
     assert [each.id for each in admin.get(["mine", "theirs"])] == ["mine", "theirs"]
 
 

@@ -204,7 +204,7 @@ def test_a_prompt_without_its_places_is_refused(
 def test_citations_stand_in_the_order_in_which_they_are_cited() -> None:
     documents = [Document(text, metadata={"source": text}) for text in "abc"]
     answer = "[3,1] then [2 , 3], [4], [0], [x], [1-2] and 2"
-    assert [(cited.number, cited.place) for cited in find_citations(answer, documents)] == [
+    assert [(cited.number, cited.location) for cited in find_citations(answer, documents)] == [
         (3, "c"),
         (1, "a"),
         (2, "b"),

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import find_citations, format_context
-from langchain_sentence_window.answering.context import LONGEST_NAME, describe_place, tagged
-from langchain_sentence_window.answering.disarming import looks, without_label_lines, without_labels, without_tags
+from langchain_sentence_window import describe_location, find_citations, format_context
+from langchain_sentence_window.answering.context import tagged
+from langchain_sentence_window.answering.escaping import escape_leading_numbers, escape_numbers, escape_tags, looks
+from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
 from langchain_sentence_window.answering.shown_spans import ShownSpans
 
 # Tags
@@ -77,7 +78,7 @@ def test_what_hides_in_a_tag_does_not_let_it_pass(name: str, tag: str) -> None:
 @pytest.mark.parametrize("name", [name for name, hidden in HIDDEN.items() if not hidden.isspace()])
 def test_what_is_not_seen_hides_between_letters_too(name: str) -> None:
     text = "</" + HIDDEN[name].join("source") + HIDDEN[name] + ">"
-    assert without_tags(text) == "&lt;" + text[1:]
+    assert escape_tags(text) == "&lt;" + text[1:]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_what_is_not_seen_hides_between_letters_too(name: str) -> None:
     ],
 )
 def test_what_looks_like_a_tag_is_escaped(tag: str) -> None:
-    assert without_tags(f"a {tag} b") == f"a &lt;{tag[1:]} b"
+    assert escape_tags(f"a {tag} b") == f"a &lt;{tag[1:]} b"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_what_looks_like_a_tag_is_escaped(tag: str) -> None:
     ],
 )
 def test_what_is_no_tag_stays(text: str) -> None:
-    assert without_tags(text) == text
+    assert escape_tags(text) == text
 
 
 @given(st.text(max_size=60))
@@ -170,7 +171,7 @@ def test_a_line_of_a_text_does_not_pass_for_the_label_of_another_source() -> Non
 def test_however_a_line_ends_or_a_number_is_written(end: str, label: str) -> None:
     text = f"It is so.{end}{label} b.md"
     place = next(i for i, each in enumerate(text) if each in "[［【")
-    assert without_label_lines(text) == f"{text[:place]}\\{text[place:]}"
+    assert escape_leading_numbers(text) == f"{text[:place]}\\{text[place:]}"
 
 
 @pytest.mark.parametrize(
@@ -196,12 +197,12 @@ def test_however_a_line_ends_or_a_number_is_written(end: str, label: str) -> Non
     ],
 )
 def test_all_numbers_before_the_first_letter_of_a_line_are_marked(line: str, shown: str) -> None:
-    assert without_label_lines(f"It is so.\n  {line}\nb") == f"It is so.\n  {shown}\nb"
+    assert escape_leading_numbers(f"It is so.\n  {line}\nb") == f"It is so.\n  {shown}\nb"
 
 
 @pytest.mark.parametrize("text", ["See [2] there.", "[x] is open", "[] none", "a[2]", "[2", "[two]", "\\[2] as it is"])
 def test_other_brackets_stay_as_they_are(text: str) -> None:
-    assert tagged(f"[1] a\n{text}") == f"<source>\n[1] a\n{text}\n</source>"
+    assert tagged(1, "a", text) == f"<source>\n[1] a\n{text}\n</source>"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_other_brackets_stay_as_they_are(text: str) -> None:
 )
 def test_a_label_is_one_line_with_one_number(metadata: dict[str, Any], label: str) -> None:
     assert format_context([Document("It is so.", metadata=metadata)]) == f"<source>\n[1] {label}\nIt is so.\n</source>"
-    assert LONGEST_NAME == 300
+    assert MAX_NAME_CHARS == 300
 
 
 def test_a_lone_surrogate_does_not_reach_a_model() -> None:
@@ -262,7 +263,7 @@ def test_whatever_stands_in_them_the_sources_are_read_back(given: list[tuple[str
     sources = parsed(context)
     assert [number for number, _, _ in sources] == [number for number, _ in expected]
     for (number, label, text), (_, document) in zip(sources, expected, strict=True):
-        assert plain(label) == plain(describe_place(document))
+        assert plain(label) == plain(describe_location(document))
         assert plain(text) == plain(document.page_content)
         assert find_citations(f"So it is [{number}].", documents)[0].document is document
         # Nothing in it looks like a tag or another label, to whoever overlooks what isn't seen.
@@ -461,7 +462,7 @@ def test_a_quoted_label_cites_nothing() -> None:
 def test_thousands_of_citations_of_thousands_of_sources() -> None:
     documents = [Document(str(number), metadata={"source": str(number)}) for number in range(1, 12_001)]
     answer = "".join(f"So [{number}] and [1-{number}]." for number in range(1, 12_001))
-    assert [(each.number, each.place) for each in find_citations(answer, documents)] == [
+    assert [(each.number, each.location) for each in find_citations(answer, documents)] == [
         (number, str(number)) for number in range(1, 12_001)
     ]
 
@@ -476,7 +477,7 @@ def test_thousands_of_citations_of_thousands_of_sources() -> None:
 def test_shapes_that_nearly_match_are_read_to_the_end(piece: str) -> None:
     # 400,000 pieces: with anything worse than linear work this doesn't end.
     text = piece * 400_000
-    assert without_labels(without_label_lines(without_tags(text))) == text
+    assert escape_numbers(escape_leading_numbers(escape_tags(text))) == text
     assert find_citations(text, THREE) == []
 
 

@@ -4,6 +4,7 @@ import copy
 import json
 import threading
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langchain_sentence_window import SentenceWindowRetriever, evaluation
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation import Passage, Question, read_questions, write_questions
-from langchain_sentence_window.evaluation.metrics import is_elsewhere, mean_cis, score, union, within_budget
+from langchain_sentence_window.evaluation.metrics import (
+    METRICS,
+    is_wrong_section,
+    mean_cis,
+    score,
+    title,
+    union,
+    within_budget,
+)
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -70,6 +79,15 @@ def test_repeated_text_is_paid_for_each_time() -> None:
         (40 / 60, 40 / 120),
         (1, 60 / 140),
     ]
+
+
+def test_every_metric_is_scored_averaged_and_shown() -> None:
+    assert [field.name for field in fields(evaluation.Averages)] == ["budget", *METRICS]
+    report = evaluation.evaluate(Fixed(spans=[("a", 0, 40)]), [question((0, 60))], [60])
+    (result,) = report.results
+    for name in METRICS:
+        assert getattr(report.at(60), name).mean == report.values(name, 60)[0] == getattr(result.scores[0], name)
+        assert set(title(name).split()) <= set(str(report).split())
 
 
 def test_95_percent_of_the_gold_are_the_whole_of_it() -> None:
@@ -202,15 +220,15 @@ def at(text: str, within: str = SECTIONED) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("first", "elsewhere"),
+    ("first", "wrong"),
     [((0, 10), True), ((25, 30), False), ((15, 25), False), ((30, 40), False), ((40, 50), True), ((0, 60), False)],
 )
-def test_a_passage_is_elsewhere_if_it_shares_no_section_with_the_gold(first: tuple[int, int], elsewhere: bool) -> None:
+def test_a_passage_is_wrong_if_it_shares_no_section_with_the_gold(first: tuple[int, int], wrong: bool) -> None:
     """Sections begin at 0, 20 and 40; gold is in the second."""
     (passage,) = passages_of([first])
-    assert is_elsewhere(passage, "a", [(30, 35)], [0, 20, 40]) is elsewhere
-    assert is_elsewhere(passage, "b", [(30, 35)], [0, 20, 40])
-    assert is_elsewhere(None, "a", [(30, 35)], [0, 20, 40])
+    assert is_wrong_section(passage, "a", [(30, 35)], [0, 20, 40]) is wrong
+    assert is_wrong_section(passage, "b", [(30, 35)], [0, 20, 40])
+    assert is_wrong_section(None, "a", [(30, 35)], [0, 20, 40])
 
 
 async def test_sections_are_read_from_the_store_or_from_the_documents(way: Invoke) -> None:
@@ -370,7 +388,7 @@ def test_tables_can_be_read(compared: evaluation.Comparison) -> None:
 def test_a_table_says_when_questions_and_retriever_name_documents_differently() -> None:
     questions = [question((0, 10), doc_id=f"{name}.md") for name in "abcde"]
     report = evaluation.evaluate(Fixed(spans=[("a", 0, 10)]), questions, [10])
-    assert "nothing was found of 'a.md', 'b.md', 'c.md' and 2 more; see that" in str(report)
+    assert "nothing was found of 'a.md', 'b.md', 'c.md' and 2 more; check that" in str(report)
 
 
 def test_the_json_holds_all_that_was_measured(compared: evaluation.Comparison) -> None:
@@ -430,7 +448,7 @@ def test_blank_lines_other_keys_and_a_byte_order_mark_are_passed_over(tmp_path: 
         (b'{"question": "Why?", "doc_id": "a", "spans": []}', r"line 1 of .*spans is \[\]; give at least one"),
         (
             b'{"question": "Why?", "doc_id": "a", "spans": [[3, 1]]}',
-            r"line 1 of .*span \[3, 1\] is none; .* 0 <= start",
+            r"line 1 of .*span is \[3, 1\]; .* 0 <= start",
         ),
         (b'{"question": " ", "doc_id": "a", "spans": [[0, 1]]}', "line 1 of .*question is ' '; it must be"),
     ],
@@ -453,7 +471,7 @@ async def test_mistakes_are_named_with_their_cure(way: Invoke) -> None:
     asked = [question((0, 10))]
     for keywords, message in (
         ({"questions": []}, "there are no questions; give at least one"),
-        ({"questions": [{"question": "Why?"}]}, "is not a Question; make one of it"),
+        ({"questions": [{"question": "Why?"}]}, r"questions\[0\] is .*; give a Question"),
         ({"budgets": []}, "there are no budgets"),
         ({"budgets": 400}, r"budgets is 400; give a list, such as \[400\]"),
         ({"budgets": [0]}, "a budget is 0; it must be a whole number, 1 or more"),

@@ -1,4 +1,4 @@
-"""LangChain's `index()` on the retriever: whole documents are added, skipped, updated and deleted."""
+"""LangChain's `index()` through the retriever: whole documents are added, skipped, updated and deleted."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 from langchain_classic.indexes import SQLRecordManager
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, RecordManager, aindex, index
+from langchain_core.indexing.base import DocumentIndex
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
@@ -78,7 +79,7 @@ async def test_documents_are_added_skipped_updated_and_deleted(
                 "index",
                 list(documents),
                 records,
-                retriever,
+                retriever.as_document_index(),
                 cleanup=cleanup,
                 source_id_key="source",
                 key_encoder="blake2b",
@@ -103,7 +104,9 @@ async def test_documents_are_added_skipped_updated_and_deleted(
 
 async def test_windows_of_indexed_documents_are_verbatim(way: Invoke, retriever: SentenceWindowRetriever) -> None:
     records = InMemoryRecordManager("docs")
-    await way(Indexing, "index", [REFUND, CARD], records, retriever, cleanup="full", key_encoder="blake2b")
+    await way(
+        Indexing, "index", [REFUND, CARD], records, retriever.as_document_index(), cleanup="full", key_encoder="blake2b"
+    )
     window, *_ = await way(retriever, "invoke", "refund", k=1, window=1)
     source = REFUND.page_content
     assert window.page_content == source[window.metadata["start_index"] : window.metadata["end_index"]]
@@ -112,7 +115,7 @@ async def test_windows_of_indexed_documents_are_verbatim(way: Invoke, retriever:
 
 def test_any_record_manager_will_do(retriever: SentenceWindowRetriever, records: RecordManager) -> None:
     for documents, expected in (([REFUND, CARD], (2, 0, 0)), ([NEW_CARD], (1, 0, 2)), ([NEW_CARD], (0, 1, 0))):
-        counts = index(documents, records, retriever, cleanup="full", key_encoder="blake2b")
+        counts = index(documents, records, retriever.as_document_index(), cleanup="full", key_encoder="blake2b")
         assert (counts["num_added"], counts["num_skipped"], counts["num_deleted"]) == expected
     assert held(retriever) == sentences(NEW_CARD)
 
@@ -127,6 +130,37 @@ async def test_documents_can_be_read_whole(way: Invoke, retriever: SentenceWindo
     await way(retriever, "delete", ["long"])
     assert [found.id for found in await way(retriever, "get", ["long", "short"])] == ["short"]
     assert held(retriever) == ["One card."]
+
+
+async def test_a_document_index_searches_and_reads_as_its_retriever(
+    way: Invoke, retriever: SentenceWindowRetriever
+) -> None:
+    wrapped = retriever.as_document_index()
+    assert await way(wrapped, "upsert", [document("One refund.", "a"), document("A card.", "b")]) == {
+        "succeeded": ["a", "b"],
+        "failed": [],
+    }
+    assert await way(wrapped, "invoke", "refund", k=1) == await way(retriever, "invoke", "refund", k=1)
+    assert await way(wrapped, "get", ["a", "b"]) == await way(retriever, "get", ["a", "b"])
+    assert await way(wrapped, "delete", ["a", "none"]) == {"num_failed": 0, "failed": []}
+    assert held(retriever) == ["A card."]
+
+
+async def test_a_document_index_refuses_keywords_that_the_retriever_lacks(
+    way: Invoke, retriever: SentenceWindowRetriever
+) -> None:
+    wrapped = retriever.as_document_index()
+    for method, given in (("upsert", [REFUND]), ("delete", ["a"]), ("get", ["a"])):
+        with pytest.raises(TypeError, match="batch_size"):
+            await way(wrapped, method, given, batch_size=3)
+    with pytest.raises(InvalidInputError, match="can't set 'top_k'"):
+        await way(wrapped, "invoke", "refund", top_k=3)
+    assert held(retriever) == []
+
+
+def test_the_retriever_is_no_document_index_itself(retriever: SentenceWindowRetriever) -> None:
+    assert not isinstance(retriever, DocumentIndex)
+    assert isinstance(retriever.as_document_index(), DocumentIndex)
 
 
 async def test_deleting_needs_a_list(way: Invoke, retriever: SentenceWindowRetriever) -> None:

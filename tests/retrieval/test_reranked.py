@@ -176,10 +176,10 @@ async def test_a_store_in_memory_keeps_its_metadata_from_a_reranker(way: Invoke)
         (lambda given: 5, "Doing returned 5"),
         (
             lambda given: [(each, 0.5) for each in given],
-            r"Doing returned \(a Document, 0.5\) in place 0.*relevance_score",
+            r"Doing returned \(a Document, 0.5\) at position 0.*relevance_score",
         ),
-        (lambda given: [given[0], None], "returned None in place 1"),
-        (lambda given: [each.page_content for each in given], "returned 'A refund.* in place 0"),
+        (lambda given: [given[0], None], "returned None at position 1"),
+        (lambda given: [each.page_content for each in given], "returned 'A refund.* at position 0"),
         (lambda given: [Document("Mine."), Document("Mine, too.")], "2 Documents, and none is one of the 3 windows"),
         (endless, "returned more than 400 Documents for 3 windows"),
     ],

@@ -1,1 +1,1 @@
-"""What became of a query, stage by stage."""
+"""Traces: every stage of a query, for finding out why an answer wasn't found."""

@@ -1,4 +1,4 @@
-"""Making a trace of a query: it is asked, then looked at from all sides, which takes a few more searches."""
+"""Make a trace of a query: run it, then search again by meaning and by words alone, and read around its windows."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -20,25 +20,26 @@ from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, SentenceTrace, Trace, WindowTrace
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-SHOWN_AROUND = 4
-"""Sentences shown before and after a window."""
+SURROUNDING_SENTENCES = 4
+"""The number of sentences shown before and after a window."""
 
 Ranking: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _LookedUp:
-    """What is asked of each hit or window, by its place, so that all of them take work that grows as they do.
+class _Lookup:
+    """Facts about hits and windows by key, so that the work for a trace grows linearly.
 
     Attributes:
-        windows: The number of the window that a sentence stands in, from 1.
+        windows: The number of the window that a sentence is in, from 1.
         alone: The window of each hit alone.
-        best: The places of the windows' best hits.
-        merged: The places of all hits that are in windows as such.
+        best: The windows' best hits.
+        merged: All hits that are hits of a window.
         ranks: The rank of each hit, from 1.
         scores: The score of each hit.
-        ranked: The rank of each window as the reranker put them, from 1, by its id.
-        returned: Of each window by its number: its place in what is returned, from 1, and the sentences that are.
+        ranked: The rank of each window after reranking, from 1, by the window's id.
+        returned: For each returned window's number: its position in the result, from 1, and the first and last
+            sentence that were returned.
     """
 
     windows: Mapping[SentenceKey, int]
@@ -51,7 +52,7 @@ class _LookedUp:
     returned: Mapping[int, tuple[int, tuple[int, int]]]
 
     @classmethod
-    def of(cls, retrieval: Retrieval) -> "_LookedUp":
+    def of(cls, retrieval: Retrieval) -> "_Lookup":
         windows, expansion = retrieval.found.windows, retrieval.found.expansion
         numbers = {
             (window.doc_id, index): number
@@ -60,35 +61,35 @@ class _LookedUp:
         }
         by_id = {document.metadata[WINDOW_ID]: number for number, document in enumerate(retrieval.found.documents, 1)}
         returned: dict[int, tuple[int, tuple[int, int]]] = {}
-        for place, each in enumerate(retrieval.documents, 1):
+        for position, each in enumerate(retrieval.documents, 1):
             first, last = each.metadata.get(SENTENCES, (-1, -1))
-            # One that was trimmed has an id of its own.
+            # A trimmed window has another id.
             number = by_id.get(each.metadata.get(WINDOW_ID)) or numbers.get((str(each.metadata.get(DOC_ID)), first))
             if number is not None:
-                returned.setdefault(number, (place, (first, last)))
+                returned.setdefault(number, (position, (first, last)))
         ranked: dict[str, int] = {}
         for rank, each in enumerate(retrieval.ranked, 1):
             ranked.setdefault(each.metadata.get(WINDOW_ID, ""), rank)
         return cls(
             windows=numbers,
-            alone={_place(hit): expansion.window(hit) for hit in expansion.hits},
-            best={_place(window.best) for window in windows},
-            merged={_place(hit) for window in windows for hit in window.hits},
-            ranks={_place(hit): rank for rank, hit in enumerate(expansion.hits, 1)},
-            scores={_place(hit): hit.score for hit in expansion.hits},
+            alone={_key(hit): expansion.window(hit) for hit in expansion.hits},
+            best={_key(window.best) for window in windows},
+            merged={_key(hit) for window in windows for hit in window.hits},
+            ranks={_key(hit): rank for rank, hit in enumerate(expansion.hits, 1)},
+            scores={_key(hit): hit.score for hit in expansion.hits},
             ranked=ranked,
             returned=returned,
         )
 
 
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
-    """Ask a query and say what became of it; what is returned is not changed by it."""
+    """Run a query and return a trace of it."""
     retrieval = await retrieve(io, request, reranker, None)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
     try:
         around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.found.sentences)
     except (IncompleteWindowError, InvalidInputError):
-        around = {}  # the store can't fetch by id, or not within the filter, and inline windows reach no farther
+        around = {}  # the store can't fetch by id, or not within the filter, and inline windows don't reach so far
     settings = {
         "k": request.k,
         "fetch_k": request.fetch_k,
@@ -100,17 +101,17 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         **request.search,
         **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
     }
-    looked_up = _LookedUp.of(retrieval)
-    hits = _hits(retrieval, looked_up, dense, lexical, around)
+    lookup = _Lookup.of(retrieval)
+    hits = _hits(retrieval, lookup, dense, lexical, around)
     windows = [
-        _window(number, window, retrieval, request, around, looked_up=looked_up, reranked=reranker is not None)
+        _window(number, window, retrieval, request, around, lookup=lookup, reranked=reranker is not None)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
     return Trace(request.query, settings, hits, windows, dict(retrieval.seconds))
 
 
 def _shown(filter: Any) -> Any:
-    """The filter if JSON can hold it, else what describes it."""
+    """Return the filter if JSON can hold it, else its ``repr``."""
     try:
         json.dumps(filter)
     except (TypeError, ValueError):
@@ -118,9 +119,9 @@ def _shown(filter: Any) -> Any:
     return filter
 
 
-async def _rankings(io: IO, request: Request, fewest: int) -> tuple[Ranking, Ranking]:
-    """The ranks and scores of sentences by meaning alone and by words alone."""
-    depth, adapter = max(CANDIDATES, fewest), request.scope.adapter
+async def _rankings(io: IO, request: Request, min_depth: int) -> tuple[Ranking, Ranking]:
+    """Return the ranks and scores of sentences by meaning alone and by words alone."""
+    depth, adapter = max(CANDIDATES, min_depth), request.scope.adapter
     sentences, hits = await find_sentences(
         io, request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
     )
@@ -131,7 +132,7 @@ async def _rankings(io: IO, request: Request, fewest: int) -> tuple[Ranking, Ran
         lexical = _ranked([(adapter.read(document), score) for document, score in found])
     elif request.bm25_index is not None:
         scores: list[tuple[int, float]] = await io.in_thread(request.bm25_index.scores, request.query, sentences)
-        lexical = _ranked([(sentences[place], score) for place, score in scores])
+        lexical = _ranked([(sentences[number], score) for number, score in scores])
     return dense, lexical
 
 
@@ -140,18 +141,21 @@ def _ranked(found: Sequence[tuple[StoredSentence, float]]) -> Ranking:
 
 
 def _around(retrieval: Retrieval) -> dict[SentenceKey, None]:
-    """Where the sentences around windows stand, and the first after each hit's section, by which documents end."""
-    places = {
+    """Return the keys of the sentences around windows, and of the first after each hit's section.
+
+    Where that one doesn't exist, the document ends with the section.
+    """
+    keys = {
         (window.doc_id, index): None
         for window in retrieval.found.windows
-        for index in range(max(0, window.first - SHOWN_AROUND), window.last + SHOWN_AROUND + 1)
+        for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
     }
-    return places | {(hit.doc_id, hit.section_end): None for hit in retrieval.found.expansion.hits}
+    return keys | {(hit.doc_id, hit.section_end): None for hit in retrieval.found.expansion.hits}
 
 
 def _hits(
     retrieval: Retrieval,
-    looked_up: _LookedUp,
+    lookup: _Lookup,
     dense: Ranking,
     lexical: Ranking,
     around: Mapping[SentenceKey, StoredSentence],
@@ -159,13 +163,13 @@ def _hits(
     expansion = retrieval.found.expansion
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
-        place = _place(hit)
-        sentence = retrieval.found.sentences[place]
-        window = looked_up.alone[place]
+        key = _key(hit)
+        sentence = retrieval.found.sentences[key]
+        window = lookup.alone[key]
         before, after = _cut_by(hit, expansion, around)
-        dense_rank, dense_score = dense.get(place, (None, None))
-        lexical_rank, lexical_score = lexical.get(place, (None, None))
-        number, outcome = _outcome_of_hit(place, looked_up)
+        dense_rank, dense_score = dense.get(key, (None, None))
+        lexical_rank, lexical_score = lexical.get(key, (None, None))
+        number, outcome = _outcome_of_hit(key, lookup)
         traces.append(
             HitTrace(
                 rank,
@@ -192,28 +196,28 @@ def _hits(
 def _cut_by(
     hit: Hit, expansion: Expansion, around: Mapping[SentenceKey, StoredSentence]
 ) -> tuple[str | None, str | None]:
-    """What ends the window of a hit alone, before and after it."""
+    """Return the reasons why the window of a hit alone ends early, before and after it."""
     window, unbounded = expansion.window(hit), expansion.unbounded(hit)
     before = ("section" if hit.section_start else "document") if unbounded.first < window.first else None
     ends_document = (hit.doc_id, hit.section_end) not in around
     after = ("document" if ends_document else "section") if unbounded.last > window.last else None
-    if before and (hit.doc_id, hit.section_start - 1) in expansion.barred:
+    if before and (hit.doc_id, hit.section_start - 1) in expansion.forbidden:
         before = "filter"
-    if after and (hit.doc_id, hit.section_end) in expansion.barred:
+    if after and (hit.doc_id, hit.section_end) in expansion.forbidden:
         after = "filter"
     return before, after
 
 
-def _outcome_of_hit(place: SentenceKey, looked_up: _LookedUp) -> tuple[int | None, str]:
-    number = looked_up.windows.get(place)
+def _outcome_of_hit(key: SentenceKey, lookup: _Lookup) -> tuple[int | None, str]:
+    number = lookup.windows.get(key)
     if number is None:
         return None, "left out, as there were k windows"
-    if place in looked_up.best:
+    if key in lookup.best:
         return number, f"opened window {number}"
-    return number, f"{'merged into' if place in looked_up.merged else 'already in'} window {number}"
+    return number, f"{'merged into' if key in lookup.merged else 'already in'} window {number}"
 
 
-def _place(hit: Hit) -> SentenceKey:
+def _key(hit: Hit) -> SentenceKey:
     return hit.doc_id, hit.index
 
 
@@ -224,25 +228,25 @@ def _window(
     request: Request,
     around: Mapping[SentenceKey, StoredSentence],
     *,
-    looked_up: _LookedUp,
+    lookup: _Lookup,
     reranked: bool,
 ) -> WindowTrace:
     expansion = retrieval.found.expansion
     document = retrieval.found.documents[number - 1]
-    rank = looked_up.ranked.get(document.metadata[WINDOW_ID])
-    place, kept = looked_up.returned.get(number, (None, None))
-    hit_ranks = sorted(looked_up.ranks[_place(hit)] for hit in window.hits)
+    rank = lookup.ranked.get(document.metadata[WINDOW_ID])
+    position, kept = lookup.returned.get(number, (None, None))
+    hit_ranks = sorted(lookup.ranks[_key(hit)] for hit in window.hits)
     first, last = (retrieval.found.sentences[window.doc_id, index] for index in (window.first, window.last))
     # Without a reranker, a document's own metadata may hold such a key.
     score = None if rank is None or not reranked else retrieval.ranked[rank - 1].metadata.get(RELEVANCE_SCORE)
     if rank is None:
         outcome = "left out by the reranker"
-    elif place is None:
+    elif position is None:
         is_full = len(retrieval.taken) == request.k
         outcome = "left out, as there were k better ones" if is_full else "left out, as it doesn't fit into max_tokens"
     else:
         is_whole = kept == (window.first, window.last)
-        outcome = f"returned as {place}" + ("" if is_whole else ", trimmed to fit into max_tokens")
+        outcome = f"returned as {position}" + ("" if is_whole else ", trimmed to fit into max_tokens")
     return WindowTrace(
         number,
         window.doc_id,
@@ -255,28 +259,28 @@ def _window(
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
         relevance_score=None if score is None else float(score),
-        cut=_cuts(window, looked_up, expansion, around),
-        returned=place,
+        cut=_cuts(window, lookup, expansion, around),
+        returned=position,
         trimmed=kept if kept != (window.first, window.last) else None,
         outcome=outcome,
-        surroundings=_surroundings(window, kept, looked_up, around),
+        surroundings=_surroundings(window, kept, lookup, around),
     )
 
 
 def _cuts(
-    window: Window, looked_up: _LookedUp, expansion: Expansion, around: Mapping[SentenceKey, StoredSentence]
+    window: Window, lookup: _Lookup, expansion: Expansion, around: Mapping[SentenceKey, StoredSentence]
 ) -> tuple[str, ...]:
-    """What ends a window: its section or document, or a better window."""
+    """Return the reasons why a window ends early: its section or document, the filter, or a better window."""
     cuts = list[str]()
-    alone = looked_up.alone[_place(window.best)]
+    alone = lookup.alone[_key(window.best)]
     for where, is_shorter, end, first_or_last in (
         ("before", window.first > alone.first, window.first - 1, window.first),
         ("after", window.last < alone.last, window.last + 1, window.last),
     ):
         if is_shorter:
-            cuts.append(f"window {looked_up.windows[window.doc_id, end]} {where}")
+            cuts.append(f"window {lookup.windows[window.doc_id, end]} {where}")
             continue
-        ending = (hit for hit in window.hits if _end(looked_up.alone[_place(hit)], where) == first_or_last)
+        ending = (hit for hit in window.hits if _end(lookup.alone[_key(hit)], where) == first_or_last)
         by = {_cut_by(hit, expansion, around)[where == "after"] for hit in ending} - {None}
         cuts += [f"{what} {where}" for what in sorted(map(str, by))]
     return tuple(cuts)
@@ -287,15 +291,15 @@ def _end(window: Window, where: str) -> int:
 
 
 def _surroundings(
-    window: Window, kept: tuple[int, int] | None, looked_up: _LookedUp, around: Mapping[SentenceKey, StoredSentence]
+    window: Window, kept: tuple[int, int] | None, lookup: _Lookup, around: Mapping[SentenceKey, StoredSentence]
 ) -> tuple[SentenceTrace, ...]:
     hits = {hit.index for hit in window.hits}
-    shown = range(max(0, window.first - SHOWN_AROUND), window.last + SHOWN_AROUND + 1)
+    shown = range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
     return tuple(
         SentenceTrace(
             index,
             sentence.text + sentence.separator,
-            looked_up.scores.get((window.doc_id, index)),
+            lookup.scores.get((window.doc_id, index)),
             in_window=window.first <= index <= window.last,
             is_hit=index in hits,
             returned=kept is not None and kept[0] <= index <= kept[1],

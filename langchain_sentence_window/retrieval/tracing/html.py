@@ -1,4 +1,4 @@
-"""A trace as HTML: sentences shaded by score, windows outlined, hits underlined."""
+"""Write a trace as HTML: sentences shaded by score, windows outlined, hits underlined."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,7 +11,7 @@ _OUTLINED = "border-top:2px solid #3465a4;border-bottom:2px solid #3465a4;"
 
 
 def page(trace: Mapping[str, Any]) -> str:
-    """Make a page of a trace as `Trace.to_dict` gives it; all text in it is escaped."""
+    """Return a page for the result of `Trace.to_dict`; all text in it is escaped."""
     scores = [hit["score"] for hit in trace["hits"]]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     settings, seconds = named(trace["settings"]), milliseconds(trace["seconds"])
@@ -27,13 +27,13 @@ def _window(window: Mapping[str, Any], low: float, high: float) -> str:
     first, last = window["sentences"]
     ranks = f"window {window['number']}" + (f", reranked {window['reranked']}" if window["reranked"] else "")
     relevance = "" if window["relevance_score"] is None else f", relevance {window['relevance_score']:.3f}"
-    place = f"{window['doc_id']}, sentences {first} to {last}, characters {window['start']} to {window['end']}"
+    location = f"{window['doc_id']}, sentences {first} to {last}, characters {window['start']} to {window['end']}"
     cut = f" · ended by {', '.join(window['cut'])}" if window["cut"] else ""
     heading = f"<br><i>{escape(window['heading'])}</i>" if window["heading"] else ""
     head = f"<b>{ranks}</b> · {escape(window['outcome'])} · score {window['score']:.3f}{relevance}"
     text = "".join(_sentence(sentence, low, high) for sentence in window["surroundings"])
     return (
-        f'<div style="margin:1em 0">{head}<br><small>{escape(place)}{escape(cut)}{heading}</small>'
+        f'<div style="margin:1em 0">{head}<br><small>{escape(location)}{escape(cut)}{heading}</small>'
         f'<div style="white-space:pre-wrap;line-height:1.7">{text}</div></div>'
     )
 

@@ -1,4 +1,4 @@
-"""What became of a query: a table, a page for a notebook, a dict."""
+"""`Trace`: every stage of a query, as tables, a page for a notebook, or a dict."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 from langchain_sentence_window._tables import aligned, milliseconds, named, ranked
 from langchain_sentence_window.retrieval.tracing.html import page
 
-_SHOWN = 60
-"""Characters of a text in a table."""
+_MAX_CHARS = 60
+"""The most characters of a text in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +17,24 @@ class HitTrace:
     """A sentence that was found.
 
     Attributes:
-        rank: From 1.
+        rank: Its rank, from 1.
         doc_id: Its document.
-        index: Its place among the document's sentences, from 0.
-        start: First code point in the source.
+        index: Its index among the document's sentences, from 0.
+        start: Its first code point in the source.
         end: One past its last code point.
         text: The sentence.
-        score: What it was ranked by.
-        dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the first of them.
+        score: The score that it was ranked by.
+        dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the candidates.
         dense_score: The store's score by meaning alone.
-        lexical_rank: Its rank by words alone; ``None`` if it isn't among the first, or the store knows none.
-        lexical_score: Its BM25 score, of the sentence alone.
-        opened: First and last index of the window it makes alone, both included.
-        cut_before: What ended that window before it had all that it asked for: ``section``,
-            ``document`` or ``filter``; ``None`` for nothing.
-        cut_after: What ended it after the hit.
+        lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the candidates, or there is no
+            lexical search.
+        lexical_score: The BM25 score of the sentence alone.
+        opened: The first and last index of its own window, both included.
+        cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
+            if nothing did.
+        cut_after: Whatever ended it early after the hit, likewise.
         window: The number of the window that it is in; ``None`` for none.
-        outcome: What became of it, in words.
+        outcome: A phrase that says what became of it.
     """
 
     rank: int
@@ -59,12 +60,12 @@ class SentenceTrace:
     """A sentence in or near a window.
 
     Attributes:
-        index: Its place among the document's sentences, from 0.
+        index: Its index among the document's sentences, from 0.
         text: The sentence, with the white space after it.
-        score: What it was ranked by; ``None`` if it wasn't found.
+        score: The score that it was ranked by; ``None`` if it wasn't found.
         in_window: Whether it is in the window.
         is_hit: Whether it is one of the window's hits.
-        returned: Whether it is in what was returned of the window.
+        returned: Whether it is in the returned part of the window.
     """
 
     index: int
@@ -77,24 +78,24 @@ class SentenceTrace:
 
 @dataclass(frozen=True, slots=True)
 class WindowTrace:
-    """A window that was made.
+    """A window around one or more hits.
 
     Attributes:
-        number: Its rank as it was found, from 1.
+        number: Its rank in the search, from 1.
         doc_id: Its document.
-        sentences: Index of its first and last sentence, both included.
-        start: First code point in the source.
+        sentences: The index of its first and last sentence, both included.
+        start: Its first code point in the source.
         end: One past its last code point.
-        heading: The headings above it.
-        text: The window.
-        score: That of its best hit.
-        hits: The ranks of its hits, the first of which opened it; the others were merged with it.
-        reranked: Its rank after reranking; ``None`` without a reranker, or if that left it out.
-        relevance_score: The reranker's score.
-        cut: What ended it, such as ``section after`` or ``window 1 before``.
-        returned: Its place in what was returned, from 1; ``None`` if it wasn't.
-        trimmed: Index of the first and last sentence that fitted into ``max_tokens``, if not all did.
-        outcome: What became of it, in words.
+        heading: The path of headings above it.
+        text: The text of the window.
+        score: The score of its best hit.
+        hits: The ranks of its hits. The first one opened the window; the others were merged with it.
+        reranked: Its rank after reranking, from 1; ``None`` without a reranker, or if the reranker left it out.
+        relevance_score: The reranker's score; ``None`` without one.
+        cut: The reasons why it ended early, such as ``section after`` or ``window 1 before``.
+        returned: Its position in the result, from 1; ``None`` if it wasn't returned.
+        trimmed: The index of the first and last sentence that were returned, if ``max_tokens`` cut some off.
+        outcome: A phrase that says what became of it.
         surroundings: Its sentences, and some before and after them.
     """
 
@@ -118,17 +119,17 @@ class WindowTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What became of a query, stage by stage.
+    """Every stage of a query.
 
-    ``print(trace)`` shows tables, a notebook a page, on which the sentences are shaded by score, the
-    windows outlined and the hits underlined.
+    ``print(trace)`` shows tables. A notebook shows a page with sentences shaded by score, windows outlined and hits
+    underlined.
 
     Attributes:
-        query: What was asked.
-        settings: How.
-        hits: What was found, best first.
-        windows: What was made of it, best first.
-        seconds: How long each stage took, by its name.
+        query: The question.
+        settings: The settings of the query.
+        hits: The hits, best first.
+        windows: The windows, best first.
+        seconds: The time that each stage took, by its name.
     """
 
     query: str
@@ -138,15 +139,15 @@ class Trace:
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """The trace as dicts, lists and scalars, which JSON can hold."""
+        """Return the trace as dicts, lists and scalars that JSON can hold."""
         return asdict(self)
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The trace as JSON."""
+        """Return the trace as JSON."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
-        """The trace as tables."""
+        """Return the trace as tables."""
         windows = [
             ["windows", "number", "sentences", "score", "hits", "reranked", "relevance", "cut by", "outcome"],
             *(_window_row(window) for window in self.windows),
@@ -169,7 +170,7 @@ class Trace:
         )
 
     def _repr_html_(self) -> str:
-        """The trace as a page for a notebook."""
+        """Return the trace as a page for a notebook."""
         return page(self.to_dict())
 
 
@@ -209,4 +210,4 @@ def _or_dash(value: int | None) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"

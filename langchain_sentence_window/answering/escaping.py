@@ -1,24 +1,26 @@
-"""Keeping the text of a source from passing for anything else: for a tag around it, or another source's label.
+"""Escape text of a source that could pass for a tag around it, or for another source's label.
 
-Models overlook what isn't seen, and read what looks like a letter as that letter. So a text is compared as it
-looks: `looks` puts one character in the place of each, so that places stay true. No list of what looks like what is
-ever complete. So marks are told by their names in Unicode, and a word in which half of the letters are right is read
-as that word, whatever strange characters stand for the others.
+Models overlook invisible characters, and read a character as the letter that it resembles. So texts are compared as
+they look: `looks` replaces each character by one plain character, which keeps offsets true. No list of look-alikes is
+ever complete. So marks are recognized by their Unicode names, and a word counts as found if half of its letters are
+right, whatever strange characters replace the others.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
-NOTHING = "\0"
-"""Stands in the place of a character that isn't seen."""
+from langchain_sentence_window.answering.citation_format import FORGED_NUMBER
+
+INVISIBLE = "\0"
+"""Replaces an invisible character."""
 
 _LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 
-_UNSEEN = "\u115f\u1160\u3164\uffa0\u034f\u2800"
-"""What is blank, though Unicode counts it among letters and symbols."""
+_BLANK = "\u115f\u1160\u3164\uffa0\u034f\u2800"
+"""Blank characters that Unicode counts among letters and symbols."""
 
-# What Unicode's table of confusables (UTS #39) holds for these, as far as names and decompositions don't tell it.
+# From Unicode's table of confusables (UTS #39), without those that names and decompositions reveal.
 _LOOK_ALIKES = {
     "s": "\u01bd\u0455\u054f\u10fd\u13d5\ua4e2\uabaa\U00010296\U00010448\U000118c1\U00016f3a",
     "o": (
@@ -57,7 +59,7 @@ _MARK_NAMES = {
     "]": r"RIGHT(?!.*(?:ANGLE|CURLY|CORNER)).*BRACKET",
     ":": r"COLON|RATIO",
 }
-"""What the names of characters say that look like a mark."""
+"""Patterns for the Unicode names of characters that look like a mark."""
 
 _NAMED_MARK = re.compile("|".join(f"(?P<m{ord(mark)}>.*(?:{names}))" for mark, names in _MARK_NAMES.items()))
 _NAMED_LETTER = re.compile(r"(?:LATIN|REGIONAL|NEGATIVE|SQUARED).* LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
@@ -67,25 +69,26 @@ _STRANGE = r"[^a-z\s<>/\\\[\]]"
 
 
 def disguised(word: str) -> str:
-    """Make a pattern, over what a text `looks` like, for a word in which strange characters may stand for letters.
+    """Return a pattern for a word in which strange characters may replace letters.
+
+    The pattern is for a text as it `looks`.
 
     Args:
-        word: Small letters, of which half must be right.
+        word: Lowercase letters; half of them must be right.
     """
     strange = len(word) // 2
     half_right = rf"(?=(?:{_STRANGE}{{0,{strange}}}[{word}]){{{len(word) - strange}}})"
     return half_right + "".join(f"(?:{letter}|{_STRANGE})" for letter in word)
 
 
-# Between the bracket and the word may stand a few characters, of which one may be a letter that looks like a slash.
+# A few characters may stand between the bracket and the word. One may be a letter that looks like a slash.
 _TAG = re.compile(rf"<(?=[\s/\\]*+[^\w<]{{0,4}}[^a-z0-9<]?[^\w<]{{0,2}}{disguised('source')}(?!\w))")
-_NUMBERED = r"(?<!\\)\[ *(?:sources? *|[#^] *)?[0-9][0-9 ,;:&-]*\]"
-_NUMBER = re.compile(_NUMBERED)
-_LINE_HEAD = re.compile(rf"^(?:{_NUMBERED}|[\d_]|[^\w\n])++", re.MULTILINE)
+_NUMBER = re.compile(FORGED_NUMBER)
+_LINE_HEAD = re.compile(rf"^(?:{FORGED_NUMBER}|[\d_]|[^\w\n])++", re.MULTILINE)
 
 
 class _Looks(dict[int, str]):
-    """What each character looks like; worked out when it is first met."""
+    """The look of each character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         look = self[code] = _look(chr(code))
@@ -96,8 +99,8 @@ def _look(character: str) -> str:
     if character.isspace():
         return "\n" if character in _LINE_ENDS else " "
     category = unicodedata.category(character)
-    if character in _UNSEEN or category in ("Cc", "Cf", "Cs", "Mn", "Me", "Cn", "Co"):
-        return NOTHING
+    if character in _BLANK or category in ("Cc", "Cf", "Cs", "Mn", "Me", "Cn", "Co"):
+        return INVISIBLE
     if category == "Pd":
         return "-"
     value = unicodedata.numeric(character, None)
@@ -106,13 +109,13 @@ def _look(character: str) -> str:
     if look := _LISTED.get(character) or _LISTED.get(character.lower()):
         return look
     plain = "".join(each for each in unicodedata.normalize("NFKD", character) if not unicodedata.combining(each))
-    # What becomes several, such as a ligature, looks like none of them.
+    # A character that becomes several, such as a ligature, looks like none of them.
     plain = plain.lower() if len(plain) == 1 and len(plain.lower()) == 1 else character
     return plain if plain.isascii() else _LISTED.get(plain) or _named(plain)
 
 
 def _named(character: str) -> str:
-    """What a character looks like by what its name says, such as a letter with a hook."""
+    """Return the look of a character by its name, such as a letter with a hook."""
     name = unicodedata.name(character, "")
     if letter := _NAMED_LETTER.fullmatch(name):
         return letter[1].lower()
@@ -125,58 +128,59 @@ _LOOKS = _Looks()
 
 
 def looks(text: str) -> str:
-    r"""What a text looks like: as long as it is, in plain small letters where it looks like these.
+    r"""Return a text of the same length as a reader sees it, in plain lowercase letters.
 
-    Line ends are ``\n``, other white space is a space, digits and dashes are plain, and what isn't seen is `NOTHING`.
+    Line ends become ``\n``, other white space a space, digits and dashes plain ones, and invisible characters
+    `INVISIBLE`. Characters that look like no plain one stay.
     """
     return text.translate(_LOOKS)
 
 
-def seen(text: str) -> tuple[str, Sequence[int]]:
-    """What is seen of a text, as it `looks`, and where each of these characters stands in the text."""
+def visible(text: str) -> tuple[str, Sequence[int]]:
+    """Return the visible characters of a text as it `looks`, and the offset of each in the text."""
     look = looks(text)
-    if NOTHING not in look:
+    if INVISIBLE not in look:
         return look, range(len(look))
-    return look.replace(NOTHING, ""), [at for at, each in enumerate(look) if each != NOTHING]
+    return look.replace(INVISIBLE, ""), [offset for offset, each in enumerate(look) if each != INVISIBLE]
 
 
-def without_tags(text: str) -> str:
-    """Escape whatever looks like the beginning of a tag ``<source>`` or ``</source>``: its ``<`` becomes ``&lt;``."""
-    read, places = seen(text)
-    return _changed(text, [places[match.start()] for match in _TAG.finditer(read)], "&lt;", 1)
+def escape_tags(text: str) -> str:
+    """Write ``&lt;`` for the ``<`` of whatever looks like the beginning of a tag ``<source>`` or ``</source>``."""
+    look, offsets = visible(text)
+    return _replaced(text, [offsets[match.start()] for match in _TAG.finditer(look)], "&lt;", 1)
 
 
-def without_label_lines(text: str) -> str:
-    """Put a backslash before what looks like a source's number, such as ``[2]``, where a line begins with it.
+def escape_leading_numbers(text: str) -> str:
+    """Put a backslash before whatever looks like a source's number, such as ``[2]``, at the beginning of a line.
 
-    A line begins with all that stands before its first letter: marks of Markdown, digits, other such numbers.
+    The beginning is all that stands before the line's first letter: Markdown marks, digits, other such numbers.
     """
-    read, places = seen(text)
-    numbers = (number for head in _LINE_HEAD.finditer(read) for number in _NUMBER.finditer(read, *head.span()))
-    return _changed(text, [places[number.start()] for number in numbers], "\\", 0)
+    look, offsets = visible(text)
+    numbers = (number for head in _LINE_HEAD.finditer(look) for number in _NUMBER.finditer(look, *head.span()))
+    return _replaced(text, [offsets[number.start()] for number in numbers], "\\", 0)
 
 
-def without_labels(text: str) -> str:
-    """Put a backslash before all that looks like a source's number."""
-    read, places = seen(text)
-    return _changed(text, [places[number.start()] for number in _NUMBER.finditer(read)], "\\", 0)
+def escape_numbers(text: str) -> str:
+    """Put a backslash before whatever looks like a source's number."""
+    look, offsets = visible(text)
+    return _replaced(text, [offsets[number.start()] for number in _NUMBER.finditer(look)], "\\", 0)
 
 
-def on_one_line(text: str, most: int) -> str:
-    """Write a text on one line, whatever it holds, and cut it to a length."""
-    part = text[: 2 * most]
+def on_one_line(text: str, max_chars: int) -> str:
+    """Return a text on one line, whatever it holds, cut to a length."""
+    part = text[: 2 * max_chars]
     line = "".join(" " if look in "\n " else each for each, look in zip(part, looks(part), strict=True))
     line = " ".join("".join(each for each in line if each.isprintable() or each > "\x9f").split())
-    return line[: most - 1] + "…" if len(line) > most or len(text) > len(part) else line
+    return line[: max_chars - 1] + "…" if len(line) > max_chars or len(text) > len(part) else line
 
 
-def _changed(text: str, places: list[int], new: str, dropped: int) -> str:
-    """Put something at places, instead of so many characters there."""
-    if not places:
+def _replaced(text: str, offsets: list[int], new: str, length: int) -> str:
+    """Return the text with ``length`` characters at each offset replaced."""
+    if not offsets:
         return text
     parts: list[str] = []
-    at = 0
-    for place in places:
-        parts += [text[at:place], new]
-        at = place + dropped
-    return "".join([*parts, text[at:]])
+    end = 0
+    for offset in offsets:
+        parts += [text[end:offset], new]
+        end = offset + length
+    return "".join([*parts, text[end:]])

@@ -1,0 +1,71 @@
+"""Where a document is from: its name, its span in the source, its heading."""
+
+from collections.abc import Sequence
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.answering.escaping import on_one_line
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+
+MAX_NAME_CHARS = 300
+"""The most characters that a location shows of a file's name, and of a heading."""
+
+
+def describe_location(document: Document) -> str:
+    """Return where a document is from: ``file:start-end (heading > path)``, as far as it is known.
+
+    The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
+    """
+    span = span_of(document)
+    location = on_one_line(_name(document), MAX_NAME_CHARS) + (f":{span[0]}-{span[1]}" if span else "")
+    heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
+    return f"{location} ({heading})" if heading else location
+
+
+def span_of(document: Document) -> Span | None:
+    """Return the document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
+    start = document.metadata.get(START_INDEX)
+    # LangChain's splitters write -1 for a text that they don't find again.
+    if type(start) is not int or start < 0:
+        return None
+    length = len(document.page_content)
+    # A document whose text isn't a slice of its source can't be cut by offsets.
+    is_slice = as_integer(document.metadata.get(END_INDEX, start + length)) == start + length
+    return (start, start + length) if is_slice else None
+
+
+def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) -> str:
+    """Return a key for the text that a document's offsets count in.
+
+    The key is the ``doc_id``. Without one it is the rest of the metadata, as each page of a file may be counted
+    from 0. Two documents that share all this and the start, but differ in text, are of two texts.
+
+    Args:
+        document: The document.
+        start: Its first code point in that text.
+        begun: The first text seen for each key and start; a new one is added.
+    """
+    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
+    name = _text(document.metadata.get(DOC_ID)) or repr((_name(document), sorted(own.items())))
+    text = document.page_content
+    before = begun.setdefault((name, start), text)
+    is_other = not (before.startswith(text) or text.startswith(before))
+    return repr((name, text)) if is_other else name
+
+
+def _name(document: Document) -> str:
+    metadata = document.metadata
+    given: Sequence[object] = (metadata.get(SOURCE), metadata.get(DOC_ID), document.id)
+    return next((text for text in map(_text, given) if text.strip()), "source")
+
+
+def _text(value: object) -> str:
+    """Return a value as text; an empty text for ``None`` and for what can't be written."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a type's own `__str__` may raise anything
+        return ""

@@ -1,0 +1,254 @@
+"""The retriever's settings: what they are, how they are checked, and which of them a call may give."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar, Self, TypedDict
+
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+from langchain_sentence_window._arguments import checked_counter, checked_reranker, checked_vectorstore
+from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
+from langchain_sentence_window._validation import (
+    checked_callback,
+    checked_count,
+    checked_function,
+    checked_min_score,
+    checked_weight,
+    listed,
+    optional_count,
+)
+from langchain_sentence_window.adapters.filtering import own_copy
+from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
+from langchain_sentence_window.embedding.situating import Situate
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.bm25_index import BM25Index
+from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.retrieval.budget import estimate_tokens
+from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
+from langchain_sentence_window.retrieval.pipeline import Request, checked_query
+from langchain_sentence_window.retrieval.search import check_search_settings
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
+from langchain_sentence_window.windows.geometry import Order
+
+
+def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
+    read_expansion(window)
+    return window
+
+
+def _checked_counter(name: str, count: object) -> Any:
+    return checked_callback(name, checked_function(name, count), "a text")
+
+
+def _checked_situate(name: str, situate: object) -> Any:
+    return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
+
+
+_CHECKS: Mapping[str, Check] = {
+    "vectorstore": checked_vectorstore,
+    "k": checked_count,
+    "fetch_k": checked_count,
+    "window": _checked_window,
+    "lexical_weight": checked_weight,
+    "max_tokens": optional_count,
+    "count_tokens": _checked_counter,
+    "min_score": checked_min_score,
+    "situate": _checked_situate,
+    "reranker": checked_reranker,
+}
+"""Checks for the settings that pydantic's types alone can't check."""
+
+_NOT_SETTINGS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("embedding", "embeddings", "embedding_model", "embedding_function", "embed_model", "embedder"),
+        "the store embeds: FaissStore(embedding), or from_documents(documents, embedding)",
+    ),
+    **dict.fromkeys(
+        ("documents", "docs", "texts"),
+        "index them with from_documents(documents, embedding), or with add_documents(documents)",
+    ),
+    **dict.fromkeys(
+        ("path", "persist_directory", "folder"),
+        "write from_documents(documents, embedding, path=...), or open(path, embedding)",
+    ),
+    "neighbor_weights": "the store has it: FaissStore(embedding, neighbor_weights=...)",
+    "language": "write splitter=SentenceSplitter(language)",
+    "llm": "a retriever needs none; write create_rag_chain(retriever, llm)",
+    "search_type": "it searches by similarity, and no two windows hold the same sentence; for a lowest score set "
+    "min_score, for mmr take store.as_retriever(search_type='mmr')",
+}
+"""Names that are often given as settings but aren't, and what to write instead."""
+
+
+class CallSettings(TypedDict, total=False):
+    """Settings that a single call may give: ``retriever.invoke(query, k=3, order="document")``.
+
+    A setting that a call leaves out is the retriever's. So is ``None`` for ``k`` and ``window``.
+    """
+
+    k: int | None
+    """The number of windows to return."""
+    fetch_k: int
+    """The number of sentences to search at first."""
+    window: WindowSetting | None
+    """How far each hit is expanded."""
+    window_key: str | None
+    """The metadata key that a mapping in ``window`` looks at."""
+    max_tokens: int | None
+    """The most tokens that all windows may have together."""
+    count_tokens: Callable[[str], int]
+    """Counts the tokens of a text."""
+    order: Order
+    """The order in which windows are returned."""
+    lexical_weight: float
+    """How much words count compared with meaning."""
+    min_score: float | None
+    """The lowest score of a sentence that counts as a hit."""
+    filter: Any
+    """Narrows the retriever's own filter."""
+
+
+class RetrieverSettings(CheckedSettings, BaseRetriever):
+    """The fields of `SentenceWindowRetriever`, and the request that they and a call make together."""
+
+    vectorstore: VectorStore
+    """The store that holds the sentences; any LangChain vector store."""
+    k: int = 10
+    """The number of windows to return, as far as the store has that many and ``max_tokens`` allows them."""
+    fetch_k: int = 50
+    """The number of sentences to search at first. More are searched if they make fewer than ``k`` windows."""
+    window: WindowSetting = "auto"
+    """How far each hit is expanded. ``auto`` expands it forward as far as it needs, a number by that many sentences
+    on each side, a pair by ``(before, after)``. A mapping such as ``{"legal": (3, 5), "faq": 1}`` chooses by a value
+    of the document's metadata; other documents get ``auto``."""
+    window_key: str | None = None
+    """The metadata key that a mapping in ``window`` looks at; ``None`` for any key."""
+    lexical_weight: float = LEXICAL_WEIGHT
+    """How much words count compared with meaning, 0 or more; 0 ignores words. It needs a store that searches by words,
+    such as `FaissStore`, or ``bm25_index``."""
+    bm25_index: BM25Index | None = None
+    """Searches by words beside a store that can't."""
+    max_tokens: int | None = 2000
+    """The most tokens that all windows may have together; ``None`` for no limit. A window that doesn't fit loses
+    neighbors first, then its weaker hits. It is left out if its best hit doesn't fit."""
+    count_tokens: Callable[[str], int] = estimate_tokens
+    """Counts the tokens of a text."""
+    order: Order = "relevance"
+    """``relevance`` for best first, ``document`` for the order of the source, ``edges`` for best first and last."""
+    min_score: float | None = None
+    """The lowest score of a sentence that counts as a hit, on the scale of the store's search; ``None`` for any."""
+    filter: Any = None
+    """Limits everything that is read or written, in the form that the store's search takes. A call's filter, and one
+    in ``search_kwargs``, narrow it further. See the page "Filter by metadata" for what it covers."""
+    reranker: BaseDocumentCompressor | None = None
+    """Ranks all windows before the best are taken."""
+    search_kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    """More arguments for the store's search, such as the settings of its own hybrid search. A filter among them
+    limits what ``filter`` limits; all others affect the search alone."""
+    splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
+    """Splits the documents that are added."""
+    embed_headings: bool = True
+    """Whether sentences are embedded with their heading path in front, in stores that allow it. Embedding takes longer,
+    and a changed heading embeds its section again. See the benchmarks page."""
+    situate: Situate | None = None
+    """Called as ``situate(document, sentence)`` for each sentence that is added. It returns a line that says what the
+    sentence is about, which is put in front when the sentence is embedded, and nowhere else. A long line is cut."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    checks: ClassVar[Mapping[str, Check]] = _CHECKS
+    elsewhere: ClassVar[Mapping[str, str]] = _NOT_SETTINGS
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        """Set the fields from keywords and check them.
+
+        Raises:
+            InvalidInputError: A field doesn't exist, is of a wrong type or out of its range.
+        """
+        super().__init__(*given, **settings)
+        adapter = adapter_of(self.vectorstore)
+        check_search_settings(adapter, self.search_kwargs, type(self).model_fields)
+        if self.bm25_index is not None and adapter.is_hybrid:
+            raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
+        self.scope()
+        check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))
+
+    # Changing the caller's mapping, or a copy's, must not change what may be read.
+
+    @field_validator("filter")
+    @classmethod
+    def _copy_filter(cls, given: Any) -> Any:
+        return own_copy(given)
+
+    @field_validator("search_kwargs")
+    @classmethod
+    def _copy_filters(cls, given: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+        store = info.data.get("vectorstore")
+        return given if store is None else _with_own_filters(given, store)  # None if it was refused
+
+    def __copy__(self) -> Self:
+        """Copy the retriever with its filters; the store is shared."""
+        copied = super().__copy__()
+        copied.__dict__["filter"] = own_copy(self.filter)
+        copied.__dict__["search_kwargs"] = _with_own_filters(self.search_kwargs, self.vectorstore)
+        return copied
+
+    def scope(self, filter: Any = None) -> Scope:
+        """Return what may be read of the store, as the retriever's filter and another one limit it.
+
+        Raises:
+            InvalidInputError: The filters can't be combined.
+        """
+        return scope_of(self.vectorstore, self.search_kwargs, self.filter, filter)
+
+    def _request(self, query: str, settings: CallSettings) -> Request:
+        _check_call_settings(settings, type(self).model_fields)
+        given = {name: value for name, value in settings.items() if name != "filter"}
+        given = {name: value for name, value in given.items() if value is not None or name not in ("k", "window")}
+        now = self._with_settings(given) if given else self
+        scope = self.scope(settings.get("filter"))
+        filters = scope.adapter.filter_names
+        return Request(
+            scope=scope,
+            query=checked_query(query),
+            k=now.k,
+            fetch_k=now.fetch_k,
+            policy=read_expansion(now.window, now.window_key),
+            max_tokens=now.max_tokens,
+            count_tokens=checked_counter("count_tokens", now.count_tokens),
+            order=now.order,
+            lexical_weight=now.lexical_weight,
+            min_score=now.min_score,
+            bm25_index=self.bm25_index,
+            search={name: value for name, value in self.search_kwargs.items() if name not in filters},
+        )
+
+
+def _check_call_settings(given: Mapping[str, Any], fields: Collection[str]) -> None:
+    """Check that a call may give some settings.
+
+    Args:
+        given: The settings by name.
+        fields: The names of all settings of the retriever.
+
+    Raises:
+        InvalidInputError: A setting doesn't exist, or can only be set on the retriever.
+    """
+    allowed = CallSettings.__annotations__.keys()
+    unknown = sorted(given.keys() - allowed)
+    if not unknown:
+        return
+    name, others = unknown[0], sorted(allowed - {"filter"})
+    likely = likely_name(name, frozenset(allowed), RELATED_NAMES)
+    advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
+    raise InvalidInputError(
+        f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",
+    )
+
+
+def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:
+    filters = adapter_of(store).filter_names
+    return {name: own_copy(value) if name in filters else value for name, value in search_kwargs.items()}
