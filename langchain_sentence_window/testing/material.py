@@ -29,7 +29,7 @@ def either_way(kind: str) -> Way:
 
 
 class Client:
-    """A stand-in for the client of a model's service. It counts texts, as no vector depends on it."""
+    """A stand-in for the client of a model's service. It counts the texts, as no vector depends on a client."""
 
     is_down = False
     embedded = 0
@@ -39,17 +39,16 @@ class WordVectors(Embeddings):
     """An embedder of texts by their words: texts that share words are similar. It counts the texts that it embeds.
 
     Attributes:
-        embedded: The number of texts embedded so far.
         client: Set ``client.is_down`` to make the embedder fail.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing embedded."""
+        """Begin to count."""
         self.client = Client()
 
     @property
     def embedded(self) -> int:
-        """The number of texts that were embedded."""
+        """The number of texts embedded so far."""
         return self.client.embedded
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

@@ -53,7 +53,7 @@ class StoreEngine:
             read_only: Whether to refuse writes.
 
         Raises:
-            StoreError: The folder can't be created, or it holds something else than an index.
+            StoreError: The folder can't be created, or it holds something other than an index.
             IndexMismatchError: The index has a format that this version can't read.
         """
         self._folder = folder

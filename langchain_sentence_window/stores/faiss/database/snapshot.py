@@ -248,10 +248,10 @@ class Snapshot:
             part += more
             cut = _last_cut(part)
             if cut:
-                yield _with_places(part[:cut])
+                yield _with_positions(part[:cut])
                 part = part[cut:]
         if part:
-            yield _with_places(part)
+            yield _with_positions(part)
 
     # Changes
 
@@ -271,7 +271,7 @@ class Snapshot:
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
 
 
-def _with_places(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
+def _with_positions(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
     numbers = np.array(
         [
             (row, NOWHERE if document is None or index is None else document, section, index or 0)

@@ -220,5 +220,5 @@ class VectorCache:
                 yield rows, normalized(vectors)
 
     def _mixed(self, snapshot: Snapshot, sql: str) -> Iterator[tuple[Rows, Vectors]]:
-        for rows, vectors, places in snapshot.vectors_in_order((sql, [])):
-            yield rows, np.ascontiguousarray(mix_neighbors(vectors, places, self._weights))
+        for rows, vectors, positions in snapshot.vectors_in_order((sql, [])):
+            yield rows, np.ascontiguousarray(mix_neighbors(vectors, positions, self._weights))
