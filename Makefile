@@ -20,6 +20,7 @@ check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
 
 # Into site/; without a network. To read it: python -m http.server -d site
 docs: $(VENV)/docs.stamp

@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 import langchain_sentence_window
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "langchain_sentence_window"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WORKFLOWS = ROOT / ".github" / "workflows"
 ON_A_TAG = "github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')"
@@ -120,10 +122,53 @@ def test_the_hooks_run_what_make_check_runs_without_a_network() -> None:
     assert repository["repo"] == "local"
     hooks = {hook["id"]: hook for hook in repository["hooks"]}
     assert {hook["language"] for hook in hooks.values()} == {"system"}
-    checked = re.findall(r"\$\(RUN\) -m (ruff check|ruff format|mypy)", text_of("Makefile").partition("format:")[0])
-    run = [re.match(r"\.venv/bin/python -m (ruff \w+|mypy)", hook["entry"]) for hook in hooks.values()]
-    assert [match[1] for match in run if match] == checked == ["ruff check", "ruff format", "mypy"]
-    assert hooks["mypy"]["pass_filenames"] is False
+    recipe = re.findall(r"^check:.*\n((?:\t.*\n)+)", text_of("Makefile"), re.M)[0]
+    checked = re.findall(r"\t\$\((?:RUN\) -m |VENV\)/bin/)(ruff \w+|[\w-]+)", recipe)
+    run = [re.match(r"\.venv/bin/(?:python -m )?(ruff \w+|[\w-]+)", hook["entry"]) for hook in hooks.values()]
+    assert [match[1] for match in run if match] == checked == ["ruff check", "ruff format", "mypy", "lint-imports"]
+    assert not any(hooks[name]["pass_filenames"] for name in ("mypy", "import-linter"))
+
+
+CONTRACTS: list[dict[str, Any]] = PROJECT["tool"]["importlinter"]["contracts"]
+
+
+def test_the_import_contract_names_modules_that_exist_and_all_that_rank() -> None:
+    layers = {name for layer in CONTRACTS[0]["layers"] for name in layer.split(" | ")}
+    named = {f"langchain_sentence_window.{name}" for name in layers}
+    named |= {name for contract in CONTRACTS[1:] for name in contract["source_modules"]}
+    for name in named:
+        path = ROOT.joinpath(*name.removesuffix(".*").split("."))
+        assert path.is_dir() or path.with_suffix(".py").is_file(), name
+    assert CONTRACTS[0]["exhaustive_ignores"] == ["ranking"]
+    ranking = {f"ranking.{path.stem}" for path in (PACKAGE / "ranking").glob("*.py")} - {"ranking.__init__"}
+    assert ranking <= layers
+
+
+LITERAL_KEYS = {
+    "splitting/engines.py": {"start_index", "end_index"},  # what sentencex returns has keys of the same names
+    "splitting/blocks.py": {"heading"},  # a kind of block
+    "stores/faiss/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
+    "retrieval/tracing/": {"doc_id", "heading", "hits", "relevance_score", "score", "sentences"},  # a trace as JSON
+    "evaluation/": {"doc_id"},  # a question as JSON
+    "testing/": CONTRACT_KEYS,  # the contract as users of a store see it
+    "_arguments.py": {"score"},  # the method of a reranker's model
+}
+"""Strings outside of `documents/` that equal a metadata key, and what they are there."""
+
+
+def test_only_documents_spells_the_metadata_keys() -> None:
+    assert strings_of(PACKAGE / "documents" / "keys.py") >= CONTRACT_KEYS
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        allowed = next((keys for place, keys in LITERAL_KEYS.items() if name.startswith(place)), set())
+        if not name.startswith("documents/"):
+            assert CONTRACT_KEYS & strings_of(path) <= allowed, f"{name}: take the key from documents/keys.py"
+
+
+def strings_of(path: Path) -> set[str]:
+    """All whole strings of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def test_the_citation_names_this_version_and_its_day() -> None:
