@@ -22,7 +22,7 @@ check: $(VENV)/test.stamp
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 
-# Into site/; without a network. To read it: python -m http.server -d site
+# Into site/; without a network. To read it: python -m http.server, then http://localhost:8000/site/
 docs: $(VENV)/docs.stamp
 	$(VENV)/bin/zensical build --strict --clean
 	$(RUN) docs/check_site.py site

@@ -1,18 +1,24 @@
 """The demo: a support desk's billing policy and the operations manual of a made-up database.
 
-    python examples/demo.py [--reranker NAME_OR_PATH]
+    python examples/demo.py [--index DIR] [--reranker NAME_OR_PATH]
 
-Six questions whose answers turn on a clause some sentences after the one that matches.
+Six questions whose answers turn on a clause some sentences after the one that matches. The embedding model ranks
+the windows again, or a cross-encoder that you name. With OPENAI_API_KEY set, a model also answers.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
-from quickstart import argument_parser, ask
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.embeddings import Embeddings
+from quickstart import open_index
+from shared import DOCUMENTS, load_chat_model
+from showing import ask
 
-from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
+from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 
-DOCUMENTS = Path(__file__).parent / "documents"
 QUESTIONS = (
     "I paid for a whole year two weeks ago and have taken about 150 appointments since. Can I still get my money back?",
     "Can I settle a yearly bill of 350 euros from our bank account by wire?",
@@ -25,11 +31,29 @@ QUESTIONS = (
 
 def main() -> None:
     """Index the example documents if need be, and ask the six questions."""
-    options = argument_parser(__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--index", type=Path, help="where to keep the index (default: .index beside this file)")
+    parser.add_argument("--reranker", help="a cross-encoder's name or folder")
+    options = parser.parse_args()
     try:
-        ask(options, DOCUMENTS, QUESTIONS)
+        retriever = open_index(DOCUMENTS, options.index)
+        retriever.k, retriever.window = 3, (2, 3)  # more around a hit than by default, as a person reads it
+        retriever.reranker = load_reranker(options.reranker, retriever.vectorstore.embeddings)
+        for number, question in enumerate(QUESTIONS, 1):
+            print(f"\n{'=' * 100}\n{number}. {question}")
+            ask(retriever, load_chat_model(), question)
     except SentenceWindowError as error:
         sys.exit(f"{type(error).__name__}: {error}")
+
+
+def load_reranker(name: str | None, embedding: Embeddings | None) -> BaseDocumentCompressor:
+    """Load a cross-encoder, or else use the token vectors of the embedding model."""
+    try:
+        if name:
+            return CrossEncoderReranker(model=SentenceTransformerCrossEncoder(name))
+    except (MissingExtraError, OSError, ValueError) as error:
+        print(f"Reranking by late interaction: the cross-encoder {name!r} can't be loaded: {error}")
+    return LateInteractionReranker(model=embedding)
 
 
 if __name__ == "__main__":

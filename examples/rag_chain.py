@@ -6,13 +6,12 @@ OPENAI_MODEL and OPENAI_BASE_URL choose another model, or another service that s
 """
 
 import sys
-from pathlib import Path
 
-from quickstart import load_chat_model, load_embeddings, read_documents
+from shared import DOCUMENTS, load_chat_model, load_embeddings, read_documents
+from showing import show_answer
 
 from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever, create_rag_chain
 
-DOCUMENTS = Path(__file__).parent / "documents"
 QUESTION = "Can I settle a yearly bill of 350 euros from our bank account by wire?"
 
 
@@ -27,9 +26,7 @@ def main() -> None:
     )
     chain = create_rag_chain(retriever, model)
     for part in chain.stream(sys.argv[1] if len(sys.argv) > 1 else QUESTION):
-        print(part.get("answer", ""), end="", flush=True)
-        for citation in part.get("citations", []):
-            print(f"\n  [{citation.number}] {citation.place}", end="")
+        show_answer(part)
     print()
 
 

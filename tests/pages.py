@@ -1,6 +1,6 @@
 """Reading and running the code of the documentation.
 
-``python -m tests.pages [FILE …]`` runs the pages and writes what their blocks print below them.
+``python -m tests.pages [FILE …]`` runs the pages and the notebook, and writes what they print into them.
 
 A page is run from top to bottom in one namespace, in a folder that holds nothing but the example documents. A block of
 ``text`` that follows a block of ``python`` with nothing but white space between them holds all that the block prints.
@@ -18,12 +18,14 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.openai_server import openai_server
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+NOTEBOOK = ROOT / "examples" / "tour.ipynb"
 ANSWER = "Once more than 100 bookings have been taken [1]."
 """What the model says that pages ask as OpenAI's."""
 
@@ -113,6 +115,28 @@ def rewrite(path: Path) -> int:
     return len(ran)
 
 
+def run_notebook(path: Path) -> Any:
+    """Run a notebook in its own folder, in a kernel of this Python; return it with what its cells show."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    where = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False).execute()
+    notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran it
+    return notebook
+
+
+def rewrite_notebook(path: Path) -> int:
+    """Write what the cells of a notebook show into it; return how many cells ran."""
+    import nbformat
+
+    notebook = run_notebook(path)
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+    return sum(cell.cell_type == "code" for cell in notebook.cells)
+
+
 if __name__ == "__main__":
-    for each in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
-        print(f"{each.relative_to(ROOT)}: {rewrite(each)} blocks")
+    for each in [Path(name).resolve() for name in sys.argv[1:]] or [*PAGES, NOTEBOOK]:
+        count = rewrite_notebook(each) if each.suffix == ".ipynb" else rewrite(each)
+        print(f"{each.relative_to(ROOT)}: {count} blocks")

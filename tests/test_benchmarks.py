@@ -112,9 +112,9 @@ def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> No
 
 def test_every_benchmark_has_a_command_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    shared = {"__init__", "corpus", "results"}
+    shared = {"__init__", "baselines", "corpus", "results"}
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
-    assert scripts == {*SMALL, "reranking"}
+    assert scripts == {*SMALL, "recall", "reranking"}
     for name in scripts:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
@@ -142,3 +142,25 @@ def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_w
             sizes[0] / sum(token_counts(model.tokenizer, [each.page_content for each in documents]))
         )
         assert figures["texts"] == len(texts)
+
+
+def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path: Path) -> None:
+    text = "# Log\n\nThe database keeps a log. Replicas flush it every second.\n"
+    evidence = "Replicas flush it every second."
+    asked = {
+        "question": "How often do replicas flush?",
+        "doc_id": "a",
+        "spans": [[text.index(evidence), len(text) - 1]],
+    }
+    (tmp_path / "docs.jsonl").write_text(json.dumps({"doc_id": "a", "text": text}) + "\n", encoding="utf-8")
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
+    written = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.recall", str(tmp_path), "--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(written.read_text(encoding="utf-8"))["results"]
+    chunks = [f"chunks of {size}, {how}" for size in ("400", "800", "2,000") for how in ("dense", "dense + BM25")]
+    names = ["sentence windows", *chunks, *(f"plain windows, {size} on each side" for size in (1, 3))]
+    # The text is shorter than the smallest budget, so all of them find all.
+    expected = [(f"{name}: recall within {budget}", 100) for name in names for budget in (400, 800, 1600, 3200)]
+    assert [(figure["name"], figure["value"]) for figure in figures] == expected

@@ -68,7 +68,7 @@ async def embed_in_slices(
     Raises:
         EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
-    with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not show_progress) as bar:
+    with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not (show_progress and texts)) as bar:
         for start in range(0, len(texts), EMBED_BATCH_SIZE):
             part = texts[start : start + EMBED_BATCH_SIZE]
             given = [encodable(text) for text in part]

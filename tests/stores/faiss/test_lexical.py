@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
-from benchmarks.store import _texts
+from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
@@ -48,7 +48,7 @@ async def test_scores_are_bm25_best_first(store: FaissStore, way: Invoke) -> Non
 
 
 def test_the_top_10_are_those_of_bm25() -> None:
-    texts = _texts(3_000, np.random.default_rng(0))
+    texts = texts_of(3_000, np.random.default_rng(0))
     store = FaissStore(WordEmbeddings())
     store.add_embeddings([Document(page_content=text) for text in texts], [[1.0, 1.0]] * len(texts))
     for i in range(0, 3_000, 150):
