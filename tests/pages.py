@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
@@ -122,7 +123,10 @@ def run_notebook(path: Path) -> Any:
 
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False).execute()
+    client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Proactor event loop", RuntimeWarning)  # zmq on Windows says what it does
+        client.execute()
     notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran it
     return notebook
 
