@@ -126,7 +126,9 @@ def run_notebook(path: Path) -> Any:
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Proactor event loop", RuntimeWarning)  # zmq on Windows says what it does
-        client.execute()
+        client.execute(
+            env={**os.environ, "PYTHONWARNINGS": "ignore:IProgress not found:Warning", "HF_HUB_OFFLINE": "1"}
+        )
     notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran it
     return notebook
 
