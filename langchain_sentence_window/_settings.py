@@ -18,7 +18,7 @@ RELATED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("similarity_top_k", "final_k", "number_of_results", "num_windows", "count"), "k"),
     **dict.fromkeys(("search_k", "num_candidates", "candidates", "initial_k", "prefetch", "n_candidates"), "fetch_k"),
     **dict.fromkeys(("window_size", "sentence_window", "sentence_window_size", "context_window"), "window"),
-    **dict.fromkeys(("neighbors", "neighbours", "before", "after", "expand", "expansion"), "window"),
+    **dict.fromkeys(("neighbors", "before", "after", "expand", "expansion"), "window"),
     **dict.fromkeys(("max_context_tokens", "max_token", "token_limit", "max_tokens_limit", "budget"), "max_tokens"),
     **dict.fromkeys(("token_budget", "context_size", "max_context_length"), "max_tokens"),
     **dict.fromkeys(("token_counter", "tokenizer", "length_function", "len_function"), "count_tokens"),

@@ -213,8 +213,9 @@ def test_the_source_distribution_holds_what_the_tests_and_readers_need() -> None
 # Words
 
 IN_PLAIN_WORDS = (
-    *("splitting", "windows", "embedding", "ranking", "reranking", "documents", "testing"),
-    *("__init__.py", "errors.py", "_io.py", "_showing.py", "_tables.py", "_text.py", "_types.py", "_validation.py"),
+    *("splitting", "windows", "embedding", "ranking", "reranking", "documents", "testing", "answering", "evaluation"),
+    *("__init__.py", "errors.py", "_arguments.py", "_handles.py", "_io.py", "_settings.py", "_showing.py"),
+    *("_tables.py", "_text.py", "_types.py", "_validation.py"),
 )
 """Parts of the package whose docstrings follow the rules of the contributing guide."""
 
