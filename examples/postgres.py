@@ -27,8 +27,9 @@ def open_store(engine: PGEngine, embedding: NeighborMixedEmbeddings) -> PGVector
     tenant = Column("tenant", "TEXT")  # what queries filter by
     engine.init_vectorstore_table("sentences", 384, metadata_columns=[tenant], overwrite_existing=True)
     query = HNSWQueryOptions(ef_search=200)  # no more rows are found, so set it above the retriever's fetch_k
-    columns = {"metadata_columns": ["tenant"]}
-    store = PGVectorStore.create_sync(engine, embedding, "sentences", index_query_options=query, **columns)
+    store = PGVectorStore.create_sync(
+        engine, embedding, "sentences", index_query_options=query, metadata_columns=["tenant"]
+    )
     store.apply_vector_index(HNSWIndex())
     return store
 

@@ -72,7 +72,7 @@ def _compares(name: str, stored: Any, value: Any) -> bool:
 
 
 def _compare(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
-    """Whether a comparison holds; never between a string and a number, nor with a list or a mapping."""
+    """Return whether a comparison holds; never between a string and a number, nor with a list or a mapping."""
     kind = str if isinstance(value, str) else int | float
     return isinstance(stored, kind) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
 
