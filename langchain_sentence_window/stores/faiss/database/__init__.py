@@ -6,6 +6,7 @@ Contents:
     snapshot: Reads of one state.
     transaction: Writes.
     filters: Metadata filters, compiled to SQL.
+    operators: What the operators of filters mean, in SQL and in Python.
     conditions: Joining of SQL conditions.
     json_nul: NUL characters in JSON.
 

@@ -1,0 +1,206 @@
+"""The operators of metadata filters: what each means in SQL, and in Python for stores that don't filter by it.
+
+Both mean the same, to the letter. In SQL, keys and values are always parameters.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS
+from langchain_sentence_window.errors import FilterError
+from langchain_sentence_window.stores.faiss.database.conditions import Owner, Part, join, negated
+from langchain_sentence_window.stores.faiss.database.json_nul import with_nul, without_nul
+
+MISSING: Any = object()
+"""Stands for the value of a key that metadata doesn't have."""
+
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_INTEGER = 2**63
+
+
+class Operator(NamedTuple):
+    """What an operator means.
+
+    Attributes:
+        to_sql: Makes the condition that a key meets the operand. Raises `FilterError` if the operand is unusable.
+        holds: Says whether a stored value, or `MISSING`, meets an operand that ``to_sql`` takes.
+    """
+
+    to_sql: Callable[[str, object], Part]
+    holds: Callable[[Any, Any], bool]
+
+
+# The operators
+
+
+def equals(key: str, operand: object) -> Part:
+    """Return the condition that a key has a value."""
+    return _in(key, [operand])
+
+
+def exists(key: str, operand: object) -> Part:
+    """Return the condition that a key is there, or isn't."""
+    if not isinstance(operand, bool):
+        raise FilterError(f"$exists takes True or False, not {shown(operand)}")
+    there = _where_type(key, "IS NOT NULL")
+    return there if operand else negated(there)
+
+
+def is_equal(stored: Any, operand: Any) -> bool:
+    """Return whether a stored value equals one, as in SQL."""
+    return _is_one_of(stored, [operand])
+
+
+def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
+    def to_sql(key: str, operand: object) -> Part:
+        value = _value(operand)
+        return _where(key, f"{sign} ?", _same_type(value), [value])
+
+    return Operator(to_sql, lambda stored, operand: _compares(compares, stored, operand))
+
+
+_AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
+
+
+def _in(key: str, operand: object) -> Part:
+    values = _list("$in", operand)
+    given = [_value(each) for each in values if each is not None]
+    groups = [[each for each in given if isinstance(each, str) is is_text] for is_text in (True, False)]
+    conditions = [_one_of(key, group) for group in groups if group]
+    if len(given) < len(values):
+        conditions.append(_where_type(key, "= 'null'"))
+    return join(" OR ", conditions)
+
+
+def _not_in(key: str, operand: object) -> Part:
+    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
+
+
+def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
+    return stored is not MISSING and not _is_one_of(stored, values)
+
+
+def _between(key: str, operand: object) -> Part:
+    low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
+    if low is None or high is None:
+        raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
+    return join(" AND ", [_AT_LEAST.to_sql(key, low), _AT_MOST.to_sql(key, high)])
+
+
+def _is_between(stored: Any, operand: Any) -> bool:
+    low, high = operand
+    return _AT_LEAST.holds(stored, low) and _AT_MOST.holds(stored, high)
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return whether a value is a list, and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+
+
+# In SQL. Comparisons and types are this module's own expressions; keys and values are parameters. A plain key is looked
+# up by a path, which is faster than the lookup of a key with dots, quotes or other characters.
+
+
+def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
+    if _PLAIN.fullmatch(key):
+        path = f"$.{key}"
+        # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
+        sql = f"(ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types})"
+        return Part(sql, [path, *values, path], _owner(key))
+    return _where_any(key, f"value {comparison} AND type {types}", values)
+
+
+def _where_type(key: str, types: str) -> Part:
+    if _PLAIN.fullmatch(key):
+        sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
+        return Part(sql, [f"$.{key}"], _owner(key))
+    return _where_any(key, f"type {types}", [])
+
+
+def _where_any(key: str, condition: str, values: list[Any]) -> Part:
+    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})"  # noqa: S608
+    return Part(sql, [_value(key), *values])
+
+
+def _owner(key: str) -> Owner:
+    if key in PER_SENTENCE_KEYS:
+        return "sentence"
+    return "section" if key in PER_SECTION_KEYS else "source"
+
+
+def _one_of(key: str, values: Sequence[str | float]) -> Part:
+    marks = ",".join("?" * len(values))
+    if key == DOC_ID and isinstance(values[0], str):
+        documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
+        sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
+        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
+    return _where(key, f"IN ({marks})", _same_type(values[0]), list(values))
+
+
+def _same_type(value: object) -> str:
+    # SQLite sorts every number before every string, so each comparison restricts the type.
+    return "= 'text'" if isinstance(value, str) else "IN ('integer', 'real', 'true', 'false')"
+
+
+def _value(value: object) -> str | int | float:
+    if isinstance(value, str) and not _SURROGATE.search(value):
+        return str(without_nul(value))
+    if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise FilterError(
+        f"a filter can't compare with {shown(value)}; values are strings, finite numbers (integers of up to 64 bits) "
+        "and booleans"
+    )
+
+
+def _list(operator: str, operand: object) -> Sequence[object]:
+    if not is_list(operand) and not isinstance(operand, set | frozenset):
+        raise FilterError(f"{operator} takes a list of values, not {shown(operand)}")
+    return list(operand)
+
+
+# In Python
+
+
+def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
+    return any(stored is None if value is None else _compares(operator.eq, stored, value) for value in values)
+
+
+def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
+    """Return whether a comparison holds; never between a string and a number, nor with a list or a mapping."""
+    kind = str if isinstance(value, str) else int | float
+    return isinstance(stored, kind) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
+
+
+def _as_in_sql(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_nul(value)
+    if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        # SQLite reads an integer of more than 64 bits as a float.
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return value
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "$eq": Operator(equals, is_equal),
+    "$gt": _ordered(">", operator.gt),
+    "$gte": _AT_LEAST,
+    "$lt": _ordered("<", operator.lt),
+    "$lte": _AT_MOST,
+    "$ne": Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value])),
+    "$in": Operator(_in, _is_one_of),
+    "$nin": Operator(_not_in, _is_none_of),
+    "$between": Operator(_between, _is_between),
+    "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
+}
+"""The operators that a key takes, by name."""
