@@ -5,7 +5,7 @@
 Threads of the parent search and write at the moment of each fork; FAISS searches or builds the index with several
 threads. Children, and some of their children, read and write; then they exit, while the parent waits, writes on or
 closes the store. No acknowledged write is lost, nobody hangs, and each row is as it was written. A store in memory may
-refuse to be used in a child.
+refuse to be used in a child, and an export be told to begin again if a child wrote before it could go on.
 """
 
 import atexit
