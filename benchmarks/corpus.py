@@ -64,10 +64,10 @@ class KnownEmbeddings(Embeddings):
     """Looks vectors up, so that embedding costs next to nothing."""
 
     def __init__(self, vectors: dict[str, list[float]] | None = None) -> None:
-        self._vectors = vectors or {}
+        self.cached = vectors or {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self._vectors[text] for text in texts]
+        return [self.cached[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         return [1.0] * DIMENSION

@@ -123,6 +123,8 @@ def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corp
 
 def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpus) -> None:
     updates, deletions, lexical, filtered = [], [], [], []
+    known = store.embeddings
+    assert isinstance(known, KnownEmbeddings)
     chance, search = np.random.default_rng(5), store.similarity_search_with_score_by_vector
     for number in range(20):
         document = 7 + number * 11 % (corpus.count // PER_DOCUMENT - 8)
@@ -131,7 +133,7 @@ def _measure_changes(note: Callable[..., None], store: FaissStore, corpus: Corpu
         for each in new[:5]:
             each.page_content += f" {number}"
         vectors = unit(chance.standard_normal((PER_DOCUMENT, DIMENSION), dtype=np.float32)).tolist()
-        store._embedding = KnownEmbeddings({each.page_content: v for each, v in zip(new, vectors, strict=True)})
+        known.cached = {each.page_content: v for each, v in zip(new, vectors, strict=True)}
         updates.append(_seconds(lambda: store.replace_documents(new, [str(document)])))  # noqa: B023
         lexical.append(_seconds(lambda: store.lexical_search("word", k=1)))
         filtered.append(_seconds(lambda: search(corpus.queries[0].tolist(), 10, filter={"sentence_index": 3})))

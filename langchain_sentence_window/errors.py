@@ -85,7 +85,7 @@ class MissingExtraError(SentenceWindowError, ImportError):
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """Return the arguments to make the exception again, for ``copy`` and ``pickle``."""
+        """Return the arguments to make the exception again, for copies, also in another process."""
         return type(self), (self.package, self.extra)
 
 

@@ -15,7 +15,6 @@ ADAPTERS = {"adapters", "stores", "testing"}
 """Folders that may ask: the adapters, `FaissStore` itself, and the suite that compares stores with it."""
 
 LEFT = {
-    "retrieval/retriever.py": ["isinstance(self.vectorstore, FaissStore)"],  # an index at a path is saved
     "retrieval/transfer.py": ["isinstance(source, FaissStore)"],  # only it exports vectors
 }
 STORES = re.compile(r"(?:.*_)?(?:vector_?)?store|target", re.I)
