@@ -247,7 +247,7 @@ def _fill_memory(corpus: Corpus, folder: str) -> tuple[VectorStore, float]:
     store = InMemoryVectorStore(embedding)
     seconds = 0.0
     for documents, vectors in corpus.slices():
-        embedding._vectors = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
+        embedding.cached = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
         seconds += _seconds(lambda: store.add_documents(documents))  # noqa: B023
     return store, seconds
 
@@ -259,7 +259,7 @@ def _fill_chroma(corpus: Corpus, folder: str) -> tuple[VectorStore, float]:
     store: VectorStore = Chroma("bench", embedding, folder, collection_metadata={"hnsw:space": "ip"})
     seconds = 0.0
     for documents, vectors in corpus.slices():
-        embedding._vectors = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
+        embedding.cached = dict(zip((each.page_content for each in documents), vectors.tolist(), strict=True))
         for start in range(0, len(documents), 5_000):
             seconds += _seconds(lambda: store.add_documents(documents[start : start + 5_000]))  # noqa: B023
     return store, seconds
