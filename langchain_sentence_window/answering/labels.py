@@ -14,7 +14,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window.answering.citation_format import MARKS
 from langchain_sentence_window.answering.escaping import INVISIBLE, disguised, looks, visible
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.window_metadata import SENTENCES
 
 MAX_DOC_ID_CHARS = 1_000
 """The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""

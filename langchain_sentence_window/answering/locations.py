@@ -7,7 +7,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.escaping import on_one_line
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 
 MAX_NAME_CHARS = 300
 """The most characters that a location shows of a file's name, and of a heading."""

@@ -15,9 +15,9 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, label, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
-from langchain_sentence_window.documents.keys import HITS, SCORE
 from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
+from langchain_sentence_window.documents.window_metadata import HITS, SCORE
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window

@@ -1,33 +1,28 @@
 """The keys of the metadata contract.
 
-A sentence Document, which a vector store holds, carries only flat scalars, as some stores refuse anything else. A
-window Document, which a retriever returns, also carries lists.
+A sentence Document, which a vector store holds, carries only flat scalars, as some stores refuse anything else. The
+keys of a window Document are in `langchain_sentence_window.documents.window_metadata`.
 
-======================  =====================================================  ==========
-key                     meaning                                                carried by
-======================  =====================================================  ==========
-``doc_id``              the source document                                    both
-``start_index``         first code point in the source                         both
-``end_index``           one past the last code point                           both
-``heading``             titles of the headings above, joined by `` > ``        both
-``sentence_index``      index among the document's sentences, from 0           sentence
-``section_start``       index of the section's first sentence                  sentence
-``section_end``         one past the index of its last sentence                sentence
-``separator``           white space up to the next sentence, if not one space  sentence
-``kind``                the block's kind, if not prose                         sentence
-``window_text``         its inline window, if the splitter writes one          sentence
-``window_first``        index of that window's first sentence                  sentence
-``window_last``         index of its last sentence, included                   sentence
-``window_start``        the window's first code point in the source            sentence
-``window_end``          one past its last code point                           sentence
-``window_spans``        spans of its sentences in it: ``0:12 13:40``           sentence
-``window_separator``    white space after it, if not one space                 sentence
-``sentences``           ``[first, last]`` sentence index, both included        window
-``hits``                the sentences found: index, span and score             window
-``score``               the best hit's score                                   window
-``window_id``           equal for the same sentences of the same document      window
-``relevance_score``     a reranker's score                                     window
-======================  =====================================================  ==========
+====================  =====================================================
+key                   meaning
+====================  =====================================================
+``doc_id``            the source document
+``start_index``       first code point in the source
+``end_index``         one past the last code point
+``heading``           titles of the headings above, joined by `` > ``
+``sentence_index``    index among the document's sentences, from 0
+``section_start``     index of the section's first sentence
+``section_end``       one past the index of its last sentence
+``separator``         white space up to the next sentence, if not one space
+``kind``              the block's kind, if not prose
+``window_text``       its inline window, if the splitter writes one
+``window_first``      index of that window's first sentence
+``window_last``       index of its last sentence, included
+``window_start``      the window's first code point in the source
+``window_end``        one past its last code point
+``window_spans``      spans of its sentences in it: ``0:12 13:40``
+``window_separator``  white space after it, if not one space
+====================  =====================================================
 
 ``heading`` is left out if there is none. All other metadata of a source document is carried along.
 
@@ -57,11 +52,6 @@ WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 WINDOW_SPANS = "window_spans"
 WINDOW_SEPARATOR = "window_separator"
-SENTENCES = "sentences"
-HITS = "hits"
-SCORE = "score"
-WINDOW_ID = "window_id"
-RELEVANCE_SCORE = "relevance_score"
 SOURCE = "source"
 
 PER_SENTENCE_KEYS = frozenset(
@@ -88,11 +78,5 @@ PER_SECTION_KEYS = frozenset({SECTION_START, SECTION_END, HEADING})
 RENAMED = "source_"
 """The prefix of a source document's key that is a key of the contract."""
 
-CONTRACT_KEYS = frozenset(
-    {
-        *(DOC_ID, SENTENCE_INDEX, START_INDEX, END_INDEX, SECTION_START, SECTION_END, SEPARATOR, KIND, HEADING),
-        *(WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END, WINDOW_SPANS, WINDOW_SEPARATOR),
-        *(SENTENCES, HITS, SCORE, WINDOW_ID, RELEVANCE_SCORE),
-    }
-)
+SENTENCE_KEYS = PER_SENTENCE_KEYS | PER_SECTION_KEYS | {DOC_ID}
 """All keys in the table above."""

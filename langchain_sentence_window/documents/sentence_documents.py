@@ -16,7 +16,6 @@ from langchain_sentence_window.documents.inline_windows import (
     write_window,
 )
 from langchain_sentence_window.documents.keys import (
-    CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -30,6 +29,7 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.documents.source_documents import carried_metadata
 from langchain_sentence_window.documents.values import checked, is_index, number
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.sentences import Sentence

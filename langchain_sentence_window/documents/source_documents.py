@@ -9,8 +9,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.ids import is_storable_id
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS, DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
 from langchain_sentence_window.documents.values import is_scalar, plain
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 
 _MAX_ID_CHARS = 4096

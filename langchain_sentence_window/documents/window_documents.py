@@ -6,19 +6,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.ids import window_id
-from langchain_sentence_window.documents.keys import (
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HITS,
-    SCORE,
-    SENTENCE_INDEX,
-    SENTENCES,
-    START_INDEX,
-    WINDOW_ID,
-)
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
+from langchain_sentence_window.documents.window_metadata import HITS, WINDOW_ID, WINDOW_METADATA
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
@@ -34,28 +24,10 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
     text = window_text(window, sentences)
-    first, last = sentences[window.doc_id, window.first], sentences[window.doc_id, window.last]
     best = sentences[window.doc_id, window.best.index]
-    hits = [(hit, sentences[window.doc_id, hit.index]) for hit in window.hits]
-    name = window_id(window.doc_id, window.first, window.last)
-    return Document(
-        id=name,
-        page_content=text,
-        metadata={
-            **best.source,
-            DOC_ID: window.doc_id,
-            START_INDEX: first.start,
-            END_INDEX: last.end,
-            SENTENCES: [window.first, window.last],
-            HITS: [
-                {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
-                for hit, found in hits
-            ],
-            SCORE: window.score,
-            WINDOW_ID: name,
-            **({HEADING: best.heading} if best.heading else {}),
-        },
-    )
+    made = {key: make(window, sentences) for key, make in WINDOW_METADATA.items()}
+    added = {key: value for key, value in made.items() if value is not None}
+    return Document(id=made[WINDOW_ID], page_content=text, metadata={**best.source, **added})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:

@@ -13,8 +13,8 @@ from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSet
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import checked_min_score, optional_count
-from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.window_documents import hit_spans
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.passages import Count, passages
 from langchain_sentence_window.splitting.splitter import SentenceSplitter

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_document, window_text
+from langchain_sentence_window.documents.window_metadata import WINDOW_ID
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.windows.geometry import Window, shrink
 

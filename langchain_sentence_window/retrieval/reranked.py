@@ -10,17 +10,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.documents.keys import (
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HITS,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCES,
-    START_INDEX,
-    WINDOW_ID,
-)
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.window_metadata import HITS, RELEVANCE_SCORE, SCORE, SENTENCES, WINDOW_ID
 from langchain_sentence_window.errors import InvalidInputError
 
 _WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING)

@@ -1,14 +1,15 @@
 """Keys of the metadata contract: a document's own are renamed, and what a store gives back is never trusted blindly."""
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents import keys
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS
+from langchain_sentence_window.documents import keys, window_metadata
 from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
@@ -22,10 +23,15 @@ RESERVED: list[dict[str, Any]] = [
 ]
 
 
-def test_the_contract_names_every_key_in_its_table() -> None:
-    assert keys.__doc__ is not None
-    table = {line.split("``")[1] for line in keys.__doc__.splitlines() if line.startswith("``") and "  " in line}
-    assert table == CONTRACT_KEYS
+def keys_in_the_table_of(module: ModuleType) -> set[str]:
+    lines = str(module.__doc__).splitlines()
+    return {line.split("``")[1] for line in lines if line.startswith("``") and "  " in line}
+
+
+def test_the_contract_names_every_key_in_its_tables() -> None:
+    assert keys_in_the_table_of(keys) == keys.SENTENCE_KEYS
+    assert keys_in_the_table_of(window_metadata) == {*window_metadata.WINDOW_METADATA, "relevance_score"}
+    assert keys_in_the_table_of(keys) | keys_in_the_table_of(window_metadata) == CONTRACT_KEYS
 
 
 @pytest.mark.parametrize("own", RESERVED, ids=", ".join)

@@ -9,8 +9,9 @@ from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.documents.keys import DOC_ID, RELEVANCE_SCORE, SENTENCES, WINDOW_ID
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE, SENTENCES, WINDOW_ID
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import Expansion

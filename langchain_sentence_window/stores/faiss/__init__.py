@@ -13,6 +13,7 @@ The engine, which knows no LangChain:
     searcher: Its searches, each in one state of the database.
     writer: Its writes, each within a transaction.
     origin: Checks that all vectors are from one embedder.
+    damaged_cache: What happens to a cache that is damaged.
     filter_cache: The rows that match the latest filters, and keys that no row has.
     stats: The size of a store.
     layout: The names of its files.

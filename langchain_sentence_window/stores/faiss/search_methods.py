@@ -12,7 +12,8 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight, listed
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
+from langchain_sentence_window.documents.keys import RENAMED
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT

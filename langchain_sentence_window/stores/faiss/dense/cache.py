@@ -8,6 +8,7 @@ import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.embedding.mixing import mix_neighbors, normalized
+from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
@@ -181,7 +182,7 @@ class VectorCache:
             return None, None
         changes = snapshot.changes_since(saved["generation"], saved["token"])
         before = stamp_of(self._file)
-        if changes is None or seal_of(self._file) != saved["seal"]:
+        if changes is None or not is_intact(seal_of(self._file), saved["seal"]):
             return None, None
         is_current = (saved["generation"], saved["token"]) == version
         mapped = self._database.read_only and is_current

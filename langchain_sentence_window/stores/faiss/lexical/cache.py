@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of, seals_in
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
@@ -149,7 +150,7 @@ class LexicalCache:
         if kept is None:
             return None
         if self._index is None:
-            if self._folder is None or not kept["files"] or seals_in(self._folder) != kept["files"]:
+            if self._folder is None or not is_intact(seals_in(self._folder), kept["files"]):
                 return None
             self._index = LexicalIndex(self._folder)
         elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
@@ -182,7 +183,7 @@ class LexicalCache:
         except OSError:
             return None
         # The copy is checked, not the original, which may have changed meanwhile.
-        return LexicalIndex(copy.path, owner=copy) if seals_in(copy.path) == kept["files"] else None
+        return LexicalIndex(copy.path, owner=copy) if is_intact(seals_in(copy.path), kept["files"]) else None
 
     def _built(self, snapshot: Snapshot) -> LexicalIndex:
         index = LexicalIndex(None)
