@@ -1,5 +1,7 @@
 """The conformance suite on the store and the adapter that the documentation shows."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -15,17 +17,22 @@ STORE, ADAPTER = (code for code in BLOCKS if "class Shelf" in code)
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, Any]:
+def shelf_store() -> Any:
     names: dict[str, Any] = {"__name__": "documented"}
     exec(STORE + ADAPTER, names)  # noqa: S102
-    return names
+    return names["ShelfStore"]
+
+
+@pytest.fixture
+def make_store(shelf_store: Any) -> Iterator[MakeStore]:
+    with ExitStack() as made:
+        yield lambda embedding: made.enter_context(closing(shelf_store(embedding)))
 
 
 class TestShelfStore(SentenceWindowStoreTests):
     @pytest.fixture
-    def make_store(self, shown: dict[str, Any]) -> MakeStore:
-        make: MakeStore = shown["ShelfStore"]
-        return make
+    def make_store(self, make_store: MakeStore) -> MakeStore:
+        return make_store
 
 
 def test_an_adapter_is_short() -> None:
@@ -33,13 +40,13 @@ def test_an_adapter_is_short() -> None:
 
 
 @pytest.mark.parametrize("filter", [{"tenant": {"$in": ["a"]}}, [["tenant"]], [["tenant", None]]])
-def test_a_filter_that_the_store_cannot_read_is_refused(shown: dict[str, Any], filter: Any) -> None:
+def test_a_filter_that_the_store_cannot_read_is_refused(make_store: MakeStore, filter: Any) -> None:
     with pytest.raises(InvalidInputError, match="filters by keys with one value each"):
-        SentenceWindowRetriever(vectorstore=shown["ShelfStore"](WordVectors()), filter=filter)
+        SentenceWindowRetriever(vectorstore=make_store(WordVectors()), filter=filter)
 
 
-def test_what_the_store_adds_is_not_shown(shown: dict[str, Any]) -> None:
-    store = shown["ShelfStore"](WordVectors())
+def test_what_the_store_adds_is_not_shown(make_store: MakeStore) -> None:
+    store = make_store(WordVectors())
     retriever = SentenceWindowRetriever(vectorstore=store)
     retriever.add_documents([Document(page_content="A refund.", id="a")])
     assert "_row" in store.similarity_search("refund")[0].metadata
