@@ -1,4 +1,4 @@
-"""What the examples share: documents, embedding model and chat model."""
+"""Documents, embedding model and chat model that the examples share."""
 
 import os
 import sys

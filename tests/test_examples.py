@@ -69,7 +69,7 @@ def test_the_notebook_shows_what_is_written_in_it() -> None:
 
 
 def outputs_of(notebook: dict[str, Any]) -> list[str]:
-    """What the cells show, without numbers, as those differ a little between machines."""
+    """Return what the cells show, without numbers, as those differ a little between machines."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     texts = [
         output["text"] if "text" in output else [shown for _, shown in sorted(output["data"].items())]

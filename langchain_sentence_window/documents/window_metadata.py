@@ -29,7 +29,7 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-if TYPE_CHECKING:  # it reads documents, whose keys must not be those below
+if TYPE_CHECKING:  # at run time it would be a cycle: that module needs the keys below
     from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 
 SENTENCES = "sentences"

@@ -12,6 +12,7 @@ from langchain_sentence_window import FaissStore
 from langchain_sentence_window.adapters.matching import matcher
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.errors import FilterError
+from tests.stores.faiss.test_filters import nested_filters
 from tests.toys import WordEmbeddings
 
 texts = st.one_of(
@@ -52,15 +53,7 @@ operations = st.one_of(
 clauses = st.dictionaries(
     keys, st.one_of(values, st.none(), st.lists(operations, min_size=1, max_size=2).map(dict)), max_size=2
 )
-filters = st.recursive(
-    clauses,
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
-        inner.map(lambda part: {"$not": part}),
-    ),
-    max_leaves=5,
-)
+filters = nested_filters(clauses)
 
 
 @settings(max_examples=400, deadline=None)

@@ -281,7 +281,7 @@ def plain(text: str) -> str:
 
 
 def reference(documents: Sequence[Document]) -> list[tuple[int, str]]:
-    """What each document shows that none before it has, found by looking at all before it."""
+    """Return what each document shows that none before it has, found by looking at all before it."""
     shown: dict[str, list[tuple[int, int]]] = {}
     found = []
     for number, document in enumerate(documents, 1):

@@ -115,7 +115,7 @@ def test_six_long_headings_cost_a_sentence_no_more_than_one() -> None:
 
 
 def texts_embedded(text: str, situate: Situate | None = None) -> dict[str, str]:
-    """What is embedded for each sentence of a document."""
+    """Return what is embedded for each sentence of a document."""
     source = Document(page_content=text, id="a")
     made = SentenceSplitter().split_documents([source])
     contexts = contexts_of(made, {"a": source}, situate, headings=True)

@@ -309,7 +309,7 @@ def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(sco
 def _pairwise(
     hits: list[Hit], k: int | None, opened: Callable[[Hit], Window], widens: Callable[[Hit], bool]
 ) -> list[Window]:
-    """What `best_windows` does, by comparing each window with each."""
+    """Do the work of `best_windows` by comparing each window with each."""
     windows: list[Window] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = opened(hit)

@@ -34,15 +34,22 @@ clauses = st.dictionaries(
     st.one_of(values, st.none(), operations.map(lambda pair: dict([pair]))),
     max_size=2,
 )
-filters = st.recursive(
-    clauses,
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
-        inner.map(lambda part: {"$not": part}),
-    ),
-    max_leaves=5,
-)
+
+
+def nested_filters(clauses: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Filters of these clauses, with ``$and``, ``$or`` and ``$not``."""
+    return st.recursive(
+        clauses,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
+            inner.map(lambda part: {"$not": part}),
+        ),
+        max_leaves=5,
+    )
+
+
+filters = nested_filters(clauses)
 COMPARE = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 

@@ -8,13 +8,12 @@ knows its cursors, and closes them.
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 SECONDS_TO_WAIT = 60.0
 """How long to wait for another process's lock at most."""
