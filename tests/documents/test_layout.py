@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.documents.layout import Continuation, read_layout, write_layout
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting.blocks import Block
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> tuple[list[Block], Continuation]:
+    ends = sorted(draw(st.sets(st.integers(0, 500), max_size=20)))
+    blocks = []
+    for start, end in zip(ends[::2], ends[1::2], strict=False):
+        kind = draw(st.sampled_from(["prose", "heading", "list_item", "table_row", "code"]))
+        blocks.append(Block(start, end, kind, draw(st.integers(1, 6)) if kind == "heading" else 0))
+    signs: list[Continuation] = ["", "+", "~"]
+    return blocks, draw(st.sampled_from(signs)) if blocks else ""
+
+
+@given(layouts())
+def test_a_layout_is_read_as_it_was_written(layout: tuple[list[Block], Continuation]) -> None:
+    blocks, continues = layout
+    assert read_layout(write_layout(blocks, continues), 500) == (blocks, continues)
+
+
+def test_a_layout_is_readable() -> None:
+    blocks = [Block(0, 23, "heading", 2), Block(25, 400), Block(402, 455, "list_item")]
+    assert write_layout(blocks) == "heading:0:23:2 prose:25:400 list_item:402:455"
+    assert write_layout(blocks[1:], "~") == "~prose:25:400 list_item:402:455"
+    assert write_layout([]) == ""
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        None,
+        7,
+        b"prose:0:5",
+        " ",
+        "+",
+        "~ ",
+        "prose",
+        "prose:0",
+        "prose:0:5 ",
+        " prose:0:5",
+        "prose:0:5  prose:6:7",
+        "prose:0:5\n",
+        "prose:-1:5",
+        "prose:0:0",
+        "prose:5:3",
+        "prose:0:11",
+        "prose:0:5 prose:4:6",
+        "prose:6:8 prose:0:5",
+        "prose:0:5:1",
+        "heading:0:5",
+        "heading:0:5:0",
+        "heading:0:5:7",
+        "image:0:5",
+        "++prose:0:5",
+        "prose:0:5 +prose:6:7",
+        "prose:٠:٥",
+        "prose:0:" + "9" * 5000,
+        "\ud800",
+    ],
+)
+def test_anything_else_is_no_layout(layout: Any) -> None:
+    assert read_layout(layout, 10) is None
+
+
+@given(
+    st.one_of(st.text(), st.from_regex(r"[+~]?(prose|heading)(:[0-9]{1,2}){2,3}( prose:[0-9]:[0-9])?")),
+    st.integers(0, 20),
+)
+def test_any_string_is_read_or_refused(layout: str, length: int) -> None:
+    read = read_layout(layout, length)
+    if read is not None:
+        assert read_layout(write_layout(*read), length) == read
+        assert all(block.end <= length for block in read[0])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "continues"),
+    [
+        ([Block(0, 5, "heading")], ""),
+        ([Block(0, 5, "image")], ""),
+        ([Block(0, 5), Block(3, 8)], ""),
+        ([Block(3, 3)], ""),
+        ([Block(0, 3)], "?"),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(blocks: list[Block], continues: Any) -> None:
+    with pytest.raises(InvalidInputError, match="the blocks are .* they must be in order"):
+        write_layout(blocks, continues)
