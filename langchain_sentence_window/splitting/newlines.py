@@ -133,7 +133,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             last == "."
             and not is_item
             and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
-        )
+        ) or (first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language))
     if last == ":":
         return first.islower() and not is_item and text[start] not in '"“«„'
     if is_item:
@@ -177,6 +177,14 @@ def _is_open(text: str, line: int, end: int, language: Language, *, is_name: boo
     is_initial = len(word) == 1 and word.isupper() and word != "I"
     never_ends = word.lower() in language.abbreviations or word.lower() in language.numbered
     return (is_initial or never_ends) and not is_name
+
+
+def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
+    """Return whether a line ends with an ordinal, as in "am 31.\nDezember"."""
+    if text[gap.start - 1] != "." or "ordinals" not in language.flags:
+        return False
+    following = text[gap.end : gap.end + _word_length(text, gap.end)].rstrip(".,;:!?")
+    return language.counts(last_word(text, gap.line, gap.start - 1), following)
 
 
 def _fits(text: str, gap: Gap, column: float) -> bool:

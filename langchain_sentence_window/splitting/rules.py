@@ -137,19 +137,20 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return not language.abbreviates(last_word(text, sentence, max(sentence, stop - 1)))
     if match["note"]:
         return True
+    whole, word = word, language.core(word)
     lower = word.lower().strip("*_")
     if match["dash"]:
         return len(word) > 2 and word.isalpha() and first.isupper() and lower not in language.abbreviations  # noqa: PLR2004
-    if stop - len(word) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
+    if stop - len(whole) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
         return False  # "2. The second item"
     next_word = _word_at(text, at)
-    if _is_reporter(text, sentence, stop, word, at, next_word):
+    if _is_reporter(text, sentence, stop, whole, at, next_word):
         return False
-    if "ordinals" in language.flags and lower.isdigit() and len(lower) <= 2 and first.isupper():  # noqa: PLR2004
-        return next_word.lower() in language.starters  # "12. Juni"
+    if (first.isupper() or first.isdigit()) and language.counts(word, next_word):
+        return False  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
     has_points = "." in lower[:-1]
-    if match["closers"] == ")" and _LISTED.match(text, stop - len(word)) and not _is_in_brackets(text, sentence, stop):
+    if match["closers"] == ")" and _LISTED.match(text, stop - len(whole)) and not _is_in_brackets(text, sentence, stop):
         return False
     if first in "§¶&" and (len(lower) <= _MAX_INITIALS_CHARS or has_points or language.abbreviates(lower)):
         return False
