@@ -35,6 +35,8 @@ _MARKER_LINE = re.compile(
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
 _AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
 _MAX_WORD_CHARS = 40
+_MAX_NOTES = 3
+_MAX_NOTE_CHARS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return False
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
-    last = _last_character(text, line, end)
+    noted = _before_notes(text, line, end)
+    last = _last_character(text, line, noted)
     first = _first_character(text, start)
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
@@ -128,6 +131,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             return False
         goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
         return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
+    if last in ".!?…" and noted < end:
+        return first.islower() and not is_casual
     if last in ".!?…":
         return (
             last == "."
@@ -135,7 +140,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
         ) or (first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language))
     if last == ":":
-        return first.islower() and not is_item and text[start] not in '"“«„'
+        return not gap.is_blank and first.islower() and not is_item and text[start] not in '"“«„'
     if is_item:
         if text[start] in "-*+":
             return False
@@ -177,6 +182,19 @@ def _is_open(text: str, line: int, end: int, language: Language, *, is_name: boo
     is_initial = len(word) == 1 and word.isupper() and word != "I"
     never_ends = word.lower() in language.abbreviations or word.lower() in language.numbered
     return (is_initial or never_ends) and not is_name
+
+
+def _before_notes(text: str, line: int, end: int) -> int:
+    """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
+    at = end
+    for _ in range(_MAX_NOTES):
+        opened = text.rfind("(", max(line, at - _MAX_NOTE_CHARS), at) if text[at - 1] == ")" else -1
+        if opened < 0 or text.find(")", opened, at) != at - 1:
+            break
+        at = opened
+        while at > line and text[at - 1].isspace():
+            at -= 1
+    return at if at > line and text[at - 1] in ".!?…;:" else end
 
 
 def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:

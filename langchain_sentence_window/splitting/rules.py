@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from langchain_sentence_window.splitting.language import Language
 from langchain_sentence_window.splitting.newlines import MARKER, last_word
+from langchain_sentence_window.splitting.unmarked import label_end, unmarked_starts
 
 # A possible end: its marks, closing quotes and brackets, and the white space after; East Asian text may have
 # none. It begins with a set of characters, which the matcher finds fast. A run of marks is possessive and matched
@@ -22,15 +23,11 @@ _CANDIDATE = re.compile(
     (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»“‘«)\]}*_]*)
     (?:\s?[:;]-?[)DPp](?!\w))*                                 # :-)
     (?:\s?\[\d[\d\s,–-]*\])*                                   # [17]
-    (?: \s+ | (?<=[。．！？｡]) | (?:(?<=[a-z\d][.!?])|(?<=[.!?]{2}))(?=[A-Z][a-z']*(?:\s|\.\s)) )
+    (?: \s+ | (?<=[。．！？｡]) | (?:(?<=[a-z\d][.!?])|(?<=[.!?]{2}))(?=[A-Z][a-z']*(?:\s|\.\s))
+      | (?<=\?)(?=[a-z][a-z']*\s) )
     """,
     re.VERBOSE,
 )
-_CAPTION = re.compile(
-    r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)"
-    r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
-)
-"""The label of a caption, which ends without a mark: "Figure 2.2 Copper oxide …"."""
 _LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
 """The marker of an item inside a line: "a.) The first item b.) The second item"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
@@ -45,6 +42,7 @@ _MAX_REPORTER_CHARS = 8
 _MAX_BRACKET_CHARS = 200
 _MAX_LEAD_CHARS = 30
 _MAX_INITIALS_CHARS = 3
+_INFLECTIONS = ("a)", "as)", "o)", "os)")
 
 
 def is_casual(text: str, language: Language) -> bool:
@@ -68,15 +66,15 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         language: The words of its language.
         is_casual: Whether sentences of the text begin in lower case too.
     """
-    sentence = 0
-    if match := _CAPTION.match(text):
-        sentence = match.end()
+    sentence = label_end(text)
+    if sentence:
         yield sentence
+    yield from unmarked_starts(text)
     if farewell := _farewell_end(text, 0, language):
         yield farewell
     if ".)" in text:
         yield from (m.start() for m in _LISTED.finditer(text) if not _is_in_brackets(text, 0, m.start()))
-    for match in _CANDIDATE.finditer(text):
+    for match in _CANDIDATE.finditer(text, sentence):
         if match.end() >= len(text):
             return
         if _ends(text, match, sentence, language, is_casual=is_casual):
@@ -125,6 +123,8 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
 
 def _ends_without_space(word: str, marks: str, next_word: str, language: Language) -> bool:
     """Return whether a space was forgotten, as in "the end.Our room" or "1,000.That is", but not in "asp.Net"."""
+    if marks.endswith("?"):
+        return word.isalpha()
     is_word = (word.isalpha() and len(word) > _MAX_INITIALS_CHARS) or word[:1].isdigit()
     return is_word and (len(marks) > 1 or next_word in language.starters or next_word in language.abbreviations)
 
@@ -137,6 +137,8 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return not language.abbreviates(last_word(text, sentence, max(sentence, stop - 1)))
     if match["note"]:
         return True
+    if word in _INFLECTIONS:  # "Dr(a). Reis"
+        word = last_word(text, sentence, stop - len(word) - 1) or word
     whole, word = word, language.core(word)
     lower = word.lower().strip("*_")
     if match["dash"]:
@@ -162,7 +164,10 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
-        return first.isupper() and len(next_word) > 1 and next_word.lower() not in language.abbreviations
+        is_acronym = (
+            next_word.isupper() and not text[max(sentence, stop - _MAX_FRONT_CHARS) : stop].isupper()
+        )  # "art. 106 segg. LEF"
+        return first.isupper() and not is_acronym and next_word.lower() not in language.abbreviations
     if lower in language.closing or (word[0].isupper() and lower in language.capitalized):
         return starts
     if lower in language.abbreviations or lower in language.numbered:
