@@ -62,7 +62,7 @@ def language_of(text: str, metadata: Mapping[str, Any], language: str, *, doc_id
     given = metadata.get("language")
     if isinstance(given, str) and given == language != AUTO:
         return language  # any code will do for a callable engine
-    said = said_language(metadata, doc_id=doc_id)
+    said = said_language(metadata, doc_id=doc_id) if metadata else None
     if said is not None:
         return said
     return language if language != AUTO else detected_language(text) or FALLBACK

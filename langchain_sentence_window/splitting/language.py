@@ -35,7 +35,8 @@ class Language:
         starters: Words that begin a sentence if they follow an abbreviation and have a capital letter.
         fronts: Words that begin a phrase before a sentence, such as "At 5 a.m."; a time doesn't end that phrase.
         farewells: Phrases that end a letter; the writer's name after their comma is a sentence.
-        flags: ``ordinals`` if a number with a full stop, of two digits or Roman, is an ordinal unless a starter follows.
+        flags: ``ordinals`` if a number of two digits or a Roman one, with a full stop, is an ordinal unless a starter
+            follows.
         leads: Words that don't end a sentence: if a line ends with one, the sentence continues.
     """
 
@@ -60,7 +61,7 @@ class Language:
         return known or (word[:1].isupper() and lower in self.capitalized)
 
     def counts(self, word: str, following: str) -> bool:
-        """Return whether a number with a full stop is an ordinal: "31. Dezember", "Ludwig XIV. König", "100. Geburtstag".
+        """Return whether a number with a full stop is an ordinal: "31. Mai", "Ludwig XIV. König", "100. Geburtstag".
 
         Args:
             word: The word before the full stop.
@@ -75,8 +76,6 @@ class Language:
 
     def core(self, word: str) -> str:
         """Return the part of a word that a list may hold: "Ing" of "Dipl.-Ing", "str" of "Hauptstr"; else the word."""
-        if not self.endings and "-" not in word:
-            return word
         tail = word.rpartition("-")[2]
         if tail != word and len(tail) > 1 and self.abbreviates(tail) and not self.abbreviates(word):
             return tail

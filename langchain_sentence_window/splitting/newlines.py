@@ -34,6 +34,8 @@ _MARKER_LINE = re.compile(
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
 _AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
+_BEFORE_WORD = re.compile(r"""(?s:.*)[\s(\[“"'«’]""")
+_MAX_LAST_WORD_CHARS = 30
 _MAX_WORD_CHARS = 40
 _MAX_NOTES = 3
 _MAX_NOTE_CHARS = 150
@@ -114,7 +116,7 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return False
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
-    noted = _before_notes(text, line, end)
+    noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
     last = _last_character(text, line, noted)
     first = _first_character(text, start)
     is_item = MARKER.match(text, start) is not None
@@ -131,14 +133,14 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
             return False
         goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
         return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
-    if last in ".!?…" and noted < end:
-        return first.islower() and not is_casual
     if last in ".!?…":
+        if noted < end:
+            return first.islower() and not is_casual
         return (
             last == "."
             and not is_item
             and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
-        ) or (first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language))
+        ) or (bool(language.flags) and first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language))
     if last == ":":
         return not gap.is_blank and first.islower() and not is_item and text[start] not in '"“«„'
     if is_item:
@@ -160,11 +162,9 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
 
 def last_word(text: str, low: int, end: int) -> str:
     """Return the word that ends at a position, without brackets or quotes before it; at most 30 characters."""
-    at = end
-    low = max(low, end - 30)
-    while at > low and not text[at - 1].isspace() and text[at - 1] not in "([“\"'«’":
-        at -= 1
-    return text[at:end]
+    low = max(low, end - _MAX_LAST_WORD_CHARS)
+    match = _BEFORE_WORD.match(text, low, end)
+    return text[match.end() if match else low : end]
 
 
 def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
@@ -198,9 +198,7 @@ def _before_notes(text: str, line: int, end: int) -> int:
 
 
 def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
-    """Return whether a line ends with an ordinal, as in "am 31.\nDezember"."""
-    if text[gap.start - 1] != "." or "ordinals" not in language.flags:
-        return False
+    """Return whether a line ends with an ordinal, as in "am 31." before "Dezember"."""
     following = text[gap.end : gap.end + _word_length(text, gap.end)].rstrip(".,;:!?")
     return language.counts(last_word(text, gap.line, gap.start - 1), following)
 

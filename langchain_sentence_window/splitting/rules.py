@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from langchain_sentence_window.splitting.language import Language
 from langchain_sentence_window.splitting.newlines import MARKER, last_word
-from langchain_sentence_window.splitting.unmarked import label_end, unmarked_starts
+from langchain_sentence_window.splitting.unmarked import LABEL_LETTERS, label_end, unmarked_starts
 
 # A possible end: its marks, closing quotes and brackets, and the white space after; East Asian text may have
 # none. It begins with a set of characters, which the matcher finds fast. A run of marks is possessive and matched
@@ -42,7 +42,7 @@ _MAX_REPORTER_CHARS = 8
 _MAX_BRACKET_CHARS = 200
 _MAX_LEAD_CHARS = 30
 _MAX_INITIALS_CHARS = 3
-_INFLECTIONS = ("a)", "as)", "o)", "os)")
+_INFLECTIONS = frozenset({"a)", "as)", "o)", "os)"})
 
 
 def is_casual(text: str, language: Language) -> bool:
@@ -66,10 +66,11 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         language: The words of its language.
         is_casual: Whether sentences of the text begin in lower case too.
     """
-    sentence = label_end(text)
+    sentence = label_end(text) if text[:1] in LABEL_LETTERS else 0
     if sentence:
         yield sentence
-    yield from unmarked_starts(text)
+    if ":" in text:
+        yield from unmarked_starts(text)
     if farewell := _farewell_end(text, 0, language):
         yield farewell
     if ".)" in text:
@@ -139,7 +140,9 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return True
     if word in _INFLECTIONS:  # "Dr(a). Reis"
         word = last_word(text, sentence, stop - len(word) - 1) or word
-    whole, word = word, language.core(word)
+    whole = word
+    if language.endings or "-" in word:
+        word = language.core(word)
     lower = word.lower().strip("*_")
     if match["dash"]:
         return len(word) > 2 and word.isalpha() and first.isupper() and lower not in language.abbreviations  # noqa: PLR2004
@@ -148,7 +151,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     next_word = _word_at(text, at)
     if _is_reporter(text, sentence, stop, whole, at, next_word):
         return False
-    if (first.isupper() or first.isdigit()) and language.counts(word, next_word):
+    if language.flags and (first.isupper() or first.isdigit()) and language.counts(word, next_word):
         return False  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
     has_points = "." in lower[:-1]
