@@ -33,6 +33,7 @@ _MARKER_LINE = re.compile(
     r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)]{1,2}|[—–•*)-])"
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
+_VERSUS = re.compile(r"vs?\.[ \t]*[\r\n]")
 _AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
 _BEFORE_WORD = re.compile(r"""(?s:.*)[\s(\[“"'«’]""")
 _MAX_LAST_WORD_CHARS = 30
@@ -114,6 +115,8 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return False
     if wiki_heading(text, line, end) or wiki_heading(text, start, _line_end(text, start)):
         return False
+    if text[start] == "v" and not gap.is_blank and _VERSUS.match(text, start):
+        return True
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
     noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
