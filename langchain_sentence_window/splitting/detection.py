@@ -6,7 +6,7 @@ Detection is offline: py3langid holds its model, a naive Bayes classifier over b
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -59,22 +59,51 @@ def language_of(text: str, metadata: Mapping[str, Any], language: str, *, doc_id
         InvalidInputError: The metadata names a language that isn't known.
         MissingExtraError: The language must be detected, and py3langid isn't installed.
     """
-    given = metadata.get("language")
-    if isinstance(given, str) and given == language != AUTO:
-        return language  # any code will do for a callable engine
-    said = said_language(metadata, doc_id=doc_id) if metadata else None
-    if said is not None:
-        return said
+    return language_of_parts(text, [(metadata, len(text))], language, doc_id=doc_id)
+
+
+def language_of_parts(
+    text: str, parts: Iterable[tuple[Mapping[str, Any], int]], language: str, *, doc_id: str = ""
+) -> str:
+    """Tell the language of a document of parts, such as elements of a page whose languages were detected one by one.
+
+    Args:
+        text: The whole text of the document.
+        parts: The metadata of each part, and its characters.
+        language: The language if the metadata doesn't say; `AUTO` to detect it.
+        doc_id: The document's name, for messages.
+
+    Returns:
+        The code that the metadata gives most of the text, see `language_of`; of equals, the first.
+
+    Raises:
+        InvalidInputError: The metadata of a part names a language that isn't known.
+        MissingExtraError: The language must be detected, and py3langid isn't installed.
+    """
+    chars: dict[str, int] = {}
+    for metadata, size in parts:
+        said = said_language(metadata, language, doc_id=doc_id) if metadata else None
+        if said is not None:
+            chars[said] = chars.get(said, 0) + size
+    if chars:
+        return max(chars, key=lambda code: chars[code])
     return language if language != AUTO else detected_language(text) or FALLBACK
 
 
-def said_language(metadata: Mapping[str, Any], *, doc_id: str = "") -> str | None:
+def said_language(metadata: Mapping[str, Any], language: str, *, doc_id: str = "") -> str | None:
     """Return the language that a document's metadata names; ``None`` if it names none, or several.
+
+    Args:
+        metadata: The metadata.
+        language: The splitter's language, which is known to its engine even if nobody else knows it.
+        doc_id: The document's name, for messages.
 
     Raises:
         InvalidInputError: It names a language that isn't known.
     """
     said = _single(metadata.get("language"))
+    if isinstance(said, str) and said == language:
+        return language
     if said is not None:
         code = plain_code(said) if isinstance(said, str) else None
         if code is None:

@@ -199,6 +199,19 @@ def test_an_engine_of_few_languages_leaves_others_to_the_rules_for_them(engine: 
     assert sentences(splitter, text, german) == sentences(expected, text, {})
 
 
+def test_parts_of_a_source_are_cut_by_the_language_of_most_of_their_text() -> None:
+    def page(number: int, text: str, **said: Any) -> Document:
+        return Document(text, metadata={"source": "a.pdf", "page": number, "total_pages": 3, **said})
+
+    german = page(0, "Zum Haus.", languages=["eng"]), page(1, GERMAN, languages=["deu"]), page(2, "Ende.")
+    assert len(SentenceSplitter().split_documents(german)) == len(sentences(SentenceSplitter("de"), GERMAN, {})) + 2
+    detected = page(0, "Zum Haus."), page(1, GERMAN), page(2, TEXTS["de"])
+    by_pages = SentenceSplitter("auto").split_documents(detected)
+    assert [made.page_content for made in by_pages[1:3]] == sentences(SentenceSplitter("de"), GERMAN, {})
+    with pytest.raises(InvalidInputError, match="document 'a.pdf' is 'xx'"):
+        SentenceSplitter().split_documents([page(0, "A."), page(1, "B.", language="xx"), page(2, "C.")])
+
+
 def test_a_callable_cuts_documents_of_every_language() -> None:
     asked: list[str] = []
 
