@@ -26,6 +26,7 @@ SAMPLE_CHARS = 1_000
 """Characters that detection reads of a text's beginning, as many of its middle, and of its end."""
 
 _NO_LANGUAGE = "zxx"
+_LISTS = (list, tuple, set, frozenset)
 
 # What stands in metadata where nothing is known: codes of ISO 639-2 for undetermined, several and none, and words of
 # loaders, such as LangChain's for web pages.
@@ -140,9 +141,10 @@ def check_detection() -> None:
 
 def _single(value: object) -> object:
     """Return what a value of metadata says, without the list around it; ``None`` if it says nothing, or several."""
-    if isinstance(value, list | tuple | set | frozenset):
+    if type(value) in _LISTS and isinstance(value, list | tuple | set | frozenset):
         value = next(iter(value)) if len(value) == 1 else None
     if isinstance(value, str):
+        value = str.__str__(value)
         word = value.strip().lower().rstrip(".")
         return None if word in _SAYS_NOTHING or word in _PROGRAMMING else value
     is_nan = isinstance(value, float) and math.isnan(value)  # pandas writes it for nothing

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
-from langchain_sentence_window.errors import MissingExtraError
+from langchain_sentence_window.errors import MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.codes import ISO_639_1, check_code, is_known, unknown_code
 from langchain_sentence_window.splitting.detection import AUTO, FALLBACK, check_detection
 from langchain_sentence_window.splitting.engines import Engine, knows, make_engine
@@ -40,7 +40,7 @@ class Rulesets:
         """
         self._engine = engine
         self._made: dict[str, Ruleset] = {}
-        if language == AUTO:
+        if isinstance(language, str) and language == AUTO:
             check_detection()
             if engine is not None:
                 make_engine(engine, FALLBACK)
@@ -87,6 +87,7 @@ def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
     warnings.warn(
         f"{which} is in {name} ({language!r}), for which there is no word list here, so texts of this language are cut "
         f"by marks and capital letters alone. For its rules: {error}",
+        SentenceWindowWarning,
         stacklevel=2,
     )
     return Ruleset(Language(), None)
