@@ -244,6 +244,14 @@ def test_a_callable_cuts_documents_of_every_language() -> None:
     assert len(asked) == 3
 
 
+def test_auto_goes_with_every_engine_and_refuses_what_is_none() -> None:
+    text = TEXTS["de"]
+    assert SentenceSplitter("auto", engine=lambda text: [(0, len(text))]).spans(text) == [(0, len(text))]
+    assert SentenceSplitter("auto", engine="punkt").spans(text) == SentenceSplitter("de", engine="punkt").spans(text)
+    with pytest.raises(InvalidInputError, match="engine is 'spacy'"):
+        SentenceSplitter("auto", engine="spacy")
+
+
 def test_a_copy_of_a_splitter_knows_as_many_languages() -> None:
     splitter = SentenceSplitter("auto")
     sentences(splitter, GERMAN, {"language": "de"})
