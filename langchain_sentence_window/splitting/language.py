@@ -29,6 +29,7 @@ class Language:
         capitalized: Like ``closing``, but abbreviations only when written with a capital letter.
         numbered: Abbreviations only before a number, a letter or a bracket.
         times: Abbreviations that end a sentence before a capital letter, see ``fronts``.
+        zones: Words that belong to the time before them, such as "EST" and "Monday".
         soft: Abbreviations that end a sentence before a capitalized word that isn't an abbreviation.
         endings: Ends of longer words that are abbreviated, such as the German "Hauptstr."; abbreviations themselves.
         counted: Words with an ordinal of any size before them, if ``flags`` has ``ordinals``.
@@ -45,6 +46,7 @@ class Language:
     capitalized: frozenset[str] = frozenset()
     numbered: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
+    zones: frozenset[str] = frozenset()
     soft: frozenset[str] = frozenset()
     endings: frozenset[str] = frozenset()
     counted: frozenset[str] = frozenset()

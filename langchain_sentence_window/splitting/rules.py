@@ -162,8 +162,12 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if len(word) == 1 and word.isalpha() and word.isupper():
         return starts and word in "IOQUXYZ"
     has_number = any(map(str.isdigit, next_word)) or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)
+    if word[0].isupper() and lower in language.capitalized:
+        return starts
     if lower in language.numbered and not has_number:
         return True
+    if lower in language.times and next_word.lower() in language.zones:
+        return False
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
@@ -171,7 +175,7 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
             next_word.isupper() and not text[max(sentence, stop - _MAX_FRONT_CHARS) : stop].isupper()
         )  # "art. 106 segg. LEF"
         return first.isupper() and not is_acronym and next_word.lower() not in language.abbreviations
-    if lower in language.closing or (word[0].isupper() and lower in language.capitalized):
+    if lower in language.closing:
         return starts
     if lower in language.abbreviations or lower in language.numbered:
         return starts and bool(match["closers"]) and not match["closers"].startswith("'")
