@@ -17,12 +17,17 @@ from langchain_sentence_window._types import SentenceKey, Vectors
 from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 T = TypeVar("T")
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """What stores call the metadata filter of a search."""
+
+_TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
+_TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
@@ -42,6 +47,8 @@ class StoreAdapter:
     """Names of a search's argument that is a filter, the usual one first."""
     added_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
+    holds_json: ClassVar[bool] = False
+    """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
     """Whether `hybrid_search` works."""
     mixes_neighbors: ClassVar[bool] = False
@@ -68,6 +75,22 @@ class StoreAdapter:
             other = getattr(self.store, "embedding", None)
             found = other if isinstance(other, Embeddings) else None
         return found
+
+    # Metadata
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether the store gives back the value of a metadata key as it was given.
+
+        Args:
+            key: The key.
+            value: A value as JSON holds it.
+        """
+        return self.holds_json or is_scalar(value)
+
+    @property
+    def limits(self) -> StoreLimits:
+        """What metadata the store can hold; the rest is left out, with a warning."""
+        return StoreLimits(self.name, self.holds, _TO_JSON if self.holds_json else _TO_SCALARS)
 
     # Search
 
@@ -136,9 +159,15 @@ class StoreAdapter:
         Raises:
             IncompleteWindowError: Its metadata isn't what the splitter writes.
         """
-        if self.added_keys.isdisjoint(document.metadata):
+        # `None` is the empty column of a store that holds none.
+        unwanted = [
+            key
+            for key, value in document.metadata.items()
+            if key in self.added_keys or (value is None and not self.holds(key, None))
+        ]
+        if not unwanted:
             return read_sentence(document)
-        metadata = {key: value for key, value in document.metadata.items() if key not in self.added_keys}
+        metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
         return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
 
     # Write

@@ -14,6 +14,8 @@ from langchain_sentence_window.adapters.filtering import Matcher, all_of, checke
 class CommunityFaissAdapter(DeleteFirstAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
+    holds_json = True
+
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search everything if a filter is given, as the store filters what it has found."""
         wider = {"fetch_k": self.store.index.ntotal} if "filter" in settings else {}

@@ -17,6 +17,7 @@ from langchain_sentence_window.stores.faiss.database.filters import compile_filt
 class FaissStoreAdapter(StoreAdapter):
     """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
 
+    holds_json = True
     is_hybrid = True
     mixes_neighbors = True
     read_batch_size = sys.maxsize  # one call reads one state

@@ -18,6 +18,8 @@ from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 class InMemoryAdapter(StoreAdapter):
     """The store filters by functions of a Document; a mapping is made into one."""
 
+    holds_json = True
+
     def join(self, filters: Sequence[Any]) -> Any:
         """Return a function that calls them all."""
         return all_of([self.matcher(each) for each in filters])

@@ -10,6 +10,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
+from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
@@ -20,6 +22,11 @@ class MilvusAdapter(DeleteFirstAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
     filter_names = ("expr", "filter")
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
+        holds_json = self.store.enable_dynamic_field or self.store._metadata_field
+        return has_only([key, value]) and (bool(holds_json) or is_scalar(value))
 
     @property
     def embedding(self) -> Embeddings | None:

@@ -9,6 +9,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.adapters.holding import has_only
 from langchain_sentence_window.errors import InvalidInputError
 
 
@@ -16,6 +17,11 @@ class QdrantAdapter(StoreAdapter):
     """Qdrant filters by objects of its client, also when it scrolls through ids."""
 
     added_keys = frozenset({"_id", "_collection_name"})
+    holds_json = True
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether JSON in UTF-8, with numbers of 64 bits, can hold a value."""
+        return has_only([key, value])
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return a filter with all of them as conditions."""

@@ -1,7 +1,9 @@
 """The conformance suite; see `langchain_sentence_window.testing`."""
 
 import re
+import warnings
 from collections.abc import Awaitable, Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
@@ -84,15 +86,44 @@ class SentenceWindowStoreTests:
             number=3,
             share=0.25,
             flag=True,
-            nested={"left": ["out", "of", "any", "store"]},
         )
         await way(retriever, "add_documents", [given])
         found = await way(retriever, "invoke", "kiwi juice", k=1, window=0)
         assert "kiwi" in found[0].page_content
         for window in await way(retriever, "invoke", "emoji tabs", k=9, window=1):
             _check_verbatim(window, given)
-            assert window.metadata.keys() == _OURS | given.metadata.keys() - {"nested"}
+            assert window.metadata.keys() == _OURS | given.metadata.keys()
             assert window.metadata.items() >= {key: given.metadata[key] for key in _KEPT}.items()
+
+    @pytest.mark.asyncio
+    async def test_metadata_comes_back_as_it_was_or_is_warned_of(
+        self, way: Way, retriever: SentenceWindowRetriever
+    ) -> None:
+        """Check that one warning names what the store can't hold, and that windows share no list with the store."""
+        own: dict[str, Any] = {
+            "groups": ["staff", "north"],
+            "pages": [1, 2],
+            "mixed": [1, "b", None],
+            "empty": [],
+            "nested": {"list": [{"none": None}]},
+            "nothing": None,
+            "large": 2**70,
+            "name": "Zoë \N{GRINNING FACE}",
+        }
+        given = source("a", "One kiwi. Two kiwi.", day=date(2024, 5, 1), odd=object(), **own)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SentenceWindowWarning)
+            await way(retriever, "add_documents", [given])
+        (told,) = [str(each.message) for each in caught if issubclass(each.category, SentenceWindowWarning)]
+        left_out = {key for key in (*own, "odd") if repr(key) in told}
+        assert "odd" in left_out
+        expected = {key: value for key, value in own.items() if key not in left_out} | {"day": "2024-05-01"}
+        for _ in range(2):
+            (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
+            assert {key: window.metadata[key] for key in expected} == expected
+            assert window.metadata.keys().isdisjoint(left_out)
+            for key in expected.keys() & {"groups", "nested"}:
+                window.metadata[key].clear()
 
     @pytest.mark.asyncio
     async def test_no_window_leaves_its_section(self, way: Way, retriever: SentenceWindowRetriever) -> None:

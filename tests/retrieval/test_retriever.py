@@ -70,6 +70,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
     assert window.metadata == {
         "source": "billing.md",
         "year": 2,
+        "tags": ["x"],
         "doc_id": "a",
         "start_index": 24,
         "end_index": 53,
