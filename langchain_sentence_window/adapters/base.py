@@ -15,6 +15,12 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey, Vectors
 from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
+from langchain_sentence_window.documents.indexed_documents import (
+    IndexedDocument,
+    indexed_documents,
+    runs_of,
+    source_of,
+)
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
@@ -153,6 +159,31 @@ class StoreAdapter:
             return None
         return found if matches is None else [document for document in found if matches(document)]
 
+    async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
+        """List the documents of which a filter lets sentences through.
+
+        Args:
+            io: Makes the calls.
+            filter: The filter, in the store's form; ``None`` for no filter.
+            source: The ``source`` that they must have in their metadata; ``None`` for any.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        sentences = map(self.read, await self.list_sentences(io, filter))
+        return indexed_documents(runs_of(each for each in sentences if source in (None, source_of(each.source))))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        raise InvalidInputError(
+            f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or a "
+            "filter; name them by their ids, or write an adapter with the method list_sentences"
+        )
+
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document that the store returned.
 
@@ -214,6 +245,26 @@ class StoreAdapter:
             Whether it was done. If not, sentences are written with `put`, then old ones are deleted with `remove`.
         """
         return False
+
+    async def delete_documents(
+        self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
+    ) -> int | None:
+        """Delete whole source documents in one transaction, if the store can.
+
+        Args:
+            io: Makes the calls.
+            doc_ids: Their names; ``None`` for any.
+            filter: A filter that all their sentences must match; ``None`` for no filter.
+            source: The ``source`` that they must have in their metadata; ``None`` for any.
+
+        Returns:
+            The number of documents that were deleted; ``None`` if it wasn't done. Then they are found with
+            `list_documents`, and their sentences deleted with `remove`.
+
+        Raises:
+            InvalidInputError: The filter matches only a part of a document; nothing was deleted.
+        """
+        return None
 
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""

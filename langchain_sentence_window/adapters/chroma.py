@@ -25,7 +25,7 @@ class ChromaAdapter(GetWhereAdapter):
             return False
         return True
 
-    async def get_where(self, io: IO, ids: list[str], filter: Any) -> Mapping[str, Any]:
+    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
         """Call the store's ``get``, which only blocks."""
         found: Mapping[str, Any] = await io.in_thread(self.store.get, ids=ids, where=filter)
         return found

@@ -50,7 +50,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         """What metadata the store can hold; nothing is converted for columns, as their types aren't known."""
         return replace(super().limits, typed=self._columns)
 
-    async def get_where(self, io: IO, ids: list[str], filter: Any) -> Mapping[str, Any]:
+    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
         """Call the store's ``get``, or await its ``aget``."""
         found: Mapping[str, Any] = await io.call(self.store.get, self.store.aget, ids=ids, where=filter)
         return found

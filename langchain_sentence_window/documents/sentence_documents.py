@@ -186,9 +186,14 @@ def _read(document: Document) -> StoredSentence:
     return sentence
 
 
+def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without the keys of this package."""
+    return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+
+
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
     """Return the source document's own metadata, without our keys, and without ids from a store."""
-    own = {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+    own = own_metadata(metadata)
     # Told by their length first, as working out the id takes longer than all else.
     ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
     if ids:

@@ -218,6 +218,48 @@ class SentenceWindowStoreTests:
         found = await way(retriever, "invoke", "kiwi", k=9, window=0)
         assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
 
+    # What is there
+
+    @pytest.mark.asyncio
+    async def test_documents_are_listed_and_deleted_by_source_and_filter(
+        self, way: Way, make_store: MakeStore, words: WordVectors
+    ) -> None:
+        """Check that documents are listed with what they are, and deleted whole; or that the store can't list."""
+        retriever = self.over(make_store(words))
+        given = [
+            source("a", "# Fruit\n\nOne kiwi. Two kiwi.", "acme", source="fruit.md", page=3),
+            source("b", "One plum.", "acme", source="plum.md", title="Plums"),
+            source("c", "One fig.", "umbra", source="fig.md"),
+        ]
+        await way(retriever, "add_documents", given)
+        try:
+            listed = await way(retriever, "documents")
+        except InvalidInputError as error:
+            assert "can't list what it holds" in str(error)  # noqa: PT017 - some stores can't
+            with pytest.raises(InvalidInputError, match="can't list what it holds"):
+                await way(retriever, "delete", source="fruit.md")
+            return
+        found = sorted((each.doc_id, each.source, each.title, each.sentences, each.pages) for each in listed)
+        assert found == [
+            ("a", "fruit.md", "Fruit", 3, 1),
+            ("b", "plum.md", "Plums", 1, None),
+            ("c", "fig.md", None, 1, None),
+        ]
+        assert all(each.metadata["source"] == each.source for each in listed)
+        assert [each.doc_id for each in await way(retriever, "documents", source="plum.md")] == ["b"]
+        assert await way(retriever, "delete", source="nothing.md") == 0
+        assert await way(retriever, "delete", ["a", "nothing"], source="plum.md") == 0
+        assert await way(retriever, "delete", source="fruit.md") == 1
+        if self.has_filters:
+            acme, umbra = self.tenant_filter("acme"), self.tenant_filter("umbra")
+            assert [each.doc_id for each in await way(retriever, "documents", acme)] == ["b"]
+            assert await way(self.over(retriever.vectorstore, filter=umbra), "delete", source="plum.md") == 0
+            if self.splitter.inline_window is None:
+                assert await way(retriever, "delete", filter=umbra) == 1
+                assert [each.doc_id for each in await way(retriever, "documents")] == ["b"]
+        assert await way(retriever, "delete", ["b"], source="plum.md") == 1
+        assert "b" not in {each.doc_id for each in await way(retriever, "documents")}
+
     # Who sees what
 
     @pytest.mark.asyncio

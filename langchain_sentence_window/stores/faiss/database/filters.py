@@ -56,6 +56,17 @@ def compile_filter(filter: Filter) -> Condition:
     return for_few(condition) if part.is_narrow else condition
 
 
+def compile_for_sources(filter: Filter) -> Condition | None:
+    """Compile a filter for rows of ``sources``; ``None`` if it asks for more than the metadata there.
+
+    Raises:
+        FilterError: As for `compile_filter`.
+    """
+    part = _all_of(filter, 0)
+    check_size(part)
+    return (part.sql, part.parameters) if part.owner == "source" else None
+
+
 def filter_keys(filter: Filter) -> list[str]:
     """Return the metadata keys of a valid filter, each once."""
     return list(dict.fromkeys(_keys_in(filter)))
