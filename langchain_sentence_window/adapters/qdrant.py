@@ -12,7 +12,7 @@ from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.holding import has_only
 from langchain_sentence_window.errors import InvalidInputError
 
-_PAGE = 1_000
+_PAGE_SIZE = 1_000
 
 
 class QdrantAdapter(StoreAdapter):
@@ -53,7 +53,7 @@ class QdrantAdapter(StoreAdapter):
         offset: Any = None
         while True:
             points, offset = await io.in_thread(
-                store.client.scroll, keys[0], scroll_filter=filter, limit=_PAGE, offset=offset, with_payload=True
+                store.client.scroll, keys[0], scroll_filter=filter, limit=_PAGE_SIZE, offset=offset, with_payload=True
             )
             found += [store._document_from_point(point, *keys) for point in points]
             if offset is None:
