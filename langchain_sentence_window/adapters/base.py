@@ -19,9 +19,9 @@ from langchain_sentence_window.documents.indexed_documents import (
     IndexedDocument,
     indexed_documents,
     runs_of,
-    source_of,
 )
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
+from langchain_sentence_window.documents.parts.numbering import source_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
@@ -165,7 +165,7 @@ class StoreAdapter:
         Args:
             io: Makes the calls.
             filter: The filter, in the store's form; ``None`` for no filter.
-            source: The ``source`` that they must have in their metadata; ``None`` for any.
+            source: The source that their metadata must name; ``None`` for any.
 
         Raises:
             InvalidInputError: The store can't list what it holds.
@@ -255,7 +255,7 @@ class StoreAdapter:
             io: Makes the calls.
             doc_ids: Their names; ``None`` for any.
             filter: A filter that all their sentences must match; ``None`` for no filter.
-            source: The ``source`` that they must have in their metadata; ``None`` for any.
+            source: The source that their metadata must name; ``None`` for any.
 
         Returns:
             The number of documents that were deleted; ``None`` if it wasn't done. Then they are found with

@@ -12,7 +12,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.base import Scored, StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window.documents.parts.numbering import filter_of_source
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 
 
@@ -63,7 +63,8 @@ class FaissStoreAdapter(StoreAdapter):
     def _of_source(self, filter: Any, source: str | None) -> Any:
         if source is None:
             return filter
-        return {SOURCE: source} if filter is None else self.join([filter, {SOURCE: source}])
+        of_source = filter_of_source(source)
+        return of_source if filter is None else self.join([filter, of_source])
 
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors."""

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from langchain_sentence_window.documents.json_values import own_values
-from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window.documents.parts.numbering import page_of, source_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.values import is_scalar
 
 TITLE = "title"
-PAGE = "page"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +17,10 @@ class IndexedDocument:
 
     Attributes:
         doc_id: Its name.
-        source: The ``source`` in its metadata, as text; ``None`` if there is none.
+        source: What its metadata calls the source, such as a path or an address; ``None`` if there is none.
         title: The ``title`` in its metadata, else the heading path of its first sentence; ``None`` without either.
         sentences: The number of its sentences.
-        pages: The number of pages that its sentences are on; ``None`` if no ``page`` is in their metadata.
+        pages: The number of pages that its sentences begin on; ``None`` if their metadata names no page.
         metadata: The metadata of its first sentence's source, without the keys of this package.
     """
 
@@ -80,7 +78,7 @@ def runs_of(sentences: Iterable[StoredSentence]) -> list[SentenceRun]:
 def _document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
     metadata, heading = runs[0].metadata, runs[0].heading
     title = metadata.get(TITLE)
-    pages = {run.metadata[PAGE] for run in runs if is_scalar(run.metadata.get(PAGE))}
+    pages = {page for run in runs if (page := page_of(run.metadata)) is not None}
     return IndexedDocument(
         doc_id=doc_id,
         source=source_of(metadata),
@@ -89,9 +87,3 @@ def _document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
         pages=len(pages) or None,
         metadata=own_values(metadata),
     )
-
-
-def source_of(metadata: Mapping[str, Any]) -> str | None:
-    """Return the ``source`` in metadata as text; ``None`` if there is none."""
-    source = metadata.get(SOURCE)
-    return str(source) if is_scalar(source) else None

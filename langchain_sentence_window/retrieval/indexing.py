@@ -98,7 +98,7 @@ async def delete_documents(
         io: Makes the calls.
         scope: The store, and the filter that all sentences of a document must match.
         doc_ids: The names of the documents; ``None`` for all that match.
-        source: The ``source`` in their metadata; ``None`` for any.
+        source: The source that their metadata names; ``None`` for any.
         bm25_index: A lexical index to update too.
 
     Returns:

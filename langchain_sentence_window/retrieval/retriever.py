@@ -154,7 +154,7 @@ class SentenceWindowRetriever(RetrieverSettings):
         Args:
             filter: Narrows the retriever's own filter. A document of which it lets through a part is listed with that
                 part's sentences and pages.
-            source: The ``source`` in their metadata; ``None`` for any.
+            source: The source that their metadata names, such as a path or an address; ``None`` for any.
 
         Raises:
             InvalidInputError: The store can't list what it holds, or the filter can't be read.
@@ -178,7 +178,7 @@ class SentenceWindowRetriever(RetrieverSettings):
 
         Args:
             ids: The ``doc_id`` of each document.
-            source: The ``source`` in their metadata.
+            source: The source that their metadata names, such as a path or an address.
             filter: Narrows the retriever's own filter. A document is deleted if all its sentences match.
 
         Returns:

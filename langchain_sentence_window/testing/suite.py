@@ -102,7 +102,7 @@ class SentenceWindowStoreTests:
         """Check that one warning names what the store can't hold, and that windows share no list with the store."""
         own: dict[str, Any] = {
             "groups": ["staff", "north"],
-            "pages": [1, 2],
+            "numbers": [1, 2],
             "mixed": [1, "b", None],
             "empty": [],
             "nested": {"list": [{"none": None}]},

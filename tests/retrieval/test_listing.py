@@ -82,6 +82,39 @@ async def test_they_are_listed_by_source_and_filter(way: Invoke, filled: Sentenc
         await listed(source=7)
 
 
+SOURCES: list[dict[str, Any]] = [
+    {"source": "a/b.md"},
+    {"file_path": "a/b.md"},
+    {"filename": "b.md", "file_directory": "a"},
+    {"source": "other", "file_path": "a/b.md"},
+    {"file_path": "other", "filename": "b.md", "file_directory": "a"},
+    {"filename": "a/b.md"},
+    {"filename": "b.md"},
+    {"filename": "b.md", "file_directory": "c"},
+    {},
+]
+
+
+@pytest.mark.parametrize("kind", [FaissStore, InMemoryVectorStore])
+def test_a_source_is_named_by_any_of_the_keys_of_loaders(kind: Any, words: WordEmbeddings) -> None:
+    retriever = over(kind(words))
+    retriever.add_documents([document("A card.", f"{number}", **own) for number, own in enumerate(SOURCES)])
+    listed = {each.doc_id: each.source for each in retriever.documents()}
+    assert [listed[f"{number}"] for number in range(9)] == [
+        *["a/b.md"] * 3,
+        *["other"] * 2,
+        "a/b.md",
+        "b.md",
+        "c/b.md",
+        None,
+    ]
+    for source in ("a/b.md", "other", "b.md", "c/b.md", "none", ""):
+        expected = [name for name, named in listed.items() if named == source]
+        assert names(retriever.documents(source=source)) == expected
+        assert retriever.delete(source=source) == len(expected)
+    assert names(retriever.documents()) == ["8"]
+
+
 async def test_they_are_deleted_whole_and_counted(way: Invoke, filled: SentenceWindowRetriever) -> None:
     assert await way(filled, "delete", ["none"]) == 0
     assert await way(filled, "delete", ["bare", "none", "bare"]) == 1
