@@ -227,7 +227,7 @@ class SentenceWindowStoreTests:
         """Check that documents are listed with what they are, and deleted whole; or that the store can't list."""
         retriever = self.over(make_store(words))
         given = [
-            source("a", "# Fruit\n\nOne kiwi. Two kiwi.", "acme", source="fruit.md", page=3),
+            source("a", "# Fruit\n\nOne kiwi. Two kiwi.", "acme", source="fruit.md", page=0),
             source("b", "One plum.", "acme", source="plum.md", title="Plums"),
             source("c", "One fig.", "umbra", source="fig.md"),
         ]
