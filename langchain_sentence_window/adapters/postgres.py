@@ -43,7 +43,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         """Return whether a column of its own, or else the column of JSON, can hold a value."""
         if key in self._columns:
             return is_scalar(value)
-        return self._table.metadata_json_column is not None and super().holds(key, value)
+        return self._table.metadata_json_column is not None  # of type JSON, which holds a NUL too
 
     @property
     def limits(self) -> StoreLimits:

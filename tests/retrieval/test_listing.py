@@ -262,3 +262,23 @@ def test_every_store_lists_and_deletes_the_same(given: list[dict[str, Any]], fil
         assert deleted == len(before)
         listed.append((before, retriever.documents()))
     assert listed[0] == listed[1]
+
+
+@pytest.mark.parametrize("kind", [FaissStore, InMemoryVectorStore])
+def test_pages_of_a_file_are_one_document(kind: Any, words: WordEmbeddings) -> None:
+    retriever = over(kind(words))
+    pages = ["A card. A seat.", "A trial.", "A page. A refund."]
+    retriever.add_documents(
+        [
+            Document(page_content=text, metadata={"source": "m.pdf", "page": number, "total_pages": 3})
+            for number, text in enumerate(pages)
+        ]
+    )
+    (listed,) = retriever.documents()
+    assert (listed.doc_id, listed.source, listed.sentences, listed.pages) == ("m.pdf", "m.pdf", 5, 3)
+    (part,) = retriever.documents({"page": {"$gte": 1}})
+    assert (part.sentences, part.pages) == (3, 2)
+    with pytest.raises(InvalidInputError, match=r"only a part of document 'm\.pdf'"):
+        retriever.delete(filter={"page": 2})
+    assert retriever.delete(source="m.pdf") == 1
+    assert retriever.documents() == []
