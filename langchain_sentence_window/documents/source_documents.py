@@ -1,5 +1,6 @@
 """Source documents: the metadata that sentences carry, and spans in their texts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.documents import Document
@@ -15,12 +16,13 @@ MAX_METADATA_KEYS = 1_000
 """Keys of a source document's metadata, all of which each of its sentences carries."""
 
 
-def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
+def carried_metadata(document: Document, doc_id: str, front_matter: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a source document that its sentences carry: scalars, with keys of the contract renamed.
 
     Args:
         document: The source document.
         doc_id: Its name.
+        front_matter: The values of its front matter, carried too if it has no such keys of its own.
 
     Raises:
         InvalidInputError: It has more than `MAX_METADATA_KEYS` keys.
@@ -31,6 +33,7 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
     given = {key: plain(value) for key, value in document.metadata.items() if is_scalar(value)}
+    given |= {key: value for key, value in front_matter.items() if key not in document.metadata}
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
     known = {DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():
