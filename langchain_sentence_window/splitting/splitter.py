@@ -187,7 +187,8 @@ class SentenceSplitter(BaseDocumentTransformer):
             documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
                 by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
                 differ, what most of the text says. Metadata other than strings, numbers and booleans is left out, as
-                many stores can't hold it. The values of front matter are metadata too, if it has no such keys of its own.
+                many stores can't hold it. The values of front matter are metadata too, if it has no such keys of its
+                own.
 
         Returns:
             The sentences, document by document, in order; documents without text have none. Their metadata is
