@@ -1,0 +1,196 @@
+"""Transcripts: a text whose lines say who speaks, as messages.
+
+A line such as "Note: closed today" looks like a message too. So a text is a transcript only if several lines have the
+same form, and, where a line holds no time, if few names come again and again and speak in sentences. In doubt it is
+none: forms, address lists and YAML aren't.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from langchain_sentence_window.splitting.blocks import HEADING, MESSAGE, PROSE, Block
+from langchain_sentence_window.splitting.speakers import (
+    BRACKETED,
+    CLOCKED,
+    NAMED,
+    STAMPED,
+    TIMED,
+    Speaker,
+    find_lines,
+    find_speakers,
+    find_stamps,
+)
+from langchain_sentence_window.splitting.spans import trim
+
+MIN_STAMPED = 2
+"""The fewest lines with a time in brackets, or with a date, that make a transcript."""
+
+MIN_NAMED = 3
+"""The fewest other lines that make a transcript."""
+
+MAX_NAMES_SHARE = 2 / 3
+"""The largest share of different names among the other lines."""
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
+_PARAGRAPH = re.compile(r"(?:\n[ \t]*\r?\n|\r[ \t]*\r)\s*")
+_CLOSERS = "\"'”’»)]*_ \t"
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "—", "–", "-")
+_MAX_LOOK_CHARS = 200
+_MARKS_OF_MARKDOWN = ("#", "=")
+
+
+def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Turn the paragraphs of a transcript into messages, and leave all other texts as they are.
+
+    A message ends where the next one begins, and at a heading. The last one ends at a blank line.
+
+    Args:
+        text: The text.
+        blocks: Its blocks, in order.
+
+    Returns:
+        Blocks in order that cover the same lines.
+    """
+    lines = _Lines(text, blocks)
+    starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(text, lines))), [])
+    return list(_cut(text, blocks, starts)) if starts else list(blocks)
+
+
+class _Lines:
+    """The lines of a text that may begin a message: those inside paragraphs."""
+
+    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
+        self._text, self._lines = text, find_lines(text)
+        self._blocks = [block for block in blocks if block.kind == PROSE or _is_capitals(text, block)]
+        self._starts = [block.start for block in self._blocks]
+
+    def speakers(self, form: "re.Pattern[str]") -> list[Speaker]:
+        return [each for each in find_speakers(self._text, self._lines, form) if self.holds(each.start)]
+
+    def holds(self, at: int) -> bool:
+        number = bisect_right(self._starts, at) - 1
+        return number >= 0 and at < self._blocks[number].end
+
+
+def _is_capitals(text: str, block: Block) -> bool:
+    """Return whether a block is a heading without a mark, as a message in capitals may look like one."""
+    return block.kind == HEADING and text[block.start] not in _MARKS_OF_MARKDOWN and "\n" not in text[block.start : block.end]
+
+
+def _stamped(text: str, lines: _Lines) -> list[int]:
+    speakers = lines.speakers(STAMPED)
+    if len(speakers) < MIN_STAMPED:
+        return []
+    # A line of the chat itself, such as "Anna joined", ends a message too.
+    return [start for start in find_stamps(text) if lines.holds(start)]
+
+
+def _bracketed(text: str, lines: _Lines) -> list[int]:
+    speakers = _with_text_below(text, lines.speakers(BRACKETED))
+    if len(speakers) >= MIN_STAMPED:
+        return _starts(speakers)
+    speakers = _with_text_below(text, lines.speakers(CLOCKED))
+    return _starts(speakers) if _has_few_names(speakers) else []
+
+
+def _timed(text: str, lines: _Lines) -> list[int]:
+    speakers = lines.speakers(TIMED)
+    return _starts(speakers) if _has_few_names(speakers) else []
+
+
+def _named(text: str, lines: _Lines) -> list[int]:
+    speakers = [each for each in lines.speakers(NAMED) if not text[_name_start(text, each)].islower()]
+    is_transcript = (
+        _has_few_names(speakers)
+        and not _is_table(speakers)
+        and _are_dense(text, speakers)
+        and _speak_in_sentences(text, speakers)
+    )
+    return _starts(speakers) if is_transcript else []
+
+
+def _starts(speakers: Sequence[Speaker]) -> list[int]:
+    return [speaker.start for speaker in speakers]
+
+
+def _name_start(text: str, speaker: Speaker) -> int:
+    at = speaker.start
+    while text[at] in "*_ \t":
+        at += 1
+    return at
+
+
+def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
+    """Return the speakers whose next line isn't blank."""
+    return [each for each in speakers if _body(text, each.end, each.end + _MAX_LOOK_CHARS)]
+
+
+def _body(text: str, start: int, end: int) -> str:
+    """Return what stands between two positions, up to a blank line."""
+    piece = text[start:end]
+    blank = _BLANK_LINE.search(piece)
+    return (piece[: blank.start()] if blank else piece).strip()
+
+
+def _has_few_names(speakers: Sequence[Speaker]) -> bool:
+    names = {speaker.name for speaker in speakers}
+    return len(speakers) >= MIN_NAMED and 1 < len(names) <= MAX_NAMES_SHARE * len(speakers)
+
+
+def _is_table(speakers: Sequence[Speaker]) -> bool:
+    """Return whether three or more names always follow each other in one order, as the fields of records do."""
+    names = [speaker.name for speaker in speakers]
+    period = len(set(names))
+    return period > 2 and all(one == other for one, other in zip(names, names[period:], strict=False))  # noqa: PLR2004
+
+
+def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
+    """Return whether at least half of the paragraphs between the first message and the last begin a message."""
+    starts = set(_starts(speakers))
+    first, last = speakers[0].start, speakers[-1].start
+    paragraphs = [first, *(match.end() for match in _PARAGRAPH.finditer(text, first, last + 1))]
+    begun = sum(1 for at in paragraphs if at in starts)
+    return 2 * begun >= len(paragraphs)
+
+
+def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
+    ends = [*_starts(speakers[1:]), len(text)]
+    bodies = [_body(text, speaker.end, end) for speaker, end in zip(speakers, ends, strict=True)]
+    spoken = sum(1 for body in bodies if body.rstrip(_CLOSERS).endswith(_SENTENCE_ENDS))
+    return 2 * spoken > len(bodies)
+
+
+def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[Block]:
+    blank = _BLANK_LINE.search(text, starts[-1])
+    final = blank.start() if blank else len(text)
+    message: Block | None = None
+    is_inside = False
+    for block in blocks:
+        inside = starts[bisect_left(starts, block.start) : bisect_left(starts, block.end)]
+        if block.kind != PROSE and not (inside and _is_capitals(text, block)):
+            if message is not None:
+                yield message
+                message = None
+            is_inside = is_inside and block.kind != HEADING
+            yield block
+            continue
+        edges = [block.start, *(at for at in inside if at > block.start), block.end]
+        for number, (left, right) in enumerate(zip(edges, edges[1:], strict=False)):
+            start, end = trim(text, left, right)
+            if start == end:
+                continue
+            begins = number > 0 or inside[:1] == [block.start]
+            is_inside = begins or (is_inside and start < final)
+            if message is not None and (begins or not is_inside):
+                yield message
+                message = None
+            if not is_inside:
+                yield replace(block, start=start, end=end)
+            elif message is not None:
+                message = replace(message, end=end)
+            else:
+                message = Block(start, end, MESSAGE)
+    if message is not None:
+        yield message
