@@ -8,6 +8,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import (
     InlineSentence,
@@ -20,6 +21,7 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HEADING,
     KIND,
+    LEAD_IN,
     PART_SPANS,
     SECTION_END,
     SECTION_START,
@@ -55,8 +57,10 @@ class StoredSentence:
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
         separator: White space between it and the next sentence of the document.
-        kind: The kind of its block, see `Block`.
+        kind: The kind of its block, see `Block`; empty if it isn't known, as in inline windows.
         heading: The heading path; empty if there is none.
+        lead_in: Index of the sentence that introduces it, before it in its section; ``None`` if there is none, or it
+            isn't known.
         text: Its text.
         source: The source document's own metadata; of several parts, that of the first.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
@@ -72,6 +76,7 @@ class StoredSentence:
     separator: str
     kind: str
     heading: str
+    lead_in: int | None
     text: str
     source: Mapping[str, Any]
     part_spans: str = ""
@@ -97,7 +102,9 @@ def sentence_documents(
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text, doc_id = joined.text, joined.doc_id
-    own = [carried_metadata(each, doc_id) for each in fitter.fit([part.carried for part in joined.parts])]
+    front_matter = _front_matter(text, sentences)
+    carried = [_with_front_matter(part.carried, front_matter) for part in joined.parts]
+    own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
@@ -115,6 +122,7 @@ def sentence_documents(
             (SEPARATOR, separator, " "),
             (KIND, sentence.kind, PROSE),
             (HEADING, sentence.heading, ""),
+            (LEAD_IN, sentence.lead_in, None),
             (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )
         metadata |= {key: value for key, value, usual in optional if value != usual}
@@ -133,6 +141,17 @@ def sentence_documents(
             )
         )
     return made
+
+
+def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]:
+    """Return the values of the front matter, unless it was split into sentences, as in plain text."""
+    found = read_front_matter(text)
+    return found.values if found is not None and (not sentences or found.end <= sentences[0].start) else {}
+
+
+def _with_front_matter(document: Document, values: Mapping[str, Any]) -> Document:
+    """Return a document whose metadata holds values of the front matter for keys that it doesn't have itself."""
+    return document.model_copy(update={"metadata": {**values, **document.metadata}}) if values else document
 
 
 def read_sentence(document: Document) -> StoredSentence:
@@ -171,6 +190,7 @@ def _read(document: Document) -> StoredSentence:
         separator=checked(metadata, SEPARATOR, str, " "),
         kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
+        lead_in=None if metadata.get(LEAD_IN) is None else number(metadata, LEAD_IN),
         text=document.page_content,
         source=_own_metadata(metadata, doc_id, index),
         part_spans=checked(metadata, PART_SPANS, str, ""),
@@ -181,6 +201,8 @@ def _read(document: Document) -> StoredSentence:
         raise ValueError(
             f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
         )
+    if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
+        raise ValueError(f"{LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
     if sentence.separator.strip():
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
@@ -222,6 +244,9 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
             start=each.start,
             end=each.end,
             separator=each.separator,
+            # Of others than the sentence itself a window doesn't hold these.
+            kind=sentence.kind if each.index == sentence.index else "",
+            lead_in=sentence.lead_in if each.index == sentence.index else None,
             text=each.text,
             part_spans=cut_spans(parts, each.start, each.end) if parts else "",
         )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
 from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, bold_title
@@ -26,7 +27,7 @@ def find_bold_headings(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
         Blocks in order that cover the same lines.
     """
     level = 1
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, following in zip_longest(blocks, blocks[1:]):
         level = block.level or level
         end = _bold_line_end(text, block)
         rest = trim(text, end, block.end)

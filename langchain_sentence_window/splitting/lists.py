@@ -42,7 +42,11 @@ class _Marker:
 
     def follows(self, other: "_Marker") -> bool:
         """Return whether an item with this marker can stand in one list with an earlier item."""
-        if len(self.value) == len(other.value) == 1 and self.value.isalpha() and ord(self.value) == ord(other.value) + 1:
+        if (
+            len(self.value) == len(other.value) == 1
+            and self.value.isalpha()
+            and ord(self.value) == ord(other.value) + 1
+        ):
             return True  # "(h)", "(i)", where the second is a Roman number too
         return self.style == other.style and self.value.isupper() == other.value.isupper()
 

@@ -61,7 +61,8 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
     Returns:
         Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
         matter. Each holds a word, or a symbol such as an emoji: a rule or a table's delimiter row belongs to the block
-        before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no block.
+        before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
+        block.
     """
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]

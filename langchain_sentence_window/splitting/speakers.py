@@ -84,7 +84,8 @@ def find_lines(text: str) -> list[Span]:
     return [
         (start, end)
         for start, end in lines
-        if text.find(":", start, min(end, start + _MAX_CHARS)) >= 0 or text.find("：", start, min(end, start + _MAX_CHARS)) >= 0
+        if text.find(":", start, min(end, start + _MAX_CHARS)) >= 0
+        or text.find("：", start, min(end, start + _MAX_CHARS)) >= 0
     ]
 
 

@@ -9,8 +9,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from langchain_sentence_window.splitting.blocks import HEADING, MESSAGE, PROSE, Block
+from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.speakers import (
     BRACKETED,
     CLOCKED,
@@ -22,7 +24,6 @@ from langchain_sentence_window.splitting.speakers import (
     find_speakers,
     find_stamps,
 )
-from langchain_sentence_window.splitting.spans import trim
 
 MIN_STAMPED = 2
 """The fewest lines with a time in brackets, or with a date, that make a transcript."""
@@ -32,6 +33,9 @@ MIN_NAMED = 3
 
 MAX_NAMES_SHARE = 2 / 3
 """The largest share of different names among the other lines."""
+
+MIN_BEGUN_SHARE = 1 / 3
+"""The smallest share of paragraphs that begin a message, where lines hold no time."""
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
 _PARAGRAPH = re.compile(r"(?:\n[ \t]*\r?\n|\r[ \t]*\r)\s*")
@@ -54,7 +58,7 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
         Blocks in order that cover the same lines.
     """
     lines = _Lines(text, blocks)
-    starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(text, lines))), [])
+    starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(lines))), [])
     return list(_cut(text, blocks, starts)) if starts else list(blocks)
 
 
@@ -62,12 +66,12 @@ class _Lines:
     """The lines of a text that may begin a message: those inside paragraphs."""
 
     def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        self._text, self._lines = text, find_lines(text)
+        self.text, self._lines = text, find_lines(text)
         self._blocks = [block for block in blocks if block.kind == PROSE or _is_capitals(text, block)]
         self._starts = [block.start for block in self._blocks]
 
     def speakers(self, form: "re.Pattern[str]") -> list[Speaker]:
-        return [each for each in find_speakers(self._text, self._lines, form) if self.holds(each.start)]
+        return [each for each in find_speakers(self.text, self._lines, form) if self.holds(each.start)]
 
     def holds(self, at: int) -> bool:
         number = bisect_right(self._starts, at) - 1
@@ -76,37 +80,41 @@ class _Lines:
 
 def _is_capitals(text: str, block: Block) -> bool:
     """Return whether a block is a heading without a mark, as a message in capitals may look like one."""
-    return block.kind == HEADING and text[block.start] not in _MARKS_OF_MARKDOWN and "\n" not in text[block.start : block.end]
+    return (
+        block.kind == HEADING
+        and text[block.start] not in _MARKS_OF_MARKDOWN
+        and "\n" not in text[block.start : block.end]
+    )
 
 
-def _stamped(text: str, lines: _Lines) -> list[int]:
+def _stamped(lines: _Lines) -> list[int]:
     speakers = lines.speakers(STAMPED)
     if len(speakers) < MIN_STAMPED:
         return []
     # A line of the chat itself, such as "Anna joined", ends a message too.
-    return [start for start in find_stamps(text) if lines.holds(start)]
+    return [start for start in find_stamps(lines.text) if lines.holds(start)]
 
 
-def _bracketed(text: str, lines: _Lines) -> list[int]:
-    speakers = _with_text_below(text, lines.speakers(BRACKETED))
+def _bracketed(lines: _Lines) -> list[int]:
+    speakers = _with_text_below(lines.text, lines.speakers(BRACKETED))
     if len(speakers) >= MIN_STAMPED:
         return _starts(speakers)
-    speakers = _with_text_below(text, lines.speakers(CLOCKED))
+    speakers = _with_text_below(lines.text, lines.speakers(CLOCKED))
     return _starts(speakers) if _has_few_names(speakers) else []
 
 
-def _timed(text: str, lines: _Lines) -> list[int]:
+def _timed(lines: _Lines) -> list[int]:
     speakers = lines.speakers(TIMED)
     return _starts(speakers) if _has_few_names(speakers) else []
 
 
-def _named(text: str, lines: _Lines) -> list[int]:
-    speakers = [each for each in lines.speakers(NAMED) if not text[_name_start(text, each)].islower()]
+def _named(lines: _Lines) -> list[int]:
+    speakers = [each for each in lines.speakers(NAMED) if not lines.text[_name_start(lines.text, each)].islower()]
     is_transcript = (
         _has_few_names(speakers)
         and not _is_table(speakers)
-        and _are_dense(text, speakers)
-        and _speak_in_sentences(text, speakers)
+        and _are_dense(lines.text, speakers)
+        and _speak_in_sentences(lines.text, speakers)
     )
     return _starts(speakers) if is_transcript else []
 
@@ -147,12 +155,12 @@ def _is_table(speakers: Sequence[Speaker]) -> bool:
 
 
 def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
-    """Return whether at least half of the paragraphs between the first message and the last begin a message."""
+    """Return whether enough of the paragraphs between the first message and the last begin a message."""
     starts = set(_starts(speakers))
     first, last = speakers[0].start, speakers[-1].start
     paragraphs = [first, *(match.end() for match in _PARAGRAPH.finditer(text, first, last + 1))]
     begun = sum(1 for at in paragraphs if at in starts)
-    return 2 * begun >= len(paragraphs)
+    return begun >= MIN_BEGUN_SHARE * len(paragraphs)
 
 
 def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
@@ -177,7 +185,7 @@ def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[
             yield block
             continue
         edges = [block.start, *(at for at in inside if at > block.start), block.end]
-        for number, (left, right) in enumerate(zip(edges, edges[1:], strict=False)):
+        for number, (left, right) in enumerate(pairwise(edges)):
             start, end = trim(text, left, right)
             if start == end:
                 continue
