@@ -61,9 +61,9 @@ def _new_lead_ins(document: Document, known: ShownSpans, led: ShownSpans) -> lis
     """
     lines: list[str] = []
     for span, text in shown_lead_ins(document):
-        if text.strip() and not known.holds(span) and not led.holds(span):
+        if not known.holds(span) and not led.holds(span):
             led.add(span)
-            lines.append(" ".join(text.split()))
+            lines.append(text)
     return lines
 
 

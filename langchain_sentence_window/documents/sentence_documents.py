@@ -1,5 +1,6 @@
 """Sentence Documents, which a vector store holds: writing and reading them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -190,7 +191,7 @@ def _read(document: Document) -> StoredSentence:
         separator=checked(metadata, SEPARATOR, str, " "),
         kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
-        lead_in=None if metadata.get(LEAD_IN) is None else number(metadata, LEAD_IN),
+        lead_in=_lead_in(metadata),
         text=document.page_content,
         source=_own_metadata(metadata, doc_id, index),
         part_spans=checked(metadata, PART_SPANS, str, ""),
@@ -211,6 +212,12 @@ def _read(document: Document) -> StoredSentence:
 def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata without the keys of this package."""
     return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+
+
+def _lead_in(metadata: Mapping[str, Any]) -> int | None:
+    """Read the index of a lead-in; stores with columns return ``None`` or NaN for none."""
+    value = metadata.get(LEAD_IN)
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, LEAD_IN)
 
 
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:

@@ -4,7 +4,8 @@
 - An item of a list is led in by the paragraph that introduces the list, or by the item that it is nested in.
 - What a speaker goes on to say is led in by the first sentence of the message, which names the speaker.
 
-A paragraph introduces a list if it ends with a colon or without any mark. In doubt there is no lead-in.
+A paragraph introduces a list if it ends with a colon, or, before items with a mark of their own, without any mark. In
+doubt there is no lead-in.
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ _MARKER = re.compile(
 )
 _QUOTE = re.compile(r"(?:>[ \t]?)+")
 _TAB_WIDTH = 4
-_CLOSERS = "*_\"'”’»)]} \t\r\n"
+_CLOSERS = ">*_\"'”’»)]} \t\r\n"
 _COLONS = (":", "：")
 _ENDS = (".", "!", "?", "…", ";", "。", "！", "？", "；", "।", "؟")
 _FIRST = frozenset({"1", "a", "A", "i", "I"})
@@ -87,7 +87,7 @@ class ListReader:
         self._text = text
         self._open: list[_Item] = []  # the last item of the list, after those that it is nested in
         self._earlier: _Item | None = None  # the last item of the list before
-        self._introduction: int | None = None
+        self._introduction: tuple[int, Span] | None = None  # the sentence before a list, and its span
 
     def read(self, block: Block, first: int, spans: Sequence[Span]) -> int | None:
         """Read the next block.
@@ -119,7 +119,7 @@ class ListReader:
         if self._open:
             self._earlier, self._open = self._open[0], []
         introduces = block.kind in (PROSE, MESSAGE) and self._introduces(span)
-        self._introduction = last if introduces else None
+        self._introduction = (last, span) if introduces else None
         return None
 
     def _lead(self, marker: _Marker, *, is_marked: bool) -> int | None:
@@ -137,9 +137,11 @@ class ListReader:
         if self._open:
             return self._below(self._open[-1])
         introduction, self._introduction = self._introduction, None
+        if introduction is not None and not is_marked and not self._ends_with_colon(introduction[1]):
+            introduction = None  # above numbered paragraphs stand titles too
         if self._earlier is not None and marker.is_next(self._earlier.marker):
             return self._earlier.lead
-        return introduction if marker.is_first() else None
+        return introduction[0] if introduction is not None and marker.is_first() else None
 
     def _close(self, ends: Callable[[_Item], bool]) -> None:
         while self._open and ends(self._open[-1]):

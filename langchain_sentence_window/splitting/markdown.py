@@ -38,7 +38,7 @@ _YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
 _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
 # A link's address ends at a bracket that isn't closed, so no text is read twice.
 _LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
-_UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
+_UNDERLINE = re.compile(r"\n(?<![^\S\r]\n)(?<![=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
 _DEFINITION = re.compile(
     r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
 )

@@ -7,11 +7,12 @@ none: forms, address lists and YAML aren't.
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from langchain_sentence_window.splitting.blocks import HEADING, MESSAGE, PROSE, Block
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block
 from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.speakers import (
     BRACKETED,
@@ -34,13 +35,17 @@ MIN_NAMED = 3
 MAX_NAMES_SHARE = 2 / 3
 """The largest share of different names among the other lines."""
 
-MIN_BEGUN_SHARE = 1 / 3
+MIN_AGAIN_SHARE = 0.8
+"""The smallest share of messages by those who speak again, where lines hold no time."""
+
+MIN_BEGUN_SHARE = 1 / 2
 """The smallest share of paragraphs that begin a message, where lines hold no time."""
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
 _PARAGRAPH = re.compile(r"(?:\n[ \t]*\r?\n|\r[ \t]*\r)\s*")
 _CLOSERS = "\"'”’»)]*_ \t"
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "—", "–", "-")
+_MAX_PARTICLE_CHARS = 3
 _MAX_LOOK_CHARS = 200
 _MARKS_OF_MARKDOWN = ("#", "=")
 
@@ -63,11 +68,11 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 class _Lines:
-    """The lines of a text that may begin a message: those inside paragraphs."""
+    """The lines of a text that may begin a message: those of paragraphs."""
 
     def __init__(self, text: str, blocks: Sequence[Block]) -> None:
         self.text, self._lines = text, find_lines(text)
-        self._blocks = [block for block in blocks if block.kind == PROSE or _is_capitals(text, block)]
+        self._blocks = [block for block in blocks if block.kind in (PROSE, LIST_ITEM) or _is_capitals(text, block)]
         self._starts = [block.start for block in self._blocks]
 
     def speakers(self, form: "re.Pattern[str]") -> list[Speaker]:
@@ -75,7 +80,10 @@ class _Lines:
 
     def holds(self, at: int) -> bool:
         number = bisect_right(self._starts, at) - 1
-        return number >= 0 and at < self._blocks[number].end
+        if number < 0 or at >= self._blocks[number].end:
+            return False
+        # A message in a list belongs to its item, unless it only follows the last item.
+        return self._blocks[number].kind != LIST_ITEM or self.text[at - 1 : at] in ("\r", "\n")
 
 
 def _is_capitals(text: str, block: Block) -> bool:
@@ -109,10 +117,10 @@ def _timed(lines: _Lines) -> list[int]:
 
 
 def _named(lines: _Lines) -> list[int]:
-    speakers = [each for each in lines.speakers(NAMED) if not lines.text[_name_start(lines.text, each)].islower()]
+    speakers = [each for each in lines.speakers(NAMED) if _is_name(lines.text[each.start : each.end])]
     is_transcript = (
         _has_few_names(speakers)
-        and not _is_table(speakers)
+        and _take_turns(speakers)
         and _are_dense(lines.text, speakers)
         and _speak_in_sentences(lines.text, speakers)
     )
@@ -123,11 +131,10 @@ def _starts(speakers: Sequence[Speaker]) -> list[int]:
     return [speaker.start for speaker in speakers]
 
 
-def _name_start(text: str, speaker: Speaker) -> int:
-    at = speaker.start
-    while text[at] in "*_ \t":
-        at += 1
-    return at
+def _is_name(written: str) -> bool:
+    """Return whether all words of a name but short ones, as in "Ana de la Cruz", begin with a capital."""
+    words = written.partition("(")[0].strip("*_:： \xa0\u202f").split()
+    return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
 
 
 def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
@@ -147,11 +154,26 @@ def _has_few_names(speakers: Sequence[Speaker]) -> bool:
     return len(speakers) >= MIN_NAMED and 1 < len(names) <= MAX_NAMES_SHARE * len(speakers)
 
 
-def _is_table(speakers: Sequence[Speaker]) -> bool:
-    """Return whether three or more names always follow each other in one order, as the fields of records do."""
+def _take_turns(speakers: Sequence[Speaker]) -> bool:
+    """Return whether two names or more come again, say nearly all, and don't follow each other as fields of records do.
+
+    Three or more fields of records are always in one order.
+    """
     names = [speaker.name for speaker in speakers]
-    period = len(set(names))
-    return period > 2 and all(one == other for one, other in zip(names, names[period:], strict=False))  # noqa: PLR2004
+    counts = Counter(names)
+    again = [name for name in counts if counts[name] > 1]
+    period = len(counts)
+    are_fields = period > 2 and all(one == other for one, other in zip(names, names[period:], strict=False))  # noqa: PLR2004
+    changes = sum(one != other for one, other in pairwise(names))
+    said_again = sum(counts[name] for name in again)
+    takes_turns = len(again) > 1 and said_again >= MIN_AGAIN_SHARE * len(names) and 2 * changes >= len(names)
+    return (takes_turns or _is_short(speakers)) and not are_fields
+
+
+def _is_short(speakers: Sequence[Speaker]) -> bool:
+    """Return whether someone speaks, is answered once, and speaks again."""
+    names = [speaker.name for speaker in speakers]
+    return len(names) == MIN_NAMED and names[0] == names[2] != names[1]
 
 
 def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
@@ -160,7 +182,7 @@ def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
     first, last = speakers[0].start, speakers[-1].start
     paragraphs = [first, *(match.end() for match in _PARAGRAPH.finditer(text, first, last + 1))]
     begun = sum(1 for at in paragraphs if at in starts)
-    return begun >= MIN_BEGUN_SHARE * len(paragraphs)
+    return begun >= (1 if _is_short(speakers) else MIN_BEGUN_SHARE) * len(paragraphs)
 
 
 def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
@@ -177,7 +199,7 @@ def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[
     is_inside = False
     for block in blocks:
         inside = starts[bisect_left(starts, block.start) : bisect_left(starts, block.end)]
-        if block.kind != PROSE and not (inside and _is_capitals(text, block)):
+        if block.kind != PROSE and not (inside and (block.kind == LIST_ITEM or _is_capitals(text, block))):
             if message is not None:
                 yield message
                 message = None
@@ -190,11 +212,12 @@ def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[
             if start == end:
                 continue
             begins = number > 0 or inside[:1] == [block.start]
+            is_item = block.kind == LIST_ITEM and not begins and number == 0
             is_inside = begins or (is_inside and start < final)
-            if message is not None and (begins or not is_inside):
+            if message is not None and (begins or is_item or not is_inside):
                 yield message
                 message = None
-            if not is_inside:
+            if is_item or not is_inside:
                 yield replace(block, start=start, end=end)
             elif message is not None:
                 message = replace(message, end=end)
