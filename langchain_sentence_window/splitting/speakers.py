@@ -23,7 +23,10 @@ from langchain_sentence_window._types import Span
 _BOLD = r"(?:\*\*|__)?"
 _TIME = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:[.,]\d{1,3})?)?(?:[ \xa0\u202f]?[AaPp]\.?[Mm]\.?)?"
 _DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-_STAMP = rf"[\ufeff\u200e\u200f]?(?:\[(?:{_DATE},?[ T])?{_TIME}(?:,[ ]{_DATE})?\]|\((?:{_DATE},?[ ])?{_TIME}\)|{_DATE},?[ ]{_TIME})"
+_STAMP = (
+    rf"[\ufeff\u200e\u200f]?(?:\[(?:{_DATE},?[ T])?{_TIME}(?:,[ ]{_DATE})?\]"
+    rf"|\((?:{_DATE},?[ ])?{_TIME}\)|{_DATE},?[ ]{_TIME})"
+)
 _AFTER_STAMP = r"[ \t]*(?:[-–—][ \t]*)?"
 # Any name goes after a time, as people call themselves what they like.
 _ANY_NAME = r"(?P<name>[^\s:<>\[\]|][^:\r\n<>\[\]|]{0,59}?)"

@@ -1,7 +1,7 @@
 """Structures that carry meaning: lists, tables, transcripts, headings in bold, front matter, numbers of clauses.
 
-Each golden file holds one kind of structure. So that a case can't be wrong unseen, a sentence is written with its lead-in,
-its kind and its heading path.
+Each golden file holds one kind of structure. A sentence is written with its lead-in, its kind and its heading path, so
+that none of them can be wrong unseen.
 """
 
 from pathlib import Path
