@@ -11,7 +11,7 @@ doubt there is no lead-in.
 from collections.abc import Sequence
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.splitting.blocks import HEADING, MESSAGE, TABLE_ROW, Block
+from langchain_sentence_window.splitting.blocks import MESSAGE, TABLE_ROW, Block
 from langchain_sentence_window.splitting.lists import ListReader
 from langchain_sentence_window.splitting.speakers import STAMP, speaker_end
 from langchain_sentence_window.splitting.tables import header_rows
@@ -36,17 +36,15 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
         firsts.append(first)
         if not spans:
             continue
-        item = lists.read(block, first, spans)
-        message = messages.read(block, first, spans)
+        lead = lists.read(block, first, spans)
         if block.kind == TABLE_ROW:
-            found += [firsts[headers[position]] if position in headers else item] * len(spans)
-        else:
-            found += message if block.kind == MESSAGE else [item] * len(spans)
+            lead = firsts[headers[position]] if position in headers else None
+        found += messages.read(block, first, spans) if block.kind == MESSAGE else [lead] * len(spans)
     return found
 
 
 class _MessageReader:
-    """Reads the blocks of a section in order, and finds who speaks."""
+    """Reads the messages of a section in order, and finds who speaks."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -54,9 +52,6 @@ class _MessageReader:
 
     def read(self, block: Block, first: int, spans: Sequence[Span]) -> list[int | None]:
         """Return the lead-in of each sentence of a message."""
-        if block.kind != MESSAGE:
-            self._speaker = None if block.kind == HEADING else self._speaker
-            return []
         names_speaker = speaker_end(self._text, block.start, block.end) > block.start
         if names_speaker or STAMP.match(self._text, block.start, block.end):
             self._speaker = first if names_speaker else None

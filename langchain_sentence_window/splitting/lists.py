@@ -87,7 +87,7 @@ class ListReader:
         self._text = text
         self._open: list[_Item] = []  # the last item of the list, after those that it is nested in
         self._earlier: _Item | None = None  # the last item of the list before
-        self._introduction: tuple[int, Span] | None = None  # the sentence before a list, and its span
+        self._before: tuple[int, Span] | None = None  # the sentence before a list, and its span
 
     def read(self, block: Block, first: int, spans: Sequence[Span]) -> int | None:
         """Read the next block.
@@ -101,8 +101,10 @@ class ListReader:
             The index of the lead-in of its sentences; ``None`` if it is no item, or has no lead-in.
         """
         last, span = first + len(spans) - 1, spans[-1]
-        column, at = self._place(block)
+        quote = _QUOTE.match(self._text, block.start, block.end) if self._text[block.start] == ">" else None
+        at = quote.end() if quote else block.start
         marker = _MARKER.match(self._text, at, block.end) if block.kind in (PROSE, LIST_ITEM) else None
+        column = self._column(block.start, at) if marker or self._open else 0
         if marker:
             style = str(marker.lastgroup)
             new = _Marker(column, style, "" if style == "bullet" else marker[style])
@@ -118,8 +120,7 @@ class ListReader:
             return None  # a comment parts nothing
         if self._open:
             self._earlier, self._open = self._open[0], []
-        introduces = block.kind in (PROSE, MESSAGE) and self._introduces(span)
-        self._introduction = (last, span) if introduces else None
+        self._before = (last, span) if block.kind in (PROSE, MESSAGE) else None
         return None
 
     def _lead(self, marker: _Marker, *, is_marked: bool) -> int | None:
@@ -136,12 +137,14 @@ class ListReader:
             self._close(lambda item: marker.column <= item.marker.column + 1)
         if self._open:
             return self._below(self._open[-1])
-        introduction, self._introduction = self._introduction, None
-        if introduction is not None and not is_marked and not self._ends_with_colon(introduction[1]):
-            introduction = None  # above numbered paragraphs stand titles too
+        before, self._before = self._before, None
         if self._earlier is not None and marker.is_next(self._earlier.marker):
             return self._earlier.lead
-        return introduction[0] if introduction is not None and marker.is_first() else None
+        if before is None or not marker.is_first():
+            return None
+        # Above numbered paragraphs stand titles too.
+        introduces = self._introduces(before[1]) if is_marked else self._ends_with_colon(before[1])
+        return before[0] if introduces else None
 
     def _close(self, ends: Callable[[_Item], bool]) -> None:
         while self._open and ends(self._open[-1]):
@@ -166,11 +169,9 @@ class ListReader:
         sentence = self._text[slice(*span)].rstrip(_CLOSERS)
         return bool(sentence) and not sentence.endswith(_ENDS)
 
-    def _place(self, block: Block) -> tuple[int, int]:
-        """Return the column in which a block begins, and where it begins behind the marks of quotes."""
-        line = block.start
+    def _column(self, start: int, at: int) -> int:
+        """Return the column of a position in the line that a block begins in."""
+        line = start
         while line > 0 and self._text[line - 1] in " \t":
             line -= 1
-        quote = _QUOTE.match(self._text, block.start, block.end)
-        at = quote.end() if quote else block.start
-        return len(self._text[line:at].expandtabs(_TAB_WIDTH)), at
+        return len(self._text[line:at].expandtabs(_TAB_WIDTH))

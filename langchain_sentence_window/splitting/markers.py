@@ -8,11 +8,12 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.blocks import LIST_ITEM, PROSE, Block
 from langchain_sentence_window.splitting.spans import trim
 
-# "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]", nestings such as "1. (a)", Markdown's "36\." and "**2.1.**".
+# "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]", nestings such as "1. (a)", Markdown's "36\." "**2.1**".
 _MARKER = re.compile(
     r"(?:[>•*+–—-]|§+|\[(?:\.\.\.|…)\]"
     r"|(?P<bold>\*\*|__)?\\?[\[(]?(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})\\?[\])º°ª.]{1,2}"
-    r"(?(bold)(?P=bold)))(?:\s+|\Z)"
+    r"(?(bold)(?P=bold))"
+    r"|(?P<strong>\*\*|__)\d{1,3}(?:\.\d{1,3})+(?P=strong))(?:\s+|\Z)"
 )
 _BULLETS = ">•+–—-"
 _MAX_NUMBER_CHARS = 40
@@ -69,7 +70,8 @@ def join_marker_blocks(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
     """
     waiting: Block | None = None
     for block in blocks:
-        is_open = block.kind == PROSE and _is_clause_number(text, block)
+        is_short = block.kind == PROSE and block.end - block.start <= _MAX_NUMBER_CHARS
+        is_open = is_short and _is_clause_number(text, block)
         if waiting is not None:
             if block.kind in (PROSE, LIST_ITEM):
                 block = replace(block, start=waiting.start)
@@ -85,8 +87,7 @@ def join_marker_blocks(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
 def _is_clause_number(text: str, block: Block) -> bool:
     """Return whether a block is a marker with a number or letter, not a bullet or an ellipsis."""
     return (
-        block.end - block.start <= _MAX_NUMBER_CHARS
-        and text[block.start] not in _BULLETS
+        text[block.start] not in _BULLETS
         and not text.startswith(_ELLIPSES, block.start)
         and is_marker(text, block.start, block.end)
     )

@@ -44,13 +44,12 @@ BRACKETED = re.compile(rf"{_BOLD}{_ANY_NAME}{_BOLD}[ \t]+\[{_TIME}\][ \t]*(?=[\r
 CLOCKED = re.compile(rf"{_BOLD}{_ANY_NAME}{_BOLD}[ \t]+{_TIME}[ \t]*(?=[\r\n]|\Z)")
 NAMED = re.compile(rf"{_BOLD}(?=.{{1,60}}[:：]){_NAME}{_COLON}")
 
-_MAX_CHARS = 120
-"""Characters from the beginning of a line to the last colon of its speaker, and more."""
-
 FORMS: Sequence["re.Pattern[str]"] = (STAMPED, BRACKETED, CLOCKED, TIMED, NAMED)
 """The forms of a message's first line, the surest first."""
 
 _LINE = re.compile(r"\S[^\r\n]*")
+# A match takes a whole line, so the next one begins in the next line. No speaker is longer than this.
+_LINE_WITH_COLON = re.compile(r"(?P<found>[^\s:：][^\r\n:：]{0,99}[:：][^\r\n]*+)|\S[^\r\n]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +82,7 @@ def speaker_end(text: str, start: int = 0, end: int | None = None) -> int:
 
 def find_lines(text: str) -> list[Span]:
     """Return the lines of a text that may name a speaker, from their first character that isn't white space."""
-    lines = (match.span() for match in _LINE.finditer(text))
-    return [
-        (start, end)
-        for start, end in lines
-        if text.find(":", start, min(end, start + _MAX_CHARS)) >= 0
-        or text.find("：", start, min(end, start + _MAX_CHARS)) >= 0
-    ]
+    return [match.span() for match in _LINE_WITH_COLON.finditer(text) if match.lastgroup]
 
 
 def find_speakers(text: str, lines: Iterable[Span], form: "re.Pattern[str]") -> Iterator[Speaker]:

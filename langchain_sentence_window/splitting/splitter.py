@@ -138,7 +138,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
-            with nothing but white space before, between and after them.
+            with nothing but white space before, between and after them. Front matter is before them, as it is no text.
         """
         return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
 
@@ -161,14 +161,15 @@ class SentenceSplitter(BaseDocumentTransformer):
         return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
 
     def split_text(self, text: str, *, language: str | None = None) -> list[Sentence]:
-        """Find the sentences of a text, with their sections, kinds and headings.
+        """Find the sentences of a text, with their sections, kinds, headings and lead-ins.
 
         Args:
             text: Any string.
             language: The code of its language, see `language_of`; ``None`` for the splitter's own.
 
         Returns:
-            Sentences in order, disjoint, with nothing but white space between them.
+            Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but
+            front matter.
 
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
@@ -186,7 +187,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         Args:
             documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
                 by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
-                differ, what most of the text says.
+                differ, what most of the text says. The values of front matter are metadata too, if the document has no
+                such keys of its own.
             limits: What metadata the store can hold that they go to. The rest is left out, with one warning that names
                 the keys. Any store holds strings, numbers and booleans, and dates as strings.
 

@@ -18,5 +18,5 @@ def refine_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    joined = list(join_marker_blocks(text, blocks))
-    return list(find_bold_headings(text, cut_messages(text, joined)))
+    found = cut_messages(text, list(join_marker_blocks(text, blocks)))
+    return list(find_bold_headings(text, found)) if "**" in text or "__" in text else found

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block
 from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.speakers import (
@@ -62,7 +63,10 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    lines = _Lines(text, blocks)
+    candidates = find_lines(text)
+    if len(candidates) < MIN_STAMPED:
+        return list(blocks)
+    lines = _Lines(text, candidates, blocks)
     starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(lines))), [])
     return list(_cut(text, blocks, starts)) if starts else list(blocks)
 
@@ -70,8 +74,8 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
 class _Lines:
     """The lines of a text that may begin a message: those of paragraphs."""
 
-    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        self.text, self._lines = text, find_lines(text)
+    def __init__(self, text: str, lines: Sequence[Span], blocks: Sequence[Block]) -> None:
+        self.text, self._lines = text, lines
         self._blocks = [block for block in blocks if block.kind in (PROSE, LIST_ITEM) or _is_capitals(text, block)]
         self._starts = [block.start for block in self._blocks]
 
