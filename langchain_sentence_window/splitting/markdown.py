@@ -51,12 +51,13 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
 
 
-def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = True) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
         text: Any string.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
+        has_front_matter: Whether front matter is left out; else it is text.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
@@ -64,10 +65,12 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
         before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
         block.
     """
+    front_matter = read_front_matter(text) if has_front_matter else None
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]
     blocks: list[Block] = []
-    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code)):
+    end_of_front_matter = front_matter.end if front_matter is not None else 0
+    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code), end_of_front_matter):
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
         if start < end:
             blocks.append(_checked(Block(start, end, kind, level)))
@@ -75,13 +78,11 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
 
 
 def _runs(
-    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt"
+    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt", front_matter_end: int
 ) -> Iterator[tuple[int, int, str, int]]:
     """Yield ``(first line, one past the last, kind, level)``, every line below front matter in exactly one run."""
-    front_matter = read_front_matter(text)
-    if front_matter is not None:
-        at = offset = bisect_left(line_starts, front_matter.end)
-    else:
+    at = offset = bisect_left(line_starts, front_matter_end) if front_matter_end else 0
+    if not at:
         at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
         if at:
             yield 0, at, FRONT_MATTER, 0

@@ -29,7 +29,7 @@ from langchain_sentence_window.splitting.markers import join_markers
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
 from langchain_sentence_window.splitting.sizes import fit_sizes
-from langchain_sentence_window.splitting.spans import pieces, trim
+from langchain_sentence_window.splitting.spans import pieces
 from langchain_sentence_window.splitting.speakers import speaker_end
 from langchain_sentence_window.splitting.structure import refine_blocks
 
@@ -82,6 +82,7 @@ def split_text(
     engine: Engine | None = None,
     structure: Structure = "auto",
     blocks: Sequence[Block] | None = None,
+    has_front_matter: bool = True,
     min_chars: int = 0,
     max_chars: int | None = None,
 ) -> list[Sentence]:
@@ -93,6 +94,7 @@ def split_text(
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
         structure: The structure of the text.
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
+        has_front_matter: Whether front matter is looked for; elsewhere than at the beginning of a document it is text.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
 
@@ -110,7 +112,7 @@ def split_text(
     if blocks is not None:
         found = blocks
     elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        found = parse_markdown(text, indented_code=structure == "markdown")
+        found = parse_markdown(text, indented_code=structure == "markdown", has_front_matter=has_front_matter)
     else:
         found = _plain_blocks(text, breaks)
     refined = refine_blocks(text, found)

@@ -222,17 +222,20 @@ class SentenceSplitter(BaseDocumentTransformer):
         rules = self._rulesets.of(language, document.doc_id)
         sentences: list[Sentence] = []
         for start, end, blocks in document.segments:
-            found = self._split(document.text[start:end], rules, blocks)
+            found = self._split(document.text[start:end], rules, blocks, has_front_matter=start == 0)
             sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
         return sentences
 
-    def _split(self, text: str, rules: Ruleset, blocks: Sequence[Block] | None) -> list[Sentence]:
+    def _split(
+        self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, *, has_front_matter: bool = True
+    ) -> list[Sentence]:
         return split_text(
             text,
             rules.words,
             engine=rules.engine,
             structure=self._structure,
             blocks=blocks,
+            has_front_matter=has_front_matter,
             min_chars=self._min_chars,
             max_chars=self._max_chars,
         )

@@ -17,7 +17,7 @@ TEXT = """---
 title: Terms of Service
 date: 2024-01-02
 changed: 2024-01-02 10:06:33
-pages: 12
+words: 12
 share: 0.25
 draft: false
 nothing:
@@ -41,7 +41,7 @@ def test_scalars_are_read_and_dates_are_written_as_iso_8601() -> None:
         "title": "Terms of Service",
         "date": "2024-01-02",
         "changed": "2024-01-02T10:06:33",
-        "pages": 12,
+        "words": 12,
         "share": 0.25,
         "draft": False,
     }
@@ -123,12 +123,12 @@ async def test_its_keys_are_metadata_of_the_document(words: WordEmbeddings, way:
     assert (found.page_content, found.metadata["start_index"]) == ("A card. A seat.", TEXT.index("A card."))
     assert found.metadata["title"] == "My own"
     assert "draft" not in found.metadata
-    assert (found.metadata["pages"], found.metadata["date"]) == (12, "2024-01-02")
+    assert (found.metadata["words"], found.metadata["date"]) == (12, "2024-01-02")
     assert found.metadata["heading"] == "Terms of Service"
-    assert await way(retriever, "invoke", "seat", filter={"pages": 12})
-    assert not await way(retriever, "invoke", "seat", filter={"pages": 13})
+    assert await way(retriever, "invoke", "seat", filter={"words": 12})
+    assert not await way(retriever, "invoke", "seat", filter={"words": 13})
     [read] = await way(retriever, "get", ["a"])
-    assert (read.page_content, read.metadata["pages"]) == ("A card. A seat.", 12)
+    assert (read.page_content, read.metadata["words"]) == ("A card. A seat.", 12)
 
 
 async def test_its_keys_never_pass_for_those_of_the_contract(words: WordEmbeddings, way: Invoke) -> None:
@@ -154,3 +154,18 @@ def test_text_that_is_not_markdown_has_none() -> None:
     assert made.metadata.keys() <= CONTRACT_KEYS
     [element] = SentenceSplitter().split_documents([Document(page_content=TEXT, metadata={"category": "CodeSnippet"})])
     assert element.metadata.keys() <= {*CONTRACT_KEYS, "category"}
+
+
+@pytest.mark.filterwarnings("ignore:.*a page is missing:UserWarning")
+async def test_only_the_beginning_of_a_document_is_front_matter(words: WordEmbeddings, way: Invoke) -> None:
+    pages = [
+        Document(page_content=text, metadata={"source": "a.pdf", "page": page})
+        for page, text in ((0, "---\narea: law\n---\nA card."), (5, "---\npage: 7\n---\nA seat."))
+    ]
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), lexical_weight=0)
+    await way(retriever, "add_documents", pages)
+    [found] = await way(retriever, "get", ["a.pdf"])
+    assert found.page_content.startswith("A card.")
+    assert "page: 7" in found.page_content
+    [seat] = await way(retriever, "invoke", "seat", k=1, window=0)
+    assert (seat.metadata["area"], seat.metadata["pages"]) == ("law", [5])
