@@ -104,10 +104,10 @@ class ListReader:
         quote = _QUOTE.match(self._text, block.start, block.end) if self._text[block.start] == ">" else None
         at = quote.end() if quote else block.start
         marker = _MARKER.match(self._text, at, block.end) if block.kind in (PROSE, LIST_ITEM) else None
-        column = self._column(block.start, at) if marker or self._open else 0
-        if marker:
-            style = str(marker.lastgroup)
-            new = _Marker(column, style, "" if style == "bullet" else marker[style])
+        column = self._column(block.start, at) if marker or self._open or block.kind == LIST_ITEM else 0
+        if marker or (block.kind == LIST_ITEM and not column):  # the bullets of a loader's items may be lost
+            style = str(marker.lastgroup) if marker else "bullet"
+            new = _Marker(column, style, marker[style] if marker and style != "bullet" else "")
             lead = self._lead(new, is_marked=block.kind == LIST_ITEM)
             self._open.append(_Item(new, lead, first, last, span))
             return lead

@@ -1,15 +1,16 @@
 """The lines that begin a message of a transcript: who speaks, and often when.
 
-====================================  ==================================
-line                                  from
-====================================  ==================================
-``[10:06] Anna: Hello``               chats, with or without seconds
-``12/31/23, 10:06 PM - Anna: Hello``  WhatsApp, in its many date formats
-``[31.12.23, 10:06:33] Anna: Hello``  WhatsApp
-``Anna  [10:06 AM]``                  Slack; the message begins below
-``10:06 Anna: Hello``                 minutes of a meeting
-``ANNA: Hello``                       interviews and plays
-====================================  ==================================
+=====================================  ==================================
+line                                   from
+=====================================  ==================================
+``[10:06] Anna: Hello``                chats, with or without seconds
+``12/31/23, 10:06 PM - Anna: Hello``   WhatsApp, in its many date formats
+``[31.12.23, 10:06:33] Anna: Hello``   WhatsApp
+``Anna on 12/31/23, 10:06 PM: Hello``  LangChain's loaders of chats
+``Anna  [10:06 AM]``                   Slack; the message begins below
+``10:06 Anna: Hello``                  minutes of a meeting
+``ANNA: Hello``                        interviews and plays
+=====================================  ==================================
 
 In Markdown the name may be bold. All patterns are limited in length, so they take linear time.
 """
@@ -39,12 +40,13 @@ STAMP = re.compile(rf"{_BOLD}{_STAMP}{_BOLD}(?=\s|\Z)")
 STAMPED = re.compile(
     rf"{_BOLD}{_STAMP}{_BOLD}{_AFTER_STAMP}{_BOLD}(?:<(?P<nick>[^<>\r\n]{{1,60}})>|{_ANY_NAME}{_COLON})"
 )
+LOADED = re.compile(rf"{_ANY_NAME}[ ]on[ ]{_DATE},?[ T]{_TIME}:(?=\s|\Z)")
 TIMED = re.compile(rf"{_BOLD}{_TIME}{_BOLD}{_AFTER_STAMP}{_BOLD}{_ANY_NAME}{_COLON}")
 BRACKETED = re.compile(rf"{_BOLD}{_ANY_NAME}{_BOLD}[ \t]+\[{_TIME}\][ \t]*(?=[\r\n]|\Z)")
 CLOCKED = re.compile(rf"{_BOLD}{_ANY_NAME}{_BOLD}[ \t]+{_TIME}[ \t]*(?=[\r\n]|\Z)")
 NAMED = re.compile(rf"{_BOLD}(?=.{{1,60}}[:：]){_NAME}{_COLON}")
 
-FORMS: Sequence["re.Pattern[str]"] = (STAMPED, BRACKETED, CLOCKED, TIMED, NAMED)
+FORMS: Sequence["re.Pattern[str]"] = (STAMPED, LOADED, BRACKETED, CLOCKED, TIMED, NAMED)
 """The forms of a message's first line, the surest first."""
 
 _LINE = re.compile(r"\S[^\r\n]*")

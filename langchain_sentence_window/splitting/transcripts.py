@@ -18,6 +18,7 @@ from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.speakers import (
     BRACKETED,
     CLOCKED,
+    LOADED,
     NAMED,
     STAMPED,
     TIMED,
@@ -100,8 +101,10 @@ def _is_capitals(text: str, block: Block) -> bool:
 
 
 def _stamped(lines: _Lines) -> list[int]:
-    speakers = lines.speakers(STAMPED)
-    if len(speakers) < MIN_STAMPED:
+    speakers = lines.speakers(LOADED)
+    if len(speakers) >= MIN_STAMPED:
+        return _starts(speakers)
+    if len(lines.speakers(STAMPED)) < MIN_STAMPED:
         return []
     # A line of the chat itself, such as "Anna joined", ends a message too.
     return [start for start in find_stamps(lines.text) if lines.holds(start)]

@@ -11,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.splitting.blocks import lead_in_part
+from langchain_sentence_window.splitting.blocks import Block, lead_in_part
 from langchain_sentence_window.splitting.headings import bold_title
+from langchain_sentence_window.splitting.language import load_language
+from langchain_sentence_window.splitting.sentences import split_text
 from langchain_sentence_window.splitting.speakers import speaker_end
 
 STRUCTURES = Path(__file__).parent / "structures"
@@ -70,6 +72,7 @@ FORMS = [
     "[10:06:33] {name}: {said}",
     "12/31/23, 10:06 PM - {name}: {said}",
     "[31.12.23, 10:06:33] {name}: {said}",
+    "{name} on 12/31/23, 10:06 PM: {said}",
     "{name}  [10:06 AM]\n{said}",
 ]
 
@@ -137,6 +140,39 @@ def test_what_of_a_lead_in_is_shown() -> None:
     assert lead_in_part("message", "Hello.") == ("speaker", 0)
     assert lead_in_part("list_item", "The items are:") == ("list", 14)
     assert lead_in_part("prose", "[10:06] Anna: Bring:") == ("list", 20)
+
+
+def test_blocks_that_are_given_know_their_lead_ins_too() -> None:
+    lines = [
+        *(
+            ("prose", "Never use it for:"),
+            ("list_item", "coins"),
+            ("list_item", "refunds. Of any kind."),
+            ("prose", "The end."),
+        ),
+        *(("table_row", "Plan\tPrice"), ("table_row", "Pro\t10 a month"), ("table_row", "Max\t20 a month")),
+        *(("table_row", "Ann\tBob"), ("prose", "[10:06] Ann: Hello. So."), ("prose", "[10:07] Bob: Yes. Yes.")),
+    ]
+    text, blocks = "", []
+    for number, (kind, line) in enumerate(lines):
+        text += ("\n\n" if number == 7 else "\n") + line
+        blocks.append(Block(len(text) - len(line), len(text), kind))
+    found = split_text(text, load_language("en"), blocks=blocks)
+    assert [(sentence.lead_in, text[sentence.start : sentence.end]) for sentence in found] == [
+        (None, "Never use it for:"),
+        (0, "coins"),
+        (0, "refunds."),
+        (0, "Of any kind."),
+        (None, "The end."),
+        (None, "Plan\tPrice"),
+        (5, "Pro\t10 a month"),
+        (5, "Max\t20 a month"),
+        (None, "Ann\tBob"),
+        (None, "[10:06] Ann: Hello."),
+        (9, "So."),
+        (None, "[10:07] Bob: Yes."),
+        (11, "Yes."),
+    ]
 
 
 @given(st.text(st.characters(codec=None), max_size=120))
