@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from math import atan2, degrees, hypot
+from math import atan2, degrees, hypot, isnan
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,7 +31,6 @@ _ITALIC = 1 << 6
 _BOLD_NAMES = ("bold", "black", "heavy", "semibd", "demi")
 _ITALIC_NAMES = ("italic", "oblique")
 _FILL_AND_STROKE = 2
-_INVISIBLE = 3
 _MAX_POINTS = 1e6
 _MAX_NAME_BYTES = 512
 _SURROGATES = (0xD800, 0xDFFF)
@@ -51,7 +50,8 @@ class PageCharacters:
         codes: Code points, 0 if unknown; `HYPHEN` for a hyphen at the end of a line.
         boxes: From the ascent to the descent of the font, and over the whole advance of the character. Zeros for a
             generated character.
-        baselines: The y of the line that the character stands on.
+        origins: Where its text object begins, of shape ``(n, 2)``: x, and y of the line that it stands on. Unlike a box,
+            this is the same for all fonts and characters of a line.
         sizes: Font sizes in points as displayed.
         angles: Directions of the writing in degrees, clockwise as displayed: 0 for text from left to right, 90 for
             text from top to bottom.
@@ -65,7 +65,7 @@ class PageCharacters:
     height: float
     codes: npt.NDArray[np.uint32]
     boxes: Boxes
-    baselines: npt.NDArray[np.float32]
+    origins: npt.NDArray[np.float32]
     sizes: npt.NDArray[np.float32]
     angles: npt.NDArray[np.float32]
     bold: npt.NDArray[np.bool_]
@@ -95,9 +95,9 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
     objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
     codes = _read_codes(raw, calls, textpage, handle, count)
-    baselines, sizes, angles, bold, italic = _read_objects(raw, calls, textpage, objects)
+    origins, sizes, angles, bold, italic = _read_objects(raw, textpage, objects)
     frame, turns = _frame(raw, page), raw.FPDFPage_GetRotation(page) % 4
-    boxes, points = _displayed(boxes, baselines, frame, turns)
+    boxes, origins = _displayed(boxes, frame, turns), _displayed(np.tile(origins, 2), frame, turns)[:, :2]
     left, bottom, right, top = frame
     width, height = (right - left, top - bottom) if turns % 2 == 0 else (top - bottom, right - left)
     generated = objects == 0
@@ -108,7 +108,7 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
         height=height,
         codes=codes,
         boxes=boxes,
-        baselines=points,
+        origins=origins,
         sizes=sizes,
         angles=(90 * turns - angles) % 360,
         bold=bold,
@@ -132,7 +132,7 @@ def _calls() -> _Calls:
     handle, number = ctypes.c_void_p, ctypes.c_int
 
     def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., int]:
-        address = ctypes.cast(function, ctypes.c_void_p).value
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
         called: Callable[..., int] = ctypes.CFUNCTYPE(result, *arguments)(address)
         return called
 
@@ -145,23 +145,23 @@ def _calls() -> _Calls:
 
 def _read_codes(raw: Any, calls: _Calls, textpage: Any, handle: int | None, count: int) -> npt.NDArray[np.uint32]:
     """Return the code points: from the page's text at once if its units are characters, else one by one."""
-    buffer = (ctypes.c_ushort * (count + 1))()
-    written = raw.FPDFText_GetText(textpage, 0, count, buffer)
-    units = np.frombuffer(buffer, np.uint16)[:count].astype(np.uint32)
+    buffer = np.zeros(count + 1, np.uint16)
+    written = raw.FPDFText_GetText(textpage, 0, count, buffer.ctypes.data_as(ctypes.POINTER(ctypes.c_ushort)))
+    units = buffer[:count].astype(np.uint32)
     # The text counts UTF-16 units, all else counts characters. Without surrogates these are the same.
-    if written == count + 1 and not ((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any():
+    if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
         return units
     return np.fromiter(map(calls.code, repeat(handle), range(count)), np.uint32, count)
 
 
-def _read_objects(raw: Any, calls: _Calls, textpage: Any, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
-    """Return what the text object of each character says: baseline, size, angle, bold, italic."""
+def _read_objects(raw: Any, textpage: Any, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
+    """Return what the text object of each character says: origin, size, angle, bold, italic."""
     count = len(objects)
-    baselines = np.zeros((count, 2), np.float32)
+    origins = np.zeros((count, 2), np.float32)
     sizes, angles = np.zeros(count, np.float32), np.zeros(count, np.float32)
     bold, italic = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     if not count:
-        return baselines, sizes, angles, bold, italic
+        return origins, sizes, angles, bold, italic
     changes = np.flatnonzero(np.diff(objects)) + 1
     known: dict[int, tuple[Any, ...]] = {}
     fonts: dict[int, tuple[bool, bool]] = {}
@@ -172,8 +172,8 @@ def _read_objects(raw: Any, calls: _Calls, textpage: Any, objects: npt.NDArray[n
             continue
         if address not in known:
             known[address] = _describe(raw, textpage, start, address, fonts)
-        baselines[start:end], sizes[start:end], angles[start:end], bold[start:end], italic[start:end] = known[address]
-    return baselines, sizes, angles, bold, italic
+        origins[start:end], sizes[start:end], angles[start:end], bold[start:end], italic[start:end] = known[address]
+    return origins, sizes, angles, bold, italic
 
 
 def _describe(raw: Any, textpage: Any, at: int, address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[Any, ...]:
@@ -190,7 +190,7 @@ def _describe(raw: Any, textpage: Any, at: int, address: int, fonts: dict[int, t
         bold, italic = fonts[key]
     bold = bold or raw.FPDFTextObj_GetTextRenderMode(text_object) == _FILL_AND_STROKE
     angle = degrees(atan2(matrix.b, matrix.a))
-    return (_point(matrix.e), _point(matrix.f)), _point(size), angle if angle == angle else 0.0, bold, italic
+    return (_point(matrix.e), _point(matrix.f)), _point(size), 0.0 if isnan(angle) else angle, bold, italic
 
 
 def _font_style(raw: Any, font: Any) -> tuple[bool, bool]:
@@ -212,26 +212,22 @@ def _frame(raw: Any, page: Any) -> tuple[float, float, float, float]:
     return min(sides[0], sides[2]), min(sides[1], sides[3]), max(sides[0], sides[2]), max(sides[1], sides[3])
 
 
-def _displayed(
-    boxes: Boxes, origins: npt.NDArray[np.float32], frame: tuple[float, float, float, float], turns: int
-) -> tuple[Boxes, npt.NDArray[np.float32]]:
-    """Return boxes (left, top, right, bottom, y up) and the y of origins as the page is displayed."""
+def _displayed(boxes: Boxes, frame: tuple[float, float, float, float], turns: int) -> Boxes:
+    """Return boxes (left, upper y, right, lower y, with y up) as the page is displayed."""
     left, bottom, right, top = frame
-    boxes = np.clip(np.nan_to_num(boxes), -_MAX_POINTS, _MAX_POINTS)
-    x0, y1, x1, y0 = boxes.T  # y1 is the upper side
+    x0, y1, x1, y0 = np.clip(np.nan_to_num(boxes), -_MAX_POINTS, _MAX_POINTS).T
     if turns == 0:
-        sides, points = (x0 - left, top - y1, x1 - left, top - y0), top - origins[:, 1]
+        sides = (x0 - left, top - y1, x1 - left, top - y0)
     elif turns == 1:
-        sides, points = (y0 - bottom, x0 - left, y1 - bottom, x1 - left), origins[:, 0] - left
+        sides = (y0 - bottom, x0 - left, y1 - bottom, x1 - left)
     elif turns == 2:  # noqa: PLR2004 - quarter turns
-        sides, points = (right - x1, y0 - bottom, right - x0, y1 - bottom), origins[:, 1] - bottom
+        sides = (right - x1, y0 - bottom, right - x0, y1 - bottom)
     else:
-        sides, points = (top - y1, right - x1, top - y0, right - x0), right - origins[:, 0]
+        sides = (top - y1, right - x1, top - y0, right - x0)
     shown = np.stack(sides, axis=1).astype(np.float32)
-    low, high = np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])
-    return np.concatenate([low, high], axis=1), points.astype(np.float32)
+    return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
 
 
 def _point(value: float) -> float:
     """Return a number of points, without the infinities and the not-a-numbers of damaged files."""
-    return max(-_MAX_POINTS, min(_MAX_POINTS, value)) if value == value else 0.0
+    return 0.0 if isnan(value) else max(-_MAX_POINTS, min(_MAX_POINTS, value))

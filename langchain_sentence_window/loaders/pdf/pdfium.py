@@ -2,6 +2,7 @@
 
 import threading
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from langchain_sentence_window.errors import MissingExtraError
@@ -18,10 +19,9 @@ def pdfium() -> Any:
         MissingExtraError: It isn't installed.
     """
     try:
-        import pypdfium2
+        return import_module("pypdfium2")
     except ModuleNotFoundError as error:
         raise MissingExtraError("pypdfium2", "pdf") from error
-    return pypdfium2
 
 
 @cache
@@ -32,6 +32,4 @@ def pdfium_raw() -> Any:
         MissingExtraError: pypdfium2 isn't installed.
     """
     pdfium()
-    import pypdfium2.raw
-
-    return pypdfium2.raw
+    return import_module("pypdfium2.raw")
