@@ -1,0 +1,1 @@
+"""Documents from files: PDFs as text with structure."""

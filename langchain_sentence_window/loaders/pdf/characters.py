@@ -1,0 +1,233 @@
+"""The characters of a page: what PDFium knows of each one, in arrays.
+
+Places are in points as the page is displayed: from the top left corner of its crop box, x to the right, y down, after
+the page's rotation. PDFium is asked for what differs from character to character (code point, box, text object) once
+a character, and for what a text object has in common (font, size, matrix) once an object.
+"""
+
+import ctypes
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import repeat
+from math import atan2, degrees, hypot, isnan
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
+
+Boxes: TypeAlias = npt.NDArray[np.float32]
+"""Rectangles of shape ``(n, 4)``: left, top, right and bottom, in points of the displayed page."""
+
+HYPHEN = 0x2
+"""The code point that PDFium gives to a hyphen at the end of a line whose word goes on."""
+
+_BOLD_WEIGHT = 600
+_FORCE_BOLD = 1 << 18
+_ITALIC = 1 << 6
+_BOLD_NAMES = ("bold", "black", "heavy", "semibd", "demi")
+_ITALIC_NAMES = ("italic", "oblique")
+_FILL_AND_STROKE = 2
+_MAX_POINTS = 1e6
+_MAX_NAME_BYTES = 512
+_SURROGATES = (0xD800, 0xDFFF)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageCharacters:
+    """The characters of a page, in the order in which the file draws them.
+
+    All arrays have the length ``n``, the number of characters that PDFium counts. An index into them is the index that
+    PDFium's text functions take.
+
+    Attributes:
+        number: The page's number, from 0.
+        width: Points of the displayed page from left to right.
+        height: Points from top to bottom.
+        codes: Code points, 0 if unknown; `HYPHEN` for a hyphen at the end of a line.
+        boxes: From the ascent to the descent of the font, and over the whole advance of the character. Zeros for a
+            generated character.
+        origins: Where its text object begins, of shape ``(n, 2)``: x, and y of the line that it stands on. Unlike a box,
+            this is the same for all fonts and characters of a line.
+        sizes: Font sizes in points as displayed.
+        angles: Directions of the writing in degrees, clockwise as displayed: 0 for text from left to right, 90 for
+            text from top to bottom.
+        bold: Whether the font is bold, or drawn with an outline.
+        italic: Whether the font is italic.
+        generated: Whether PDFium made up the character: a space or a line break that the file doesn't draw.
+    """
+
+    number: int
+    width: float
+    height: float
+    codes: npt.NDArray[np.uint32]
+    boxes: Boxes
+    origins: npt.NDArray[np.float32]
+    sizes: npt.NDArray[np.float32]
+    angles: npt.NDArray[np.float32]
+    bold: npt.NDArray[np.bool_]
+    italic: npt.NDArray[np.bool_]
+    generated: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """Return the number of characters."""
+        return len(self.codes)
+
+
+def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
+    """Read the characters of a page.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+        textpage: The handle of its text.
+        number: The page's number, from 0.
+    """
+    raw, calls = pdfium_raw(), _calls()
+    count = max(0, raw.FPDFText_CountChars(textpage))
+    handle = ctypes.cast(textpage, ctypes.c_void_p).value
+    boxes = np.zeros((count, 4), np.float32)
+    start = boxes.ctypes.data
+    deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
+    objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
+    codes = _read_codes(raw, calls, textpage, handle, count)
+    origins, sizes, angles, bold, italic = _read_objects(raw, textpage, objects)
+    frame, turns = _frame(raw, page), raw.FPDFPage_GetRotation(page) % 4
+    boxes, origins = _displayed(boxes, frame, turns), _displayed(np.tile(origins, 2), frame, turns)[:, :2]
+    left, bottom, right, top = frame
+    width, height = (right - left, top - bottom) if turns % 2 == 0 else (top - bottom, right - left)
+    generated = objects == 0
+    boxes[generated] = 0
+    return PageCharacters(
+        number=number,
+        width=width,
+        height=height,
+        codes=codes,
+        boxes=boxes,
+        origins=origins,
+        sizes=sizes,
+        angles=(90 * turns - angles) % 360,
+        bold=bold,
+        italic=italic,
+        generated=generated,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """PDFium's functions that are called once a character, with plain numbers for handles: fewer conversions."""
+
+    box: Callable[..., int]
+    text_object: Callable[..., int]
+    code: Callable[..., int]
+
+
+@cache
+def _calls() -> _Calls:
+    raw = pdfium_raw()
+    handle, number = ctypes.c_void_p, ctypes.c_int
+
+    def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., int]:
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
+        called: Callable[..., int] = ctypes.CFUNCTYPE(result, *arguments)(address)
+        return called
+
+    return _Calls(
+        box=bound(raw.FPDFText_GetLooseCharBox, number, handle, number, handle),
+        text_object=bound(raw.FPDFText_GetTextObject, ctypes.c_size_t, handle, number),
+        code=bound(raw.FPDFText_GetUnicode, ctypes.c_uint, handle, number),
+    )
+
+
+def _read_codes(raw: Any, calls: _Calls, textpage: Any, handle: int | None, count: int) -> npt.NDArray[np.uint32]:
+    """Return the code points: from the page's text at once if its units are characters, else one by one."""
+    buffer = np.zeros(count + 1, np.uint16)
+    written = raw.FPDFText_GetText(textpage, 0, count, buffer.ctypes.data_as(ctypes.POINTER(ctypes.c_ushort)))
+    units = buffer[:count].astype(np.uint32)
+    # The text counts UTF-16 units, all else counts characters. Without surrogates these are the same.
+    if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
+        return units
+    return np.fromiter(map(calls.code, repeat(handle), range(count)), np.uint32, count)
+
+
+def _read_objects(raw: Any, textpage: Any, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
+    """Return what the text object of each character says: origin, size, angle, bold, italic."""
+    count = len(objects)
+    origins = np.zeros((count, 2), np.float32)
+    sizes, angles = np.zeros(count, np.float32), np.zeros(count, np.float32)
+    bold, italic = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    if not count:
+        return origins, sizes, angles, bold, italic
+    changes = np.flatnonzero(np.diff(objects)) + 1
+    known: dict[int, tuple[Any, ...]] = {}
+    fonts: dict[int, tuple[bool, bool]] = {}
+    starts = [0, *changes.tolist()]
+    for start, end in zip(starts, [*starts[1:], count], strict=True):
+        address = int(objects[start])
+        if not address:
+            continue
+        if address not in known:
+            known[address] = _describe(raw, textpage, start, address, fonts)
+        origins[start:end], sizes[start:end], angles[start:end], bold[start:end], italic[start:end] = known[address]
+    return origins, sizes, angles, bold, italic
+
+
+def _describe(raw: Any, textpage: Any, at: int, address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[Any, ...]:
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(textpage, at, matrix)
+    size = abs(raw.FPDFText_GetFontSize(textpage, at)) * hypot(matrix.c, matrix.d)
+    text_object = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_PAGEOBJECT)
+    font = raw.FPDFTextObj_GetFont(text_object)
+    bold, italic = False, False
+    if font:
+        key = ctypes.cast(font, ctypes.c_void_p).value or 0
+        if key not in fonts:
+            fonts[key] = _font_style(raw, font)
+        bold, italic = fonts[key]
+    bold = bold or raw.FPDFTextObj_GetTextRenderMode(text_object) == _FILL_AND_STROKE
+    angle = degrees(atan2(matrix.b, matrix.a))
+    return (_point(matrix.e), _point(matrix.f)), _point(size), 0.0 if isnan(angle) else angle, bold, italic
+
+
+def _font_style(raw: Any, font: Any) -> tuple[bool, bool]:
+    """Return whether a font is bold, and whether it is italic."""
+    buffer = ctypes.create_string_buffer(_MAX_NAME_BYTES)
+    raw.FPDFFont_GetBaseFontName(font, buffer, _MAX_NAME_BYTES)
+    name = buffer.value.decode("latin-1").lower()
+    flags = max(0, raw.FPDFFont_GetFlags(font))
+    bold = any(part in name for part in _BOLD_NAMES) or bool(flags & _FORCE_BOLD)
+    italic = any(part in name for part in _ITALIC_NAMES) or bool(flags & _ITALIC)
+    return bold or raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT, italic
+
+
+def _frame(raw: Any, page: Any) -> tuple[float, float, float, float]:
+    """Return the crop box in the page's own space: left, bottom, right, top."""
+    rectangle = raw.FS_RECTF()
+    raw.FPDF_GetPageBoundingBox(page, rectangle)
+    sides = [_point(side) for side in (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)]
+    return min(sides[0], sides[2]), min(sides[1], sides[3]), max(sides[0], sides[2]), max(sides[1], sides[3])
+
+
+def _displayed(boxes: Boxes, frame: tuple[float, float, float, float], turns: int) -> Boxes:
+    """Return boxes (left, upper y, right, lower y, with y up) as the page is displayed."""
+    left, bottom, right, top = frame
+    x0, y1, x1, y0 = np.clip(np.nan_to_num(boxes), -_MAX_POINTS, _MAX_POINTS).T
+    if turns == 0:
+        sides = (x0 - left, top - y1, x1 - left, top - y0)
+    elif turns == 1:
+        sides = (y0 - bottom, x0 - left, y1 - bottom, x1 - left)
+    elif turns == 2:  # noqa: PLR2004 - quarter turns
+        sides = (right - x1, y0 - bottom, right - x0, y1 - bottom)
+    else:
+        sides = (top - y1, right - x1, top - y0, right - x0)
+    shown = np.stack(sides, axis=1).astype(np.float32)
+    return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
+
+
+def _point(value: float) -> float:
+    """Return a number of points, without the infinities and the not-a-numbers of damaged files."""
+    return 0.0 if isnan(value) else max(-_MAX_POINTS, min(_MAX_POINTS, value))
