@@ -35,14 +35,14 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
         is_ink: ``(n,)``, whether a character of the page can be seen; boxes give way to those that can.
 
     Returns:
-        ``(m, 4)``, a box or more for each line. The center of each chosen character is in one of them.
+        ``(m, 4)``, a box or more for each line. The center of each chosen character that has a size is in one of them.
     """
     own = _filled(tight[chosen], loose)
-    finite = np.isfinite(own).all(axis=1) & np.isfinite(loose).all(axis=1)
-    chosen, own, loose = chosen[finite], own[finite], loose[finite]
+    has_size = np.isfinite(own).all(axis=1) & np.isfinite(loose).all(axis=1) & ~_is_empty(own)
+    chosen, own, loose = chosen[has_size], own[has_size], loose[has_size]
     if not len(chosen):
         return np.zeros((0, 4))
-    is_other = is_ink & np.isfinite(tight).all(axis=1) & (tight[:, 0] < tight[:, 2]) & (tight[:, 1] < tight[:, 3])
+    is_other = is_ink & np.isfinite(tight).all(axis=1) & ~_is_empty(tight)
     is_other[chosen] = False
     swap = [1, 0, 3, 2] if _runs_down(loose) else [0, 1, 2, 3]
     own, loose, others = own[:, swap], loose[:, swap], tight[is_other][:, swap]
@@ -54,8 +54,12 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
 
 def _filled(tight: Boxes, loose: Boxes) -> Boxes:
     """Return the boxes around the ink, and the loose ones of characters that have none."""
-    is_empty = (tight[:, 0] >= tight[:, 2]) | (tight[:, 1] >= tight[:, 3])
-    return np.where(is_empty[:, None], loose, tight)
+    return np.where(_is_empty(tight)[:, None], loose, tight)
+
+
+def _is_empty(boxes: Boxes) -> Mask:
+    empty: Mask = (boxes[:, 0] >= boxes[:, 2]) | (boxes[:, 1] >= boxes[:, 3])
+    return empty
 
 
 def _runs_down(loose: Boxes) -> bool:
