@@ -8,14 +8,15 @@ from langchain_sentence_window.loaders.pdf.frames import Boxes
 from langchain_sentence_window.loaders.pdf.places import line_boxes
 
 
-def row(start: float, y: float, count: int, width: float = 5, height: float = 10) -> list[list[float]]:
+def row(start: float, y: float, count: int, width: float = 5.0, height: float = 10) -> list[list[float]]:
     return [[start + i * width, y, start + (i + 1) * width, y + height] for i in range(count)]
 
 
 def boxes_of(chosen: list[int], tight: list[list[float]], ink: list[int] | None = None) -> list[list[float]]:
     page = np.array(tight, float).reshape(-1, 4)
     is_ink = np.isin(np.arange(len(page)), ink if ink is not None else np.arange(len(page)))
-    return line_boxes(np.array(chosen, np.intp), page, page[chosen], is_ink).tolist()
+    found: list[list[float]] = line_boxes(np.array(chosen, np.intp), page, page[chosen], is_ink).tolist()
+    return found
 
 
 def test_each_line_has_a_box() -> None:
@@ -58,13 +59,13 @@ def test_what_is_printed_twice_stays_in_one_box() -> None:
 
 
 def test_a_raised_figure_is_on_the_line() -> None:
-    page = [*row(0, 0, 3), [15, -3, 18, 4], *row(18, 0, 3)]
+    page = [*row(0, 0, 3), [15.0, -3, 18, 4], *row(18, 0, 3)]
     assert boxes_of([*range(7)], page) == [[0, -3, 33, 10]]
 
 
 def test_text_that_runs_up_the_page_has_a_box_a_line() -> None:
-    up = [[100, 200 - 5 * i, 110, 205 - 5 * i] for i in range(8)]
-    next_line = [[115, 200 - 5 * i, 125, 205 - 5 * i] for i in range(3)]
+    up = [[100.0, 200 - 5 * i, 110, 205 - 5 * i] for i in range(8)]
+    next_line = [[115.0, 200 - 5 * i, 125, 205 - 5 * i] for i in range(3)]
     assert boxes_of([*range(11)], up + next_line) == [[100, 165, 110, 205], [115, 190, 125, 205]]
 
 
