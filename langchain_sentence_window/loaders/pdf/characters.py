@@ -50,7 +50,7 @@ class PageCharacters:
         codes: Code points, 0 if unknown; `HYPHEN` for a hyphen at the end of a line.
         boxes: From the ascent to the descent of the font, and over the whole advance of the character. Zeros for a
             generated character.
-        origins: Where its text object begins, of shape ``(n, 2)``: x, and y of the line that it stands on. Unlike a box,
+        origins: Where its text object begins, of shape ``(n, 2)``: x, and y of the line it stands on. Unlike a box,
             this is the same for all fonts and characters of a line.
         sizes: Font sizes in points as displayed.
         angles: Directions of the writing in degrees, clockwise as displayed: 0 for text from left to right, 90 for

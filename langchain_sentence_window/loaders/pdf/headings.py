@@ -1,0 +1,148 @@
+"""Headings: short paragraphs that the outline names, or that type, capitals or numbers set off from the body.
+
+A false heading parts what belongs together, so one sign alone counts only if it is strong: an entry of the outline, or
+type larger than the body's. A bold title at the beginning of a clause stays in its paragraph.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from langchain_sentence_window.documents.layout import MAX_LEVEL
+from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
+
+MAX_CHARS = 120
+"""Characters of a heading, without the number before it."""
+
+MAX_LINES = 3
+"""Lines of a heading."""
+
+LARGE = 1.15
+"""Font sizes of the body; type at least as large is a heading's."""
+
+_NUMBER = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+")
+_LABEL = re.compile(
+    r"(?P<label>article|section|schedule|exhibit|annex|appendix|part|chapter)\s+"
+    r"(?P<number>\d{1,3}(?:\.\d{1,3})*|[IVXLC]{1,7}|[A-Z]{1,2}(?:-\d{1,2})?)(?=$|[\s.:,–—-])[\s.:,–—-]*",
+    re.IGNORECASE,
+)
+_TOP_LABELS = frozenset({"article", "schedule", "exhibit", "annex", "appendix", "part", "chapter"})
+_SMALL_WORDS = frozenset(
+    "a an and as at by de del der des di du for from in la le of on or per so the to und via with without y et e".split()
+)
+_SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
+_FULL_BOLD = 0.9
+_MIN_CAPITALS = 3
+_MAX_TITLE_CHARS = 70
+_BODY_BOLD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Typography:
+    """What a file's text looks like.
+
+    Attributes:
+        size: The font size of most of its characters, in points.
+        is_bold: Whether most of its characters are bold.
+        pitch: The distance of two lines of a paragraph, in font sizes.
+        large_sizes: Sizes of larger type, from the largest; a heading's level is its place among them.
+    """
+
+    size: float
+    is_bold: bool
+    pitch: float
+    large_sizes: tuple[float, ...] = ()
+
+
+def mark_headings(paragraphs: Sequence[Paragraph], type_: Typography, outline: Mapping[str, int]) -> list[Paragraph]:
+    """Find the headings among the paragraphs of a page.
+
+    Args:
+        paragraphs: The page's paragraphs, in reading order.
+        type_: The file's typography.
+        outline: Titles of the outline's entries for this page, see `outline_key`, with their levels from 1.
+
+    Returns:
+        The paragraphs; a heading that only has a number ("ARTICLE IV") is joined to the heading after it.
+    """
+    made: list[Paragraph] = []
+    for paragraph in paragraphs:
+        level = _level(paragraph, type_, outline)
+        if not level:
+            made.append(paragraph)
+            continue
+        last = made[-1] if made else None
+        if last is not None and last.kind == HEADING and _is_bare_label(last.text) and not _LABEL.match(paragraph.text):
+            made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level)
+        else:
+            made.append(Paragraph(paragraph.lines, HEADING, level))
+    return made
+
+
+def outline_key(title: str) -> str:
+    """Return what of a title counts when it is compared: its letters and digits."""
+    return "".join(filter(str.isalnum, title)).casefold()
+
+
+def _is_bare_label(text: str) -> bool:
+    match = _LABEL.match(text)
+    return match is not None and match.end() == len(text)
+
+
+def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) -> int:
+    """Return the level of a heading; 0 for any other paragraph."""
+    text, lines = paragraph.text, paragraph.lines
+    if paragraph.kind not in (PROSE, LIST_ITEM) or len(lines) > MAX_LINES or len(text) > MAX_CHARS + 30:
+        return 0
+    known = outline.get(outline_key(text))
+    if known:
+        return min(MAX_LEVEL, known)
+    if paragraph.kind == LIST_ITEM or _SIGNATURE.search(text):
+        return 0
+    label, number = _LABEL.match(text), _NUMBER.match(text)
+    match = label or number
+    title = text[match.end() :] if match else text
+    letters = sum(map(str.isalpha, title))
+    if not match and letters < _MIN_CAPITALS:
+        return 0
+    is_large = lines[0].size >= LARGE * type_.size
+    is_bold = not type_.is_bold and all(line.bold >= _FULL_BOLD for line in lines)
+    is_capital = title.isupper() and letters > _MIN_CAPITALS
+    last = title.rstrip("\"'”’»)]* ")[-1:]
+    if last and last in ",;?!" or (last == "." and not match) or (last == ":" and not (is_bold or is_large)):
+        return 0
+    if "\t" in text or len(title) > MAX_CHARS:
+        return 0
+    if label and (not title or _is_title(title)):
+        pass
+    elif number and (is_bold or is_large or is_capital or (_is_title(title) and len(lines) == 1)):
+        pass
+    elif match or not (is_large or is_bold or (is_capital and len(title) <= _MAX_TITLE_CHARS)):
+        return 0
+    return _level_of(label, number, is_large=is_large, size=lines[0].size, type_=type_)
+
+
+def _level_of(
+    label: "re.Match[str] | None", number: "re.Match[str] | None", *, is_large: bool, size: float, type_: Typography
+) -> int:
+    if label:
+        return 1 if label["label"].lower() in _TOP_LABELS else min(MAX_LEVEL, 2 + label["number"].count("."))
+    if number:
+        return min(MAX_LEVEL, 2 + (number["number"] or "").rstrip(".").count("."))
+    if is_large:
+        rank = sum(each > size * 1.02 for each in type_.large_sizes)
+        return min(2, 1 + rank)
+    return 2
+
+
+def _is_title(title: str) -> bool:
+    """Return whether a text looks like a title: short, no sentence in it, its words in capitals but for small ones."""
+    words = [word.strip("\"'“”‘’()[],.:;&/-–—") for word in title.split()]
+    words = [word for word in words if word]
+    if not words or len(title) > _MAX_TITLE_CHARS or not words[0][0].isupper():
+        return False
+    if re.search(r"[.!?]\s+\S", title):
+        return False
+    small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
+    return small <= len(words) // 4

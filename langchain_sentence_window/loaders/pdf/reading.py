@@ -1,0 +1,287 @@
+"""A PDF file: its pages as text, the same each time the file is read.
+
+What only the whole file tells (running heads, the size of its body, its outline, its words) is found once and kept for
+the next time the same file is opened.
+"""
+
+import hashlib
+import threading
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
+from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
+from langchain_sentence_window.loaders.pdf.headings import Typography, outline_key
+from langchain_sentence_window.loaders.pdf.lines import Line, median
+from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
+from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
+from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, goes_on
+from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
+from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
+from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary, rejoins
+from langchain_sentence_window.splitting.blocks import HEADING
+
+PdfSource: TypeAlias = str | Path | bytes
+"""The path of a PDF, or its bytes."""
+
+MAX_KEPT_PAGES = 256
+"""Pages whose runs are kept between the first and the second reading of a file."""
+
+MAX_KEPT_FILES = 16
+"""Files whose facts are kept."""
+
+_USUAL_PITCH = 1.2
+_MAX_PITCH = 3.0
+_LARGE = 1.15
+_MAX_OUTLINE = 10_000
+_MAX_SIZES = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileFacts:
+    """What only the whole file tells.
+
+    Attributes:
+        type_: Its typography.
+        running: For each page, the indices of the rows that are running heads and feet.
+        outline: For each page that has entries, their titles and levels.
+        vocabulary: Its words.
+    """
+
+    type_: Typography
+    running: list[frozenset[int]]
+    outline: dict[int, dict[str, int]]
+    vocabulary: Vocabulary
+
+
+_facts: OrderedDict[Any, FileFacts] = OrderedDict()
+_facts_lock = threading.Lock()
+
+
+class PdfFile:
+    """An open PDF. Close it after use; it is a context manager.
+
+    Attributes:
+        page_count: The number of its pages.
+    """
+
+    def __init__(self, document: Any, key: Any) -> None:
+        """Keep an open document; use `open_pdf`.
+
+        Args:
+            document: The document of pypdfium2.
+            key: Names the file's content.
+        """
+        self._document = document
+        self._key = key
+        self._runs: OrderedDict[int, PageRuns] = OrderedDict()
+        self._layouts: OrderedDict[int, PageLayout] = OrderedDict()
+        self._known: FileFacts | None = None
+        with PDFIUM_LOCK:
+            self.page_count: int = len(document)
+
+    def __enter__(self) -> Self:
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; closing it again does nothing."""
+        with PDFIUM_LOCK:
+            self._document.close()
+
+    @contextmanager
+    def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
+        """Open a page, and hold `PDFIUM_LOCK` meanwhile.
+
+        Args:
+            number: The page's number, from 0.
+
+        Yields:
+            The handles of the page and of its text for PDFium's own functions.
+        """
+        raw = pdfium_raw()
+        with PDFIUM_LOCK:
+            page = raw.FPDF_LoadPage(self._document.raw, number)
+            if not page:
+                raise ValueError(f"page {number} can't be read")
+            try:
+                textpage = raw.FPDFText_LoadPage(page)
+                if not textpage:
+                    raise ValueError(f"the text of page {number} can't be read")
+                try:
+                    yield page, textpage
+                finally:
+                    raw.FPDFText_ClosePage(textpage)
+            finally:
+                raw.FPDF_ClosePage(page)
+
+    def read_characters(self, number: int) -> PageCharacters:
+        """Read the characters of a page, counted from 0."""
+        with self.open_page(number) as (page, textpage):
+            return read_characters(page, textpage, number)
+
+    def read_page(self, number: int) -> PageText:
+        """Read the text of a page.
+
+        Args:
+            number: The page's number, from 0.
+        """
+        layout = self._layout(number)
+        before, after = self._neighbor(number, -1), self._neighbor(number, 1)
+        continues = _continuation(before, layout) if before else ""
+        if continues and before:
+            layout.paragraphs[0].kind = before.paragraphs[-1].kind
+        goes = _continuation(layout, after) if after else ""
+        vocabulary = self.facts().vocabulary
+        drops = goes == "~" and vocabulary.drops_hyphen(_last_word(layout), _first_word(after)) if after else False
+        return write_page(layout.paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
+
+    def facts(self) -> FileFacts:
+        """Return what only the whole file tells."""
+        if self._known is None:
+            with _facts_lock:
+                self._known = _facts.get(self._key)
+            if self._known is None:
+                self._known = self._find_facts()
+            with _facts_lock:
+                _facts[self._key] = self._known
+                _facts.move_to_end(self._key)
+                while len(_facts) > MAX_KEPT_FILES:
+                    _facts.popitem(last=False)
+        return self._known
+
+    def _read_runs(self, number: int) -> PageRuns:
+        runs = self._runs.get(number)
+        if runs is None:
+            runs = page_runs(self.read_characters(number))
+            self._runs[number] = runs
+            while len(self._runs) > MAX_KEPT_PAGES:
+                self._runs.popitem()  # the last pages are read last
+        return runs
+
+    def _layout(self, number: int) -> PageLayout:
+        layout = self._layouts.get(number)
+        if layout is None:
+            facts = self.facts()
+            layout = lay_out(self._read_runs(number), facts.running[number], facts.type_, facts.outline.get(number, {}))
+            self._layouts[number] = layout
+            while len(self._layouts) > 8:
+                self._layouts.popitem(last=False)
+        return layout
+
+    def _neighbor(self, number: int, step: int) -> PageLayout | None:
+        """Return the layout of the nearest page with text before or after a page."""
+        number += step
+        while 0 <= number < self.page_count:
+            layout = self._layout(number)
+            if layout.paragraphs:
+                return layout
+            number += step
+        return None
+
+    def _find_facts(self) -> FileFacts:
+        sizes: Counter[float] = Counter()
+        bold = letters = 0
+        pitches: list[float] = []
+        edges: list[list[EdgeLine]] = []
+        vocabulary = Vocabulary()
+        for number in range(self.page_count):
+            rows = self._read_runs(number).rows()
+            for row in rows:
+                for run in row.runs:
+                    sizes[round(run.size, 1)] += run.letters
+                    bold += run.bold
+                    letters += run.letters
+            pitches += _pitches(rows)
+            vocabulary.add(row.text for row in rows)
+            edges.append(_edge_lines(rows))
+        size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
+        large = sorted((each for each in sizes if each >= _LARGE * size), reverse=True)[:_MAX_SIZES]
+        pitch = median(pitches) if len(pitches) > 2 else _USUAL_PITCH
+        return FileFacts(
+            Typography(size, 2 * bold > letters, pitch, tuple(large)),
+            running_lines(edges),
+            self._read_outline(),
+            vocabulary,
+        )
+
+    def _read_outline(self) -> dict[int, dict[str, int]]:
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        with PDFIUM_LOCK:
+            for count, entry in enumerate(self._document.get_toc()):
+                if count >= _MAX_OUTLINE:
+                    break
+                destination = entry.get_dest()
+                page = destination.get_index() if destination else None
+                key = outline_key(entry.get_title())
+                if page is not None and key:
+                    found[page].setdefault(key, min(MAX_LEVEL, entry.level + 1))
+        return dict(found)
+
+
+def open_pdf(source: PdfSource, password: str | None = None) -> PdfFile:
+    """Open a PDF.
+
+    Args:
+        source: Its path or its bytes.
+        password: The password of an encrypted file.
+    """
+    if isinstance(source, bytes):
+        key: Any = hashlib.sha256(source).hexdigest()
+    else:
+        path = Path(source)
+        state = path.stat()
+        key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
+    with PDFIUM_LOCK:
+        document = pdfium().PdfDocument(source if isinstance(source, bytes) else str(source), password=password)
+    return PdfFile(document, key)
+
+
+def _pitches(rows: list[Line]) -> list[float]:
+    """Return the distances of lines of one paragraph, in font sizes: the second one begins in lower case."""
+    return [
+        distance
+        for above, below in pairwise(rows)
+        if below.text[:1].islower()
+        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
+    ]
+
+
+def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
+    lines = []
+    for i, row in enumerate(rows):
+        space = _MAX_PITCH * row.size / 2
+        above = i == 0 or row.base - rows[i - 1].base > space
+        below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
+        lines.append(EdgeLine(row.text, row.base, above and below))
+    return lines
+
+
+def _continuation(before: PageLayout, after: PageLayout) -> Continuation:
+    """Return how the text goes on from a page to the next."""
+    if not before.paragraphs or not after.paragraphs:
+        return ""
+    last, first = before.paragraphs[-1], after.paragraphs[0]
+    if HEADING in (last.kind, first.kind) or not goes_on(last.lines[-1], first.lines[0], before.right):
+        return ""
+    return "~" if rejoins(_last_word(before), _first_word(after)) else "+"
+
+
+def _last_word(layout: PageLayout) -> str:
+    return layout.paragraphs[-1].lines[-1].text.rpartition(" ")[2]
+
+
+def _first_word(layout: PageLayout) -> str:
+    return layout.paragraphs[0].lines[0].text.partition(" ")[0]

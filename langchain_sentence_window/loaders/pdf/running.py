@@ -1,0 +1,152 @@
+"""Running heads and feet: lines at the top or bottom of pages that repeat, and page numbers.
+
+Lines are taken from the outside in, and the first one that doesn't repeat ends it, so body text stays. A line repeats if
+other pages have the same line near the same end, up to numbers that count the pages. When in doubt, a line is kept.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+MAX_LINES = 6
+"""Lines at each end of a page that may be running ones."""
+
+MIN_PAGES = 3
+"""Pages on which a line must stand to be a running one; in a file of few pages two are enough."""
+
+FEW_PAGES = 4
+"""Pages of a file in which a line at the same place of two pages is a running one."""
+
+_NUMBER = re.compile(r"\d+")
+_PAGE_WORDS = frozenset({"", "page", "pg", "p", "of", "pageof", "pof", "seite", "von", "seitevon", "page de", "pagede", "página", "páginade", "pagina", "paginadi"})
+_PAGE_NUMBER = re.compile(
+    r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
+    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})[-–—]\s?\d{1,3})"
+    r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
+)
+_MOST = 0.6
+_SAME_PLACE = 3.0
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLine:
+    """A line of a page, for finding what repeats.
+
+    Attributes:
+        text: Its words with one space between them.
+        y: Its place on the page in points from the top.
+        is_alone: Whether it stands apart from the lines around it.
+    """
+
+    text: str
+    y: float
+    is_alone: bool = True
+
+
+def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
+    """Find the running lines of a file.
+
+    Args:
+        pages: The lines of each page, from top to bottom.
+
+    Returns:
+        For each page, the indices of its lines that are running heads, feet or page numbers.
+    """
+    numbers = _page_numbers(pages)
+    tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
+    feet = _repeated([[(len(lines) - 1 - i, line) for i, line in enumerate(reversed(lines[-MAX_LINES:]))] for lines in pages], len(pages))
+    found = []
+    for page, lines in enumerate(pages):
+        known = tops[page] | feet[page] | numbers[page]
+        found.append(
+            frozenset(
+                {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+                | {i for i in numbers[page] if lines[i].is_alone}
+            )
+        )
+    return found
+
+
+def _from_outside(order: Iterable[int], known: set[int]) -> Iterable[int]:
+    for i in order:
+        if i not in known:
+            return
+        yield i
+
+
+def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
+    """Return for each page the indices of the lines near one end that stand on other pages too."""
+    groups: dict[str, list[tuple[int, int, EdgeLine]]] = defaultdict(list)
+    for page, lines in enumerate(edges):
+        for i, line in lines:
+            groups[_NUMBER.sub("#", line.text).casefold()].append((page, i, line))
+    found: list[set[int]] = [set() for _ in edges]
+    for key, places in groups.items():
+        if sum(map(str.isalpha, key)) < MIN_PAGES and "#" not in key:
+            continue
+        for page, i, line in _agreeing(key, places, page_count):
+            others = [other for other in places if other[0] != page]
+            few = page_count <= FEW_PAGES and any(abs(other.y - line.y) < _SAME_PLACE for _, _, other in others)
+            if len({other[0] for other in others}) + 1 >= (2 if few else MIN_PAGES):
+                found[page].add(i)
+    return found
+
+
+def _agreeing(key: str, places: list[tuple[int, int, EdgeLine]], page_count: int) -> list[tuple[int, int, EdgeLine]]:
+    """Return the lines whose numbers are the same on most pages, or count the pages."""
+    numbers = [[int(number[:9]) for number in _NUMBER.findall(line.text)] for _, _, line in places]
+    pages = {page for page, _, _ in places}
+    counts_pages = "".join(filter(str.isalpha, key)) in _PAGE_WORDS or (
+        len(pages) > MIN_PAGES and len(pages) >= _MOST * page_count
+    )
+    agreeing = set(range(len(places)))
+    for column in range(len(numbers[0])):
+        constant = Counter(row[column] for row in numbers)
+        offset = Counter(row[column] - place[0] for row, place in zip(numbers, places, strict=True))
+        keep = {i for i, row in enumerate(numbers) if constant[row[column]] >= min(MIN_PAGES, len(pages))}
+        if counts_pages:
+            keep |= {
+                i
+                for i, (row, place) in enumerate(zip(numbers, places, strict=True))
+                if offset[row[column] - place[0]] > 1
+            }
+        agreeing &= keep
+    return [place for i, place in enumerate(places) if i in agreeing]
+
+
+def _page_numbers(pages: Sequence[Sequence[EdgeLine]]) -> list[set[int]]:
+    """Return for each page the indices of its page numbers: alone on a line, and counting up by one.
+
+    A page of the file may hold several pages of the text that was printed into it.
+    """
+    places: list[tuple[str, int, int, int]] = []
+    for page, lines in enumerate(pages):
+        for i, line in enumerate(lines):
+            match = _PAGE_NUMBER.fullmatch(line.text)
+            if match is not None:
+                kind, number = _value(match["number"], match["part"])
+                if number:
+                    places.append((kind, number, page, i))
+    found: list[set[int]] = [set() for _ in pages]
+    chains: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for kind, number, page, i in places:
+        chain = chains.pop((kind, number - 1), [])
+        chain.append((page, i))
+        chains[kind, number] = chain
+        if len(chain) >= MIN_PAGES or (len(pages) <= FEW_PAGES and len(chain) > 1):
+            for at, index in chain:
+                found[at].add(index)
+    return found
+
+
+def _value(number: str, part: str | None) -> tuple[str, int]:
+    if part:
+        return part, int(_NUMBER.findall(number)[0])
+    if number.isdecimal():
+        return "", int(number)
+    values = [_ROMAN[letter] for letter in number]
+    return "roman", sum(
+        -value if i + 1 < len(values) and value < values[i + 1] else value for i, value in enumerate(values)
+    )
