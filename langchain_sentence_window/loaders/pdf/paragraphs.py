@@ -131,7 +131,9 @@ def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
     if _ITEM.match(text) or _NUMBER.match(text):
         if parted_marker or early:
             return True
-        hanging = len(current) > 1 and has_marker(current[0].text) and abs(current[0].x0 - line.x0) < abs(above.x0 - line.x0)
+        hanging = (
+            len(current) > 1 and has_marker(current[0].text) and abs(current[0].x0 - line.x0) < abs(above.x0 - line.x0)
+        )
         return ended and (hanging or (len(current) == 1 and has_marker(above.text) and abs(above.x0 - line.x0) < 1))
     if _LABEL.match(text) and early:
         return True

@@ -19,7 +19,26 @@ FEW_PAGES = 4
 """Pages of a file in which a line at the same place of two pages is a running one."""
 
 _NUMBER = re.compile(r"\d+")
-_PAGE_WORDS = frozenset({"", "page", "pg", "p", "of", "pageof", "pof", "seite", "von", "seitevon", "page de", "pagede", "página", "páginade", "pagina", "paginadi"})
+_PAGE_WORDS = frozenset(
+    {
+        "",
+        "page",
+        "pg",
+        "p",
+        "of",
+        "pageof",
+        "pof",
+        "seite",
+        "von",
+        "seitevon",
+        "page de",
+        "pagede",
+        "página",
+        "páginade",
+        "pagina",
+        "paginadi",
+    }
+)
 _PAGE_NUMBER = re.compile(
     r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
     r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})[-–—]\s?\d{1,3})"
@@ -56,7 +75,10 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     """
     numbers = _page_numbers(pages)
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
-    feet = _repeated([[(len(lines) - 1 - i, line) for i, line in enumerate(reversed(lines[-MAX_LINES:]))] for lines in pages], len(pages))
+    feet = _repeated(
+        [[(len(lines) - 1 - i, line) for i, line in enumerate(reversed(lines[-MAX_LINES:]))] for lines in pages],
+        len(pages),
+    )
     found = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | numbers[page]
