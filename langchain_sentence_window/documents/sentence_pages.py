@@ -28,12 +28,14 @@ class PagePiece:
 
     Attributes:
         page: The page, from 0.
+        label: What the file calls the page, such as ``iv``; ``None`` if the metadata doesn't say.
         start: First code point in the page's own text.
         end: One past the last code point.
         text: What stands there.
     """
 
     page: int
+    label: str | None
     start: int
     end: int
     text: str
@@ -76,22 +78,36 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
     found = []
     for low, high in _sentences(window, start, hits):
         pieces = tuple(
-            PagePiece(page, own + max(low, at) - at, own + min(high, to) - at, text[max(low, at) : min(high, to)])
-            for page, own, at, to in stretches
-            if at < high and low < to
+            PagePiece(
+                each.page,
+                each.label,
+                each.own_start + max(low, each.start) - each.start,
+                each.own_start + min(high, each.end) - each.start,
+                text[max(low, each.start) : min(high, each.end)],
+            )
+            for each in stretches
+            if each.start < high and low < each.end
         )
         found.append(PagedSentence(start + low, start + high, text[low:high], (low, high) in hits, pieces))
     return found
 
 
-def _stretches(window: Document, start: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield for each part the page, its place in the page's text, and both ends of its place in the window's text."""
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A stretch of a window on one page: where it starts in the page's text, and its ends in the window's text."""
+
+    page: int
+    label: str | None
+    own_start: int
+    start: int
+    end: int
+
+
+def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
     metadata, text = window.metadata, window.page_content
     parts = metadata.get(PARTS)
     if parts is None:
-        page = _index(metadata, PAGE)
-        # A page's own text may begin with white space that the window lacks, so its offsets are kept.
-        yield page, start, 0, len(text)
+        yield _Stretch(_index(metadata, PAGE), _label(metadata), start, 0, len(text))
         return
     if not isinstance(parts, list | tuple):
         raise _wrong(PARTS, parts)
@@ -104,7 +120,7 @@ def _stretches(window: Document, start: int) -> Iterator[tuple[int, int, int, in
         to = at + high - low
         if not 0 <= at < to <= len(text):
             raise _wrong(PARTS, parts)
-        yield page, low, at, to
+        yield _Stretch(page, _label(part), low, at, to)
         at = to
 
 
@@ -131,6 +147,11 @@ def _hits(metadata: Mapping[str, Any]) -> Iterator[Span]:
         raise _wrong(HITS, hits)
     for hit in hits:
         yield _index(hit, START_INDEX), _index(hit, END_INDEX)
+
+
+def _label(metadata: Mapping[str, Any]) -> str | None:
+    label = metadata.get(PAGE_LABEL)
+    return label if isinstance(label, str) else None
 
 
 def _span(value: object, key: str) -> Span:

@@ -65,6 +65,14 @@ def test_a_page_and_a_window_of_one_page_need_no_parts() -> None:
     assert [(each.pieces[0].start, each.pieces[0].text) for each in found] == [(20, "First."), (27, "Second.")]
 
 
+def test_pages_are_named_as_the_file_names_them() -> None:
+    first, second = WINDOW["parts"]
+    _, two, _ = sentences_on_pages(window(parts=[first | {"page_label": "iv"}, second | {"page_label": 5}]))
+    assert [each.label for each in two.pieces] == ["iv", None]
+    (whole,) = sentences_on_pages(Document(page_content="A page.", metadata={"page": 3, "page_label": "A-1"}))
+    assert whole.pieces[0].label == "A-1"
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [

@@ -6,10 +6,12 @@ upper left of the page as a viewer shows it, x to the right and y down.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
 
 Boxes: TypeAlias = npt.NDArray[np.float64]
 """Rectangles ``(n, 4)``; as they are shown ``[x0, y0, x1, y1]``, in a PDF ``[left, bottom, right, top]``."""
@@ -77,6 +79,26 @@ class PageFrame:
             lambda: (self.right - y1, self.top - x1, self.right - y0, self.top - x0),
         )
         return np.stack(sides[self.turns % 4](), axis=1)
+
+
+def read_frame(page: Any) -> PageFrame:
+    """Read the frame of a page.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+    """
+    raw = pdfium_raw()
+    box = raw.FS_RECTF()
+    raw.FPDF_GetPageBoundingBox(page, box)
+    return PageFrame(
+        min(box.left, box.right),
+        min(box.bottom, box.top),
+        max(box.left, box.right),
+        max(box.bottom, box.top),
+        raw.FPDFPage_GetRotation(page) % 4,
+    )
 
 
 def _columns(boxes: npt.ArrayLike) -> Boxes:

@@ -1,8 +1,8 @@
 """Boxes around a text on a page: one for each line, around its characters and no others.
 
 Characters that follow each other on a line share a box; a column's gap or a new line begins another. Boxes are as high
-as their font, so that they look even. Where the box of a line would touch a character that isn't of the text, as in a
-tight line above, it is trimmed; where trimming isn't enough, the line gets several boxes.
+as their font, so that they look even. Where the box of a line would touch any other character, as in a tight line
+above, it is trimmed; where trimming isn't enough, the line gets several boxes.
 
 Everything is in points from the upper left of the page as it is shown, see `PageFrame`.
 """
@@ -42,13 +42,14 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
     chosen, own, loose = chosen[has_size], own[has_size], loose[has_size]
     if not len(chosen):
         return np.zeros((0, 4))
-    is_other = is_ink & np.isfinite(tight).all(axis=1) & ~_is_empty(tight)
-    is_other[chosen] = False
+    has_ink = is_ink & np.isfinite(tight).all(axis=1) & ~_is_empty(tight)
     swap = [1, 0, 3, 2] if _runs_down(loose) else [0, 1, 2, 3]
-    own, loose, others = own[:, swap], loose[:, swap], tight[is_other][:, swap]
+    own, loose, tight = own[:, swap], loose[:, swap], tight[:, swap]
     boxes: list[Boxes] = []
     for run in np.split(np.arange(len(chosen)), _breaks(loose)):
-        boxes += _fit(own[run], loose[run], _touching(_around(own[run], loose[run]), others))
+        is_other = has_ink.copy()
+        is_other[chosen[run]] = False
+        boxes += _fit(own[run], loose[run], _touching(_around(own[run], loose[run]), tight[is_other]))
     return np.stack(boxes)[:, swap]
 
 
