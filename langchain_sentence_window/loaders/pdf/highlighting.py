@@ -159,13 +159,12 @@ def _annotated(document: Any, marks: _Marks) -> bytes:
         page = document[number]
         try:
             frame = read_frame(page.raw)
-            size = [frame.width, frame.height] * 2
             for color, boxes in sentences:
-                fractions = [(box.x0, box.y0, box.x1, box.y1) for box in boxes]
-                points = frame.unshow(
-                    [[part * side for part, side in zip(box, size, strict=True)] for box in fractions]
-                )
-                _annotate(raw, page.raw, color, points.tolist())
+                points = [
+                    (box.x0 * frame.width, box.y0 * frame.height, box.x1 * frame.width, box.y1 * frame.height)
+                    for box in boxes
+                ]
+                _annotate(raw, page.raw, color, frame.unshow(points))
         finally:
             page.close()
     written = io.BytesIO()
