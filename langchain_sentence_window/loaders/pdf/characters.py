@@ -25,6 +25,7 @@ Boxes: TypeAlias = npt.NDArray[np.float32]
 HYPHEN = 0x2
 """The code point that PDFium gives to a hyphen at the end of a line whose word goes on."""
 
+_HYPHEN_IN_TEXT = 0xFFFE
 _BOLD_WEIGHT = 600
 _FORCE_BOLD = 1 << 18
 _ITALIC = 1 << 6
@@ -153,6 +154,7 @@ def _read_codes(raw: Any, calls: _Calls, textpage: Any, handle: int | None, coun
     units = buffer[:count].astype(np.uint32)
     # The text counts UTF-16 units, all else counts characters. Without surrogates these are the same.
     if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
+        units[units == _HYPHEN_IN_TEXT] = HYPHEN
         return units
     return np.fromiter(map(calls.code, repeat(handle), range(count)), np.uint32, count)
 
