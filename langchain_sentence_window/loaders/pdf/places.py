@@ -21,8 +21,11 @@ MIN_SHARED_HEIGHT = 0.4
 MAX_GAP = 6.0
 """The widest gap between neighbors of a line, in heights. Whatever else stands in a gap parts them too."""
 
+_NEAR = 0.01
+"""Points; what is nearer may touch, as PDFium counts in single precision."""
+
 _CLEARANCE = 0.02
-"""Points between a trimmed box and the character it gives way to, more than single precision loses."""
+"""Points between a trimmed box and the character it gives way to."""
 
 
 def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Boxes:
@@ -85,8 +88,10 @@ def _around(own: Boxes, loose: Boxes) -> Boxes:
 
 
 def _touching(box: Boxes, others: Boxes) -> Boxes:
-    x_apart = (others[:, 0] >= box[2]) | (others[:, 2] <= box[0])
-    y_apart = (others[:, 1] >= box[3]) | (others[:, 3] <= box[1])
+    """Return those of some boxes that touch a box, or nearly do."""
+    near = box + np.array([-_NEAR, -_NEAR, _NEAR, _NEAR])
+    x_apart = (others[:, 0] >= near[2]) | (others[:, 2] <= near[0])
+    y_apart = (others[:, 1] >= near[3]) | (others[:, 3] <= near[1])
     touching: Boxes = others[~(x_apart | y_apart)]
     return touching
 

@@ -22,7 +22,7 @@ def boxes_of(chosen: list[int], tight: list[list[float]], ink: list[int] | None 
 def test_each_line_has_a_box() -> None:
     page = row(10, 100, 4) + row(10, 115, 3)
     assert boxes_of([*range(7)], page) == [[10, 100, 30, 110], [10, 115, 25, 125]]
-    assert boxes_of([2, 3, 4], page) == [[20, 100, 30, 110], [10, 115, 15, 125]]
+    assert boxes_of([2, 3, 4], page) == [[20.02, 100, 30, 110], [10, 115, 14.98, 125]]  # clear of its neighbors
     assert boxes_of([], page) == []
 
 
