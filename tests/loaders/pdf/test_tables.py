@@ -1,7 +1,6 @@
 """The tables of a page: by ruling lines, by columns of figures, and what only looks like one."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -217,12 +216,12 @@ LOOKALIKES: dict[str, Draw] = {
         ("until the term", "has ended,", "in 2025"),
         xs=(72, 180, 300),
     ),
-    "an underlined title": lambda canvas: (lines("TITLE")(canvas), canvas.line(72, 697, 110, 697)),
-    "a frame": lambda canvas: (lines("Framed text.", "More of it.")(canvas), canvas.rect(60, 600, 300, 150)),
-    "a form with one column": lambda canvas: (
-        lines("Territory:", "Developer:", x=80, y=640, pitch=30)(canvas),
-        canvas.rect(72, 600, 300, 30),
-        canvas.rect(72, 630, 300, 30),
+    "an underlined title": both(lines("TITLE"), lambda canvas: canvas.line(72, 697, 110, 697)),
+    "a frame": both(lines("Framed text.", "More of it."), lambda canvas: canvas.rect(60, 600, 300, 150)),
+    "a form with one column": both(
+        lines("Territory:", "Developer:", x=80, y=640, pitch=30),
+        lambda canvas: canvas.rect(72, 600, 300, 30),
+        lambda canvas: canvas.rect(72, 630, 300, 30),
     ),
 }
 
