@@ -25,6 +25,7 @@ Boxes: TypeAlias = npt.NDArray[np.float32]
 HYPHEN = 0x2
 """The code point that PDFium gives to a hyphen at the end of a line whose word goes on."""
 
+_HYPHEN_IN_TEXT = 0xFFFE
 _BOLD_WEIGHT = 600
 _FORCE_BOLD = 1 << 18
 _ITALIC = 1 << 6
@@ -34,6 +35,7 @@ _FILL_AND_STROKE = 2
 _MAX_POINTS = 1e6
 _MAX_NAME_BYTES = 512
 _SURROGATES = (0xD800, 0xDFFF)
+_LOW_SURROGATE = 0xDC00
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +59,8 @@ class PageCharacters:
             text from top to bottom.
         bold: Whether the font is bold, or drawn with an outline.
         italic: Whether the font is italic.
-        generated: Whether PDFium made up the character: a space or a line break that the file doesn't draw.
+        generated: Whether PDFium made up the character: a space or a line break that the file doesn't draw, or the
+            second half of a character that takes two units of UTF-16, whose code point the first half has.
     """
 
     number: int
@@ -95,12 +98,13 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
     objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
     codes = _read_codes(raw, calls, textpage, handle, count)
+    halves = _join_halves(codes)
     origins, sizes, angles, bold, italic = _read_objects(raw, textpage, objects)
     frame, turns = _frame(raw, page), raw.FPDFPage_GetRotation(page) % 4
     boxes, origins = _displayed(boxes, frame, turns), _displayed(np.tile(origins, 2), frame, turns)[:, :2]
     left, bottom, right, top = frame
     width, height = (right - left, top - bottom) if turns % 2 == 0 else (top - bottom, right - left)
-    generated = objects == 0
+    generated = (objects == 0) | halves
     boxes[generated] = 0
     return PageCharacters(
         number=number,
@@ -150,8 +154,21 @@ def _read_codes(raw: Any, calls: _Calls, textpage: Any, handle: int | None, coun
     units = buffer[:count].astype(np.uint32)
     # The text counts UTF-16 units, all else counts characters. Without surrogates these are the same.
     if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
+        units[units == _HYPHEN_IN_TEXT] = HYPHEN
         return units
     return np.fromiter(map(calls.code, repeat(handle), range(count)), np.uint32, count)
+
+
+def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Write whole code points where PDFium counts two units of UTF-16 as two characters; return the second ones."""
+    is_half = np.zeros(len(codes), np.bool_)
+    high = (codes >= _SURROGATES[0]) & (codes < _LOW_SURROGATE)
+    if high.any():
+        low = (codes >= _LOW_SURROGATE) & (codes <= _SURROGATES[1])
+        first = np.flatnonzero(high[:-1] & low[1:])
+        codes[first] = 0x10000 + ((codes[first] - _SURROGATES[0]) << 10) + codes[first + 1] - _LOW_SURROGATE
+        is_half[first + 1] = True
+    return is_half
 
 
 def _read_objects(raw: Any, textpage: Any, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
