@@ -5,11 +5,13 @@ type larger than the body's. A bold title at the beginning of a clause stays in 
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_sentence_window.documents.layout import MAX_LEVEL
-from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph
+from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, is_entry
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 
 MAX_CHARS = 120
@@ -35,7 +37,8 @@ _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|atte
 _FULL_BOLD = 0.9
 _MIN_CAPITALS = 3
 _MAX_TITLE_CHARS = 70
-_BODY_BOLD = 0.5
+_MIN_ROW = 3
+_SAME_SIZE = 1.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +58,65 @@ class Typography:
     large_sizes: tuple[float, ...] = ()
 
 
-def mark_headings(paragraphs: Sequence[Paragraph], type_: Typography, outline: Mapping[str, int]) -> list[Paragraph]:
+def mark_headings(
+    paragraphs: Sequence[Paragraph], type_: Typography, outline: Mapping[str, int], *, has_title: bool = False
+) -> list[Paragraph]:
     """Find the headings among the paragraphs of a page.
 
     Args:
         paragraphs: The page's paragraphs, in reading order.
         type_: The file's typography.
         outline: Titles of the outline's entries for this page, see `outline_key`, with their levels from 1.
+        has_title: Whether this is the page where the file's title stands; level 1 is the title's.
 
     Returns:
         The paragraphs; a heading that only has a number ("ARTICLE IV") is joined to the heading after it.
     """
     made: list[Paragraph] = []
-    for paragraph in paragraphs:
-        level = _level(paragraph, type_, outline)
+    for number, paragraph in enumerate(paragraphs):
+        below = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
+        level = 0 if below is not None and is_entry(below.lines[0]) else _level(paragraph, type_, outline)
         if not level:
             made.append(paragraph)
             continue
+        is_sure = outline_key(paragraph.text) in outline
         last = made[-1] if made else None
         if last is not None and last.kind == HEADING and _is_bare_label(last.text) and not _LABEL.match(paragraph.text):
-            made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level)
+            made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level, last.is_sure or is_sure)
         else:
-            made.append(Paragraph(paragraph.lines, HEADING, level))
+            made.append(Paragraph(paragraph.lines, HEADING, level, is_sure))
+    if has_title:
+        _raise_title(made)
+    return _without_empty(made)
+
+
+def _raise_title(paragraphs: list[Paragraph]) -> None:
+    """Give the title, the first of the largest headings without a number, level 1."""
+    titles = [
+        each
+        for each in paragraphs
+        if each.kind == HEADING and not _LABEL.match(each.text) and not _NUMBER.match(each.text)
+    ]
+    if titles:
+        max(titles, key=lambda each: round(each.lines[0].size)).level = 1
+
+
+def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:
+    """Make plain paragraphs of headings with nothing below them: lines of a title page, or a list of names.
+
+    A heading that stands twice on a page is plain too, such as the line between two factors of a formula.
+    """
+    counts = Counter(paragraph.text for paragraph in paragraphs if paragraph.kind == HEADING)
+    made: list[Paragraph] = []
+    row = 0  # headings of one level, one after the other
+    for number, paragraph in enumerate(paragraphs):
+        level = paragraph.level
+        below = paragraphs[number + 1].level if number + 1 < len(paragraphs) else MAX_LEVEL + 1
+        row = row + 1 if number and level and paragraphs[number - 1].level == level else 1
+        is_empty = 0 < below <= level or row >= _MIN_ROW
+        if level > 1 and not paragraph.is_sure and (is_empty or counts[paragraph.text] > 1):
+            paragraph = Paragraph(paragraph.lines)
+        made.append(paragraph)
     return made
 
 
@@ -97,7 +137,7 @@ def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) 
         return 0
     known = outline.get(outline_key(text))
     if known:
-        return min(MAX_LEVEL, known)
+        return min(MAX_LEVEL, known + 1)
     if paragraph.kind == LIST_ITEM or _SIGNATURE.search(text):
         return 0
     label, number = _LABEL.match(text), _NUMBER.match(text)
@@ -110,9 +150,9 @@ def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) 
     is_bold = not type_.is_bold and all(line.bold >= _FULL_BOLD for line in lines)
     is_capital = title.isupper() and letters > _MIN_CAPITALS
     last = title.rstrip("\"'”’»)]* ")[-1:]
-    if last and last in ",;?!" or (last == "." and not match) or (last == ":" and not (is_bold or is_large)):
+    if (last and last in ",;:?!") or (last == "." and not match) or len(title) > MAX_CHARS:
         return 0
-    if "\t" in text or len(title) > MAX_CHARS:
+    if any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
         return 0
     if label and (not title or _is_title(title)):
         pass
@@ -127,13 +167,25 @@ def _level_of(
     label: "re.Match[str] | None", number: "re.Match[str] | None", *, is_large: bool, size: float, type_: Typography
 ) -> int:
     if label:
-        return 1 if label["label"].lower() in _TOP_LABELS else min(MAX_LEVEL, 2 + label["number"].count("."))
+        return 2 if label["label"].lower() in _TOP_LABELS else min(MAX_LEVEL, 3 + label["number"].count("."))
     if number:
-        return min(MAX_LEVEL, 2 + (number["number"] or "").rstrip(".").count("."))
+        return min(MAX_LEVEL, 3 + (number["number"] or "").count("."))
     if is_large:
-        rank = sum(each > size * 1.02 for each in type_.large_sizes)
-        return min(2, 1 + rank)
-    return 2
+        return min(4, 2 + sum(each > size * _SAME_SIZE for each in type_.large_sizes))
+    return 3
+
+
+def _has_columns(line: Line) -> bool:
+    """Return whether a line has a wide gap that isn't the one after its number."""
+    match = _LABEL.match(line.text) or _NUMBER.match(line.text)
+    first = sum(end - start for start, end in line.runs[0].words)
+    parted = 1 if match and first >= len(match[0].replace(" ", "")) and first <= len(match[0]) else 0
+    return len(line.runs) > 1 + parted
+
+
+def _begins_title(title: str) -> bool:
+    first = title.lstrip("\"'“‘«([")[:1]
+    return first.isupper() or first.isdigit() or (first.isalpha() and not first.islower())
 
 
 def _is_title(title: str) -> bool:

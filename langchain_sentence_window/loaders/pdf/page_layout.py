@@ -52,7 +52,9 @@ def page_runs(characters: PageCharacters) -> PageRuns:
     return PageRuns(characters.number, inks, [find_runs(ink) for ink in inks])
 
 
-def lay_out(page: PageRuns, running: Iterable[int], type_: Typography, outline: Mapping[str, int]) -> PageLayout:
+def lay_out(
+    page: PageRuns, running: Iterable[int], type_: Typography, outline: Mapping[str, int], *, has_title: bool = False
+) -> PageLayout:
     """Find the paragraphs of a page.
 
     Args:
@@ -60,6 +62,7 @@ def lay_out(page: PageRuns, running: Iterable[int], type_: Typography, outline: 
         running: Indices of the rows of `PageRuns.rows` that are running heads and feet.
         type_: The file's typography.
         outline: Titles of the outline's entries for this page with their levels, see `mark_headings`.
+        has_title: Whether this is the page where the file's title stands.
     """
     rows = page.rows()
     left_out = [rows[i] for i in running if i < len(rows)]
@@ -79,7 +82,7 @@ def lay_out(page: PageRuns, running: Iterable[int], type_: Typography, outline: 
                 last = paragraph
                 right = max(line.x1 for line in lines)
             right = max(line.x1 for line in lines)
-    return PageLayout(_footnotes_first(mark_headings(found, type_, outline), type_, right), right)
+    return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_, right), right)
 
 
 def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[float]) -> bool:

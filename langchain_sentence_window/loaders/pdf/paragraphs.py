@@ -6,7 +6,7 @@ sentence, at an indented line, at the marker of an item, and where the type chan
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.splitting.blocks import LIST_ITEM, PROSE
@@ -14,17 +14,20 @@ from langchain_sentence_window.splitting.blocks import LIST_ITEM, PROSE
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""
 
-_BULLET = re.compile(rf"[{BULLETS}](?:\s|$)|[-–—o]\s(?=\S)")
+_BULLET = re.compile(rf"[{BULLETS}](?:\s|$)|[{BULLETS[:-1]}]|[-–—o]\s(?=\S)")
 _ITEM = re.compile(r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)")
 _NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)")
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\dA-Z]")
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
+_PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
 _CLOSERS = "\"'”’»)]"
 _ENDS = ".!?:;。！？"
 _WIDE_PITCH = 1.35
 _SIZE_CHANGE = 0.12
 _INDENT = 0.8
 _FULL_BOLD = 0.9
+_MAX_PAGE_CHARS = 6
+_ENTRY_GAP = 2.0
 
 
 @dataclass(eq=False, slots=True)
@@ -35,13 +38,13 @@ class Paragraph:
         lines: At least one, in reading order.
         kind: The kind of block, see `Block`.
         level: The level of a heading, else 0.
-        cells: The words of each cell of a table row, else empty.
+        is_sure: Whether the file's outline has the heading.
     """
 
     lines: list[Line]
     kind: str = PROSE
     level: int = 0
-    cells: list[list[tuple[int, int]]] = field(default_factory=list)
+    is_sure: bool = False
 
     @property
     def text(self) -> str:
@@ -80,6 +83,21 @@ def ends_sentence(text: str) -> bool:
     return text.rstrip(_CLOSERS)[-1:] in _ENDS if text.rstrip(_CLOSERS) else False
 
 
+def is_entry(line: Line) -> bool:
+    """Return whether a line is an entry of a table of contents: it ends with a page number after a wide gap."""
+    if _LEADERS.search(line.text):
+        return True
+    last = line.runs[-1]
+    return (
+        len(line.runs) > 1
+        and len(last.words) == 1
+        and last.letters <= _MAX_PAGE_CHARS
+        and _PAGE.fullmatch(line.text.rpartition(" ")[2]) is not None
+        and last.x0 - line.runs[-2].x1 > _ENTRY_GAP * line.size
+        and any(map(str.isalpha, line.text[: -last.letters]))
+    )
+
+
 def goes_on(before: Line, after: Line, right: float) -> bool:
     """Return whether a paragraph continues across a break of the page or column.
 
@@ -89,7 +107,7 @@ def goes_on(before: Line, after: Line, right: float) -> bool:
         right: The right side of the column before the break.
     """
     text, following = before.text, after.text
-    if _LEADERS.search(text) or _size_changes(before, after) or _BULLET.match(following):
+    if is_entry(before) or is_entry(after) or _size_changes(before, after) or _BULLET.match(following):
         return False
     first = following.lstrip("\"'“‘«([")[:1]
     if text[-1:] in ",-–—(" or text.rstrip(_CLOSERS)[-1:] == ",":
@@ -120,9 +138,9 @@ def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
 def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
-    if _size_changes(above, line) or _LEADERS.search(above.text) or _LEADERS.search(line.text):
-        return True
     early = _stops_early(above, line, right)
+    if (_size_changes(above, line) and (early or ends_sentence(above.text))) or is_entry(above) or is_entry(line):
+        return True
     ended = ends_sentence(above.text)
     text = line.text
     if _BULLET.match(text):
@@ -150,7 +168,7 @@ def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
 
 def _paragraph(lines: list[Line]) -> Paragraph:
     text = lines[0].text
-    is_item = bool(_BULLET.match(text) or _ITEM.match(text) or _LEADERS.search(text))
+    is_item = bool(_BULLET.match(text) or _ITEM.match(text) or is_entry(lines[0]))
     return Paragraph(lines, LIST_ITEM if is_item else PROSE)
 
 

@@ -7,7 +7,7 @@ the next time the same file is opened.
 import hashlib
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
+from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
 from langchain_sentence_window.loaders.pdf.headings import Typography, outline_key
 from langchain_sentence_window.loaders.pdf.lines import Line, median
@@ -41,6 +42,9 @@ _MAX_PITCH = 3.0
 _LARGE = 1.15
 _MAX_OUTLINE = 10_000
 _MAX_SIZES = 6
+_MAX_OBJECTS = 10_000
+_MAX_LAYOUTS = 8
+_METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,15 +56,17 @@ class FileFacts:
         running: For each page, the indices of the rows that are running heads and feet.
         outline: For each page that has entries, their titles and levels.
         vocabulary: Its words.
+        title_page: The number of the first page with text.
     """
 
     type_: Typography
     running: list[frozenset[int]]
     outline: dict[int, dict[str, int]]
     vocabulary: Vocabulary
+    title_page: int
 
 
-_facts: OrderedDict[Any, FileFacts] = OrderedDict()
+_facts: OrderedDict[Hashable, FileFacts] = OrderedDict()
 _facts_lock = threading.Lock()
 
 
@@ -68,16 +74,19 @@ class PdfFile:
     """An open PDF. Close it after use; it is a context manager.
 
     Attributes:
+        name: What messages call it.
         page_count: The number of its pages.
     """
 
-    def __init__(self, document: Any, key: Any) -> None:
+    def __init__(self, document: Any, key: Hashable, name: str) -> None:
         """Keep an open document; use `open_pdf`.
 
         Args:
             document: The document of pypdfium2.
             key: Names the file's content.
+            name: What messages call it.
         """
+        self.name = name
         self._document = document
         self._key = key
         self._runs: OrderedDict[int, PageRuns] = OrderedDict()
@@ -110,16 +119,21 @@ class PdfFile:
 
         Yields:
             The handles of the page and of its text for PDFium's own functions.
+
+        Raises:
+            DocumentReadError: The page is damaged.
         """
         raw = pdfium_raw()
         with PDFIUM_LOCK:
             page = raw.FPDF_LoadPage(self._document.raw, number)
             if not page:
-                raise ValueError(f"page {number} can't be read")
+                raise DocumentReadError(
+                    f"page {number + 1} of {self.name} can't be read: the file is damaged; repair it or write it anew"
+                )
             try:
                 textpage = raw.FPDFText_LoadPage(page)
                 if not textpage:
-                    raise ValueError(f"the text of page {number} can't be read")
+                    raise DocumentReadError(f"the text of page {number + 1} of {self.name} can't be read")
                 try:
                     yield page, textpage
                 finally:
@@ -148,6 +162,33 @@ class PdfFile:
         drops = goes == "~" and vocabulary.drops_hyphen(_last_word(layout), _first_word(after)) if after else False
         return write_page(layout.paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
 
+    def about(self) -> dict[str, str]:
+        """Return what the file says of itself, by the names that LangChain's loaders give: ``title``, ``author``, …"""
+        with PDFIUM_LOCK:
+            found = self._document.get_metadata_dict(skip_empty=True)
+        named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
+        return {key: value for key, value in named.items() if value}
+
+    def page_labels(self) -> list[str]:
+        """Return the label of each page; an empty list if the file has none."""
+        with PDFIUM_LOCK:
+            labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
+        return labels if any(labels) else []
+
+    def pages_with_images(self, numbers: Iterable[int]) -> list[int]:
+        """Return which of some pages hold images, as scanned pages do."""
+        raw = pdfium_raw()
+        found = []
+        for number in numbers:
+            with self.open_page(number) as (page, _):
+                kinds = (
+                    raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i))
+                    for i in range(min(_MAX_OBJECTS, raw.FPDFPage_CountObjects(page)))
+                )
+                if any(kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM) for kind in kinds):
+                    found.append(number)
+        return found
+
     def facts(self) -> FileFacts:
         """Return what only the whole file tells."""
         if self._known is None:
@@ -175,9 +216,15 @@ class PdfFile:
         layout = self._layouts.get(number)
         if layout is None:
             facts = self.facts()
-            layout = lay_out(self._read_runs(number), facts.running[number], facts.type_, facts.outline.get(number, {}))
+            layout = lay_out(
+                self._read_runs(number),
+                facts.running[number],
+                facts.type_,
+                facts.outline.get(number, {}),
+                has_title=number == facts.title_page,
+            )
             self._layouts[number] = layout
-            while len(self._layouts) > 8:
+            while len(self._layouts) > _MAX_LAYOUTS:
                 self._layouts.popitem(last=False)
         return layout
 
@@ -215,6 +262,7 @@ class PdfFile:
             running_lines(edges),
             self._read_outline(),
             vocabulary,
+            next((number for number, lines in enumerate(edges) if lines), 0),
         )
 
     def _read_outline(self) -> dict[int, dict[str, int]]:
@@ -231,22 +279,51 @@ class PdfFile:
         return dict(found)
 
 
-def open_pdf(source: PdfSource, password: str | None = None) -> PdfFile:
+def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None = None) -> PdfFile:
     """Open a PDF.
 
     Args:
         source: Its path or its bytes.
         password: The password of an encrypted file.
+        name: What messages call it; ``None`` for its path.
+
+    Raises:
+        DocumentReadError: It can't be read: it is damaged, encrypted, not a PDF or not there.
+        MissingExtraError: pypdfium2 isn't installed.
     """
+    library = pdfium()
     if isinstance(source, bytes):
-        key: Any = hashlib.sha256(source).hexdigest()
+        name = name or "the PDF"
+        key: Hashable = hashlib.sha256(source).digest()
+        opened: str | bytes = source
     else:
         path = Path(source)
-        state = path.stat()
-        key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
-    with PDFIUM_LOCK:
-        document = pdfium().PdfDocument(source if isinstance(source, bytes) else str(source), password=password)
-    return PdfFile(document, key)
+        name = name or str(source)
+        try:
+            state = path.stat()
+            opened = str(path.resolve())
+        except (OSError, ValueError) as error:
+            raise DocumentReadError(f"{name} can't be read ({_reason(error)}); check the path") from error
+        key = (opened, state.st_mtime_ns, state.st_size)
+        if not path.is_file():
+            raise DocumentReadError(f"{name} is a folder; give the path of a PDF")
+    if isinstance(source, bytes) and not source:
+        raise DocumentReadError(f"{name} is empty; give the bytes of a PDF")
+    try:
+        with PDFIUM_LOCK:
+            document = library.PdfDocument(opened, password=password)
+    except library.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
+            cure = "the password= is another one" if password else "give its password, password=..."
+            raise DocumentReadError(f"{name} is encrypted; {cure}") from error
+        raise DocumentReadError(
+            f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
+        ) from error
+    return PdfFile(document, key, name)
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def _pitches(rows: list[Line]) -> list[float]:
@@ -285,3 +362,8 @@ def _last_word(layout: PageLayout) -> str:
 
 def _first_word(layout: PageLayout) -> str:
     return layout.paragraphs[0].lines[0].text.partition(" ")[0]
+
+
+def clean_text(text: str) -> str:
+    """Return a text of the file's own without what can't be stored: control characters and lone surrogates."""
+    return "".join(each for each in text if each.isprintable()).strip()

@@ -74,6 +74,7 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
         For each page, the indices of its lines that are running heads, feet or page numbers.
     """
     numbers = _page_numbers(pages)
+    usual = Counter(text for lines in pages for text in {line.text for line in lines})
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
     feet = _repeated(
         [[(len(lines) - 1 - i, line) for i, line in enumerate(reversed(lines[-MAX_LINES:]))] for lines in pages],
@@ -82,20 +83,28 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     found = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | numbers[page]
+        common = {i for i in known if len(pages) > FEW_PAGES and usual[lines[i].text] >= _MOST * len(pages)}
         found.append(
             frozenset(
-                {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+                {
+                    *_from_outside(range(len(lines)), known, common),
+                    *_from_outside(range(len(lines) - 1, -1, -1), known, common),
+                }
                 | {i for i in numbers[page] if lines[i].is_alone}
             )
         )
     return found
 
 
-def _from_outside(order: Iterable[int], known: set[int]) -> Iterable[int]:
-    for i in order:
-        if i not in known:
+def _from_outside(order: Iterable[int], known: set[int], common: set[int]) -> Iterable[int]:
+    """Yield the lines from an end of a page up to the first that isn't known; go past it to one on most pages."""
+    order = list(order)
+    last = max((at for at, i in enumerate(order[:MAX_LINES]) if i in common), default=-1)
+    for at, i in enumerate(order):
+        if i in known:
+            yield i
+        elif at > last:
             return
-        yield i
 
 
 def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
