@@ -258,7 +258,7 @@ def test_the_cells_of_any_grid_are_found(height: int, width: int, data: st.DataO
 @settings(max_examples=30)
 @given(
     st.lists(st.tuples(*[st.integers(50, 550)] * 4), max_size=12),
-    st.lists(st.tuples(st.integers(50, 500), WORD), max_size=30),
+    st.lists(st.tuples(st.integers(5, 50).map(lambda x: 10 * x), WORD), max_size=30, unique_by=lambda word: word[0]),
 )
 def test_no_letter_is_lost(strokes: list[tuple[int, ...]], words: list[tuple[int, str]]) -> None:
     def draw(canvas: Canvas) -> None:
