@@ -31,8 +31,10 @@ _LABEL = re.compile(
 )
 _TOP_LABELS = frozenset({"article", "schedule", "exhibit", "annex", "appendix", "part", "chapter"})
 _SMALL_WORDS = frozenset(
-    "a an and as at by de del der des di du for from in la le of on or per so the to und via with without y et e".split()
-)
+    {"a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "per", "so", "the"}
+) | {
+    *("to", "via", "with", "without", "de", "del", "der", "des", "di", "du", "et", "la", "le", "und", "y"),
+}
 _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
 _FULL_BOLD = 0.9
 _MIN_CAPITALS = 3
@@ -154,11 +156,13 @@ def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) 
         return 0
     if any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
         return 0
-    if label and (not title or _is_title(title)):
-        pass
-    elif number and (is_bold or is_large or is_capital or (_is_title(title) and len(lines) == 1)):
-        pass
-    elif match or not (is_large or is_bold or (is_capital and len(title) <= _MAX_TITLE_CHARS)):
+    if label:
+        is_heading = not title or _is_title(title)
+    elif number:
+        is_heading = is_bold or is_large or is_capital or (_is_title(title) and len(lines) == 1)
+    else:
+        is_heading = is_large or is_bold or (is_capital and len(title) <= _MAX_TITLE_CHARS)
+    if not is_heading:
         return 0
     return _level_of(label, number, is_large=is_large, size=lines[0].size, type_=type_)
 

@@ -1,5 +1,6 @@
 """The ink of a page: its visible characters, turned so that its text runs from left to right."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ _SPACES = np.array(
 _MAX_SKEW = 5.0
 _LATIN_END = 0x250
 _REPLACEMENT = 0xFFFD
+_SURROGATES = (0xD800, 0xDFFF)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +37,7 @@ class Ink:
         bold: Whether each is bold.
         italic: Whether each is italic.
         after_space: Whether white space comes before each in the file.
+        turns: Quarter turns, clockwise, of the direction of the text as displayed, from 0 to 3.
     """
 
     text: str
@@ -45,6 +48,7 @@ class Ink:
     bold: npt.NDArray[np.bool_]
     italic: npt.NDArray[np.bool_]
     after_space: npt.NDArray[np.bool_]
+    turns: int = 0
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -106,6 +110,7 @@ def _ink(page: PageCharacters, index: npt.NDArray[np.int64], spaces_before: npt.
         bold=page.bold[index],
         italic=page.italic[index],
         after_space=after_space,
+        turns=turns,
     )
 
 
@@ -113,7 +118,7 @@ def _text(codes: npt.NDArray[np.uint32]) -> str:
     if codes.max() >= _LATIN_END or codes.min() == HYPHEN:
         codes = codes.copy()
         codes[codes == HYPHEN] = ord("-")
-        codes[((codes >= 0xD800) & (codes <= 0xDFFF)) | (codes > 0x10FFFF)] = _REPLACEMENT
+        codes[((codes >= _SURROGATES[0]) & (codes <= _SURROGATES[1])) | (codes > sys.maxunicode)] = _REPLACEMENT
         for symbol, bullet in _BULLETS.items():
             codes[codes == symbol] = bullet
     return codes.astype("<u4").tobytes().decode("utf-32-le")

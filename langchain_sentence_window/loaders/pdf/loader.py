@@ -112,7 +112,8 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
         for number in range(file.page_count):
             page = file.read_page(number)
             if not page.text:
-                without_text.append(number)
+                if not file.has_ink(number):
+                    without_text.append(number)
                 continue
             yield page_document(
                 page.text,

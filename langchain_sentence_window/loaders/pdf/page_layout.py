@@ -1,15 +1,17 @@
 """The layout of a page: from its characters to its paragraphs in reading order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
 from langchain_sentence_window.loaders.pdf.columns import reading_order
+from langchain_sentence_window.loaders.pdf.frames import Boxes
 from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
 from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines
 from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, ends_sentence, find_paragraphs, goes_on
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
+from langchain_sentence_window.loaders.pdf.tables import Table, find_tables
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
 
 _SMALL_TYPE = 0.92
 
@@ -19,12 +21,14 @@ class PageRuns:
     """The runs of a page.
 
     Attributes:
-        number: The page's number, from 0.
+        characters: The page's characters.
+        rules: Its ruling lines, see `read_rules`.
         inks: The ink of each direction of writing, the main one first.
         runs: The runs of each ink.
     """
 
-    number: int
+    characters: PageCharacters
+    rules: Boxes
     inks: list[Ink]
     runs: list[list[Run]]
 
@@ -46,10 +50,10 @@ class PageLayout:
     right: float
 
 
-def page_runs(characters: PageCharacters) -> PageRuns:
+def page_runs(characters: PageCharacters, rules: Boxes) -> PageRuns:
     """Find the runs of a page."""
     inks = list(page_inks(characters))
-    return PageRuns(characters.number, inks, [find_runs(ink) for ink in inks])
+    return PageRuns(characters, rules, inks, [find_runs(ink) for ink in inks])
 
 
 def lay_out(
@@ -71,18 +75,56 @@ def lay_out(
     found: list[Paragraph] = []
     right = 0.0
     for ink, runs in zip(page.inks, page.runs, strict=True):
+        kept = [run for run in runs if id(run) not in dropped]
+        rules = page.rules if ink.turns == 0 else page.rules[:0]
+        tables, kept = find_tables(page.characters, ink, kept, rules)
         last: Paragraph | None = None
-        for column in reading_order([run for run in runs if id(run) not in dropped]):
-            lines = join_lines(ink, column)
-            for paragraph in find_paragraphs(lines, type_.pitch):
+        for part in _in_order(ink, kept, tables):
+            if isinstance(part, Table):
+                found += _table_paragraphs(part, type_)
+                last = None
+                continue
+            for paragraph in find_paragraphs(part, type_.pitch):
                 if last is not None and _joins(last, paragraph, right, breaks):
                     last.lines.extend(paragraph.lines)
-                    continue
-                found.append(paragraph)
-                last = paragraph
-                right = max(line.x1 for line in lines)
-            right = max(line.x1 for line in lines)
-    return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_, right), right)
+                else:
+                    found.append(paragraph)
+                    last = paragraph
+            right = max(line.x1 for line in part)
+    return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_), right)
+
+
+def _in_order(ink: Ink, runs: list[Run], tables: list[Table]) -> Iterator[list[Line] | Table]:
+    """Yield the columns of a page, and its tables where they stand between lines."""
+    stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table)]}
+    for column in reading_order([*runs, *(run for run, _ in stand_ins.values())]):
+        inside = [stand_ins[id(run)][1] for run in column if id(run) in stand_ins]
+        text = [run for run in column if id(run) not in stand_ins]
+        for table in inside:  # from top to bottom, as the column is
+            middle = (table.box[1] + table.box[3]) / 2
+            above = [run for run in text if (run.y0 + run.y1) / 2 < middle]
+            if above:
+                yield join_lines(ink, above)
+            yield table
+            text = [run for run in text if (run.y0 + run.y1) / 2 >= middle]
+        if text:
+            yield join_lines(ink, text)
+
+
+def _stand_in(table: Table) -> Run:
+    """Return a run in a table's place, to find its place in the reading order."""
+    x0, y0, x1, y1 = table.box
+    return Run([], x0, y0, x1, y1, base=y1, size=1.0, letters=0, bold=0, italic=0)
+
+
+def _table_paragraphs(table: Table, type_: Typography) -> Iterator[Paragraph]:
+    for row in table.rows:
+        cells = [cell for cell in row.cells if cell]
+        if row.is_prose:
+            for cell in cells:
+                yield from find_paragraphs(cell, type_.pitch)
+        elif cells:
+            yield Paragraph([line for cell in cells for line in cell], TABLE_ROW, cells=[len(cell) for cell in cells])
 
 
 def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[float]) -> bool:
@@ -94,7 +136,7 @@ def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[flo
     return False
 
 
-def _footnotes_first(paragraphs: list[Paragraph], type_: Typography, right: float) -> list[Paragraph]:
+def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Paragraph]:
     """Move notes at the end of a page before a paragraph that they part from its end on the next page."""
     end = len(paragraphs)
     while end and paragraphs[end - 1].lines[0].size < _SMALL_TYPE * type_.size:

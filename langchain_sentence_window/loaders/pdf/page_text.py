@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window.documents.layout import Continuation
 from langchain_sentence_window.loaders.pdf.ink import Ink
+from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph
 from langchain_sentence_window.loaders.pdf.vocabulary import HYPHENS, SOFT_HYPHEN, Vocabulary, rejoins
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW, Block
@@ -90,11 +91,23 @@ def write_page(
 
 def _write(paragraph: Paragraph, vocabulary: Vocabulary) -> tuple[str, npt.NDArray[np.int64]]:
     """Return the text of a paragraph, and the index of each code point."""
+    ink = paragraph.lines[0].ink
     pieces: list[str] = []
     places: list[int] = []  # of the ink; MADE for white space
-    ink = paragraph.lines[0].ink
-    for line in paragraph.lines:
-        if pieces:
+    first = 0
+    for count in paragraph.cells or [len(paragraph.lines)]:
+        if first:
+            pieces.append("\t")
+            places.append(MADE)
+        _write_lines(paragraph.lines[first : first + count], vocabulary, pieces, places)
+        first += count
+    return _expand("".join(pieces), places, ink)
+
+
+def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str], places: list[int]) -> None:
+    """Write lines that belong together, word by word."""
+    for number, line in enumerate(lines):
+        if number:
             if rejoins(pieces[-1], line.text):
                 if vocabulary.drops_hyphen(pieces[-1], line.text):
                     pieces[-1] = pieces[-1][:-1]
@@ -102,13 +115,12 @@ def _write(paragraph: Paragraph, vocabulary: Vocabulary) -> tuple[str, npt.NDArr
             else:
                 pieces.append(" ")
                 places.append(MADE)
-        for number, (start, end) in enumerate(line.words):
-            if number:
+        for at, (start, end) in enumerate(line.words):
+            if at:
                 pieces.append(" ")
                 places.append(MADE)
-            pieces.append(ink.text[start:end])
+            pieces.append(line.ink.text[start:end])
             places += range(start, end)
-    return _expand("".join(pieces), places, ink)
 
 
 def _expand(text: str, places: list[int], ink: Ink) -> tuple[str, npt.NDArray[np.int64]]:

@@ -38,6 +38,7 @@ class Paragraph:
         lines: At least one, in reading order.
         kind: The kind of block, see `Block`.
         level: The level of a heading, else 0.
+        cells: The number of lines of each cell of a table row; empty for any other paragraph.
         is_sure: Whether the file's outline has the heading.
     """
 
@@ -45,6 +46,7 @@ class Paragraph:
     kind: str = PROSE
     level: int = 0
     is_sure: bool = False
+    cells: Sequence[int] = ()
 
     @property
     def text(self) -> str:

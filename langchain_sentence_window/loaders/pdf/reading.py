@@ -1,16 +1,12 @@
 """A PDF file: its pages as text, the same each time the file is read.
 
-What only the whole file tells (running heads, the size of its body, its outline, its words) is found once and kept for
-the next time the same file is opened.
+The text of a page depends on the pages around it too: on running heads, and on words and paragraphs that go on.
 """
 
 import hashlib
-import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -18,14 +14,15 @@ from typing import Any, Self, TypeAlias
 from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
-from langchain_sentence_window.loaders.pdf.headings import Typography, outline_key
-from langchain_sentence_window.loaders.pdf.lines import Line, median
+from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
+from langchain_sentence_window.loaders.pdf.frames import read_frame
+from langchain_sentence_window.loaders.pdf.headings import outline_key
 from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
-from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, goes_on
+from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
 from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
-from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
-from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary, rejoins
+from langchain_sentence_window.loaders.pdf.rules import read_rules
+from langchain_sentence_window.loaders.pdf.vocabulary import rejoins
 from langchain_sentence_window.splitting.blocks import HEADING
 
 PdfSource: TypeAlias = str | Path | bytes
@@ -34,40 +31,10 @@ PdfSource: TypeAlias = str | Path | bytes
 MAX_KEPT_PAGES = 256
 """Pages whose runs are kept between the first and the second reading of a file."""
 
-MAX_KEPT_FILES = 16
-"""Files whose facts are kept."""
-
-_USUAL_PITCH = 1.2
-_MAX_PITCH = 3.0
-_LARGE = 1.15
 _MAX_OUTLINE = 10_000
-_MAX_SIZES = 6
 _MAX_OBJECTS = 10_000
 _MAX_LAYOUTS = 8
 _METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FileFacts:
-    """What only the whole file tells.
-
-    Attributes:
-        type_: Its typography.
-        running: For each page, the indices of the rows that are running heads and feet.
-        outline: For each page that has entries, their titles and levels.
-        vocabulary: Its words.
-        title_page: The number of the first page with text.
-    """
-
-    type_: Typography
-    running: list[frozenset[int]]
-    outline: dict[int, dict[str, int]]
-    vocabulary: Vocabulary
-    title_page: int
-
-
-_facts: OrderedDict[Hashable, FileFacts] = OrderedDict()
-_facts_lock = threading.Lock()
 
 
 class PdfFile:
@@ -163,7 +130,7 @@ class PdfFile:
         return write_page(layout.paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
 
     def about(self) -> dict[str, str]:
-        """Return what the file says of itself, by the names that LangChain's loaders give: ``title``, ``author``, …"""
+        """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
         with PDFIUM_LOCK:
             found = self._document.get_metadata_dict(skip_empty=True)
         named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
@@ -175,6 +142,10 @@ class PdfFile:
             labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
         return labels if any(labels) else []
 
+    def has_ink(self, number: int) -> bool:
+        """Return whether a page has any text, even if it is only a running head."""
+        return bool(self._read_runs(number).inks)
+
     def pages_with_images(self, numbers: Iterable[int]) -> list[int]:
         """Return which of some pages hold images, as scanned pages do."""
         raw = pdfium_raw()
@@ -185,28 +156,24 @@ class PdfFile:
                     raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i))
                     for i in range(min(_MAX_OBJECTS, raw.FPDFPage_CountObjects(page)))
                 )
-                if any(kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM) for kind in kinds):
+                if raw.FPDF_PAGEOBJ_IMAGE in kinds:
                     found.append(number)
         return found
 
     def facts(self) -> FileFacts:
         """Return what only the whole file tells."""
         if self._known is None:
-            with _facts_lock:
-                self._known = _facts.get(self._key)
-            if self._known is None:
-                self._known = self._find_facts()
-            with _facts_lock:
-                _facts[self._key] = self._known
-                _facts.move_to_end(self._key)
-                while len(_facts) > MAX_KEPT_FILES:
-                    _facts.popitem(last=False)
+            self._known = kept_facts(self._key, self._find_facts)
         return self._known
+
+    def _find_facts(self) -> FileFacts:
+        return find_facts((self._read_runs(number).rows() for number in range(self.page_count)), self._read_outline())
 
     def _read_runs(self, number: int) -> PageRuns:
         runs = self._runs.get(number)
         if runs is None:
-            runs = page_runs(self.read_characters(number))
+            with self.open_page(number) as (page, textpage):
+                runs = page_runs(read_characters(page, textpage, number), read_rules(page, read_frame(page)))
             self._runs[number] = runs
             while len(self._runs) > MAX_KEPT_PAGES:
                 self._runs.popitem()  # the last pages are read last
@@ -237,33 +204,6 @@ class PdfFile:
                 return layout
             number += step
         return None
-
-    def _find_facts(self) -> FileFacts:
-        sizes: Counter[float] = Counter()
-        bold = letters = 0
-        pitches: list[float] = []
-        edges: list[list[EdgeLine]] = []
-        vocabulary = Vocabulary()
-        for number in range(self.page_count):
-            rows = self._read_runs(number).rows()
-            for row in rows:
-                for run in row.runs:
-                    sizes[round(run.size, 1)] += run.letters
-                    bold += run.bold
-                    letters += run.letters
-            pitches += _pitches(rows)
-            vocabulary.add(row.text for row in rows)
-            edges.append(_edge_lines(rows))
-        size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
-        large = sorted((each for each in sizes if each >= _LARGE * size), reverse=True)[:_MAX_SIZES]
-        pitch = median(pitches) if len(pitches) > 2 else _USUAL_PITCH
-        return FileFacts(
-            Typography(size, 2 * bold > letters, pitch, tuple(large)),
-            running_lines(edges),
-            self._read_outline(),
-            vocabulary,
-            next((number for number, lines in enumerate(edges) if lines), 0),
-        )
 
     def _read_outline(self) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = defaultdict(dict)
@@ -324,26 +264,6 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
 
 def _reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
-
-
-def _pitches(rows: list[Line]) -> list[float]:
-    """Return the distances of lines of one paragraph, in font sizes: the second one begins in lower case."""
-    return [
-        distance
-        for above, below in pairwise(rows)
-        if below.text[:1].islower()
-        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
-    ]
-
-
-def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
-    lines = []
-    for i, row in enumerate(rows):
-        space = _MAX_PITCH * row.size / 2
-        above = i == 0 or row.base - rows[i - 1].base > space
-        below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
-        lines.append(EdgeLine(row.text, row.base, above and below))
-    return lines
 
 
 def _continuation(before: PageLayout, after: PageLayout) -> Continuation:

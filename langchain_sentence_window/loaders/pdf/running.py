@@ -1,7 +1,7 @@
 """Running heads and feet: lines at the top or bottom of pages that repeat, and page numbers.
 
-Lines are taken from the outside in, and the first one that doesn't repeat ends it, so body text stays. A line repeats if
-other pages have the same line near the same end, up to numbers that count the pages. When in doubt, a line is kept.
+Lines are taken from the outside in, and the first one that doesn't repeat ends it, so body text stays. A line repeats
+if other pages have the same line near the same end, up to numbers that count the pages. When in doubt, a line is kept.
 """
 
 import re

@@ -5,7 +5,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_PREFIXES = frozenset("non self co pre post anti multi ex sub cross semi pro quasi inter third well all half".split())
+_PREFIXES = frozenset(
+    {
+        "all",
+        "anti",
+        "co",
+        "cross",
+        "ex",
+        "half",
+        "multi",
+        "non",
+        "post",
+        "pre",
+        "quasi",
+        "self",
+        "semi",
+        "third",
+        "well",
+    }
+)
 SOFT_HYPHEN = "\xad"
 HYPHENS = "-\xad\u2010"
 
