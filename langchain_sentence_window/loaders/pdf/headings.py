@@ -99,7 +99,7 @@ def _raise_title(paragraphs: list[Paragraph]) -> None:
     titles = [
         each
         for each in paragraphs
-        if each.kind == HEADING and not _LABEL.match(each.text) and not _NUMBER.match(each.text)
+        if each.kind == HEADING and not (each.is_sure or _LABEL.match(each.text) or _NUMBER.match(each.text))
     ]
     if titles:
         max(titles, key=lambda each: (round(each.lines[0].size), each.text.isupper())).level = 1

@@ -62,12 +62,15 @@ def test_a_page_is_a_document(tmp_path: Path) -> None:
     assert isinstance(loader, BaseLoader)
     documents = list(loader.lazy_load())
     assert texts(documents) == ["Hello world.", "The second page."]
-    assert documents[1].metadata.items() >= {
-        "source": str(path),
-        "page": 1,
-        "total_pages": 2,
-        "layout": "prose:0:16",
-    }.items()
+    assert (
+        documents[1].metadata.items()
+        >= {
+            "source": str(path),
+            "page": 1,
+            "total_pages": 2,
+            "layout": "prose:0:16",
+        }.items()
+    )
     assert "page_label" not in documents[1].metadata
     assert load_pdf(str(path)) == documents
 
