@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_sentence_window.documents.layout import MAX_LEVEL
-from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.lines import Line, cut_line
 from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, is_entry
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 
@@ -35,6 +35,8 @@ _SMALL_WORDS = frozenset(
 ) | {
     *("to", "via", "with", "without", "de", "del", "der", "des", "di", "du", "et", "la", "le", "und", "y"),
 }
+_VERBS = frozenset({"are", "has", "have", "is", "may", "means", "must", "shall", "will"})
+_RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")
 _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
 _FULL_BOLD = 0.9
 _MIN_CAPITALS = 3
@@ -79,11 +81,11 @@ def mark_headings(
         below = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
         level = 0 if below is not None and is_entry(below.lines[0]) else _level(paragraph, type_, outline)
         if not level:
-            made.append(paragraph)
+            made += _run_in_parted(paragraph, type_)
             continue
         is_sure = outline_key(paragraph.text) in outline
         last = made[-1] if made else None
-        if last is not None and last.kind == HEADING and _is_bare_label(last.text) and not _LABEL.match(paragraph.text):
+        if last is not None and last.kind == HEADING and _joins(last.text, paragraph.text):
             made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level, last.is_sure or is_sure)
         else:
             made.append(Paragraph(paragraph.lines, HEADING, level, is_sure))
@@ -97,10 +99,10 @@ def _raise_title(paragraphs: list[Paragraph]) -> None:
     titles = [
         each
         for each in paragraphs
-        if each.kind == HEADING and not _LABEL.match(each.text) and not _NUMBER.match(each.text)
+        if each.kind == HEADING and not (each.is_sure or _LABEL.match(each.text) or _NUMBER.match(each.text))
     ]
     if titles:
-        max(titles, key=lambda each: round(each.lines[0].size)).level = 1
+        max(titles, key=lambda each: (round(each.lines[0].size), each.text.isupper())).level = 1
 
 
 def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:
@@ -127,9 +129,35 @@ def outline_key(title: str) -> str:
     return "".join(filter(str.isalnum, title)).casefold()
 
 
-def _is_bare_label(text: str) -> bool:
-    match = _LABEL.match(text)
-    return match is not None and match.end() == len(text)
+def _joins(label: str, title: str) -> bool:
+    """Return whether a label and the heading below it are one heading; "Exhibit 10.1" only says where it was filed."""
+    match = _LABEL.match(label)
+    return match is not None and match.end() == len(label) and "." not in match["number"] and not _LABEL.match(title)
+
+
+def _run_in_parted(paragraph: Paragraph, type_: Typography) -> list[Paragraph]:
+    """Part a paragraph from the title that it begins with: "2.1 Term. This Agreement ..."."""
+    text = paragraph.text[: 2 * MAX_CHARS]
+    match = (_LABEL.match(text) or _NUMBER.match(text)) if paragraph.kind == PROSE else None
+    if match is None:
+        return [paragraph]
+    end = _RUN_IN.match(text, match.end())
+    if end is None or not _is_title(end["title"]):
+        return [paragraph]
+    count = text.count(" ", 0, end.end()) + 1
+    lines: list[Line] = []
+    for number, line in enumerate(paragraph.lines):
+        words = line.text.count(" ") + 1
+        if count < words:
+            before, after = cut_line(line, count)
+            level = _level_of(_LABEL.match(text), _NUMBER.match(text), is_large=False, size=line.size, type_=type_)
+            rest = [after, *paragraph.lines[number + 1 :]]
+            return [Paragraph([*lines, before], HEADING, level, runs_in=True), Paragraph(rest)]
+        lines.append(line)
+        count -= words
+        if not count:
+            break
+    return [paragraph]
 
 
 def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) -> int:
@@ -146,7 +174,7 @@ def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) 
     match = label or number
     title = text[match.end() :] if match else text
     letters = sum(map(str.isalpha, title))
-    if not match and letters < _MIN_CAPITALS:
+    if not match and (letters < _MIN_CAPITALS or (title.startswith("[") and title.endswith("]"))):
         return 0
     is_large = lines[0].size >= LARGE * type_.size
     is_bold = not type_.is_bold and all(line.bold >= _FULL_BOLD for line in lines)
@@ -200,5 +228,7 @@ def _is_title(title: str) -> bool:
         return False
     if re.search(r"[.!?]\s+\S", title):
         return False
+    if any(word in _VERBS for word in words):
+        return False
     small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
-    return small <= len(words) // 4
+    return small <= len(words) // 5

@@ -103,6 +103,29 @@ class Line:
         return float(self.ink.boxes[end - 1, 2] - self.ink.boxes[start, 0])
 
 
+def cut_line(line: Line, count: int) -> tuple[Line, Line]:
+    """Cut a line after some of its words; at least one word must be on each side."""
+    left: list[Run] = []
+    right: list[Run] = []
+    at = line.words[count][0]
+    for run in line.runs:
+        before, after = [word for word in run.words if word[0] < at], [word for word in run.words if word[0] >= at]
+        if before and after:
+            left.append(_part_of(line.ink, run, before))
+            right.append(_part_of(line.ink, run, after))
+        else:
+            (left if before else right).append(run)
+    return Line(line.ink, left), Line(line.ink, right)
+
+
+def _part_of(ink: Ink, run: Run, words: list[Span]) -> Run:
+    start, end = words[0][0], words[-1][1]
+    boxes = ink.boxes[start:end]
+    (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
+    bold, italic = int(ink.bold[start:end].sum()), int(ink.italic[start:end].sum())
+    return Run(words, x0, y0, x1, y1, run.base, run.size, end - start, bold, italic)
+
+
 def find_runs(ink: Ink) -> list[Run]:
     """Find the runs of a page's characters, in the order in which the file draws them."""
     count = len(ink)
@@ -132,8 +155,8 @@ def find_runs(ink: Ink) -> list[Run]:
     ]
     middles = (starts + ends) // 2
     return [
-        Run(words[first:last], *box, base, size, letters, bold, italic)
-        for first, last, *box, base, size, letters, bold, italic in zip(
+        Run(words[first:last], left, upper, right, lower, base, size, letters, bold, italic)
+        for first, last, left, upper, right, lower, base, size, letters, bold, italic in zip(
             first_words,
             [*first_words[1:], len(words)],
             *(side.tolist() for side in sides),

@@ -16,6 +16,7 @@ from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE
 MADE = -1
 """The index of white space that isn't on the page."""
 
+_DENSE = (LIST_ITEM, TABLE_ROW)
 _LIGATURES = {
     "\ufb00": "ff",
     "\ufb01": "fi",
@@ -67,7 +68,7 @@ def write_page(
     blocks: list[Block] = []
     length = 0
     made = {size: np.full(size, MADE, np.int64) for size in (1, 2)}
-    last_kind = ""
+    last_kind, runs_in = "", False
     for number, paragraph in enumerate(paragraphs):
         text, index = _write(paragraph, vocabulary)
         if drop_last_hyphen and number == len(paragraphs) - 1 and text[-1:] in HYPHENS:
@@ -75,7 +76,7 @@ def write_page(
         if not text:
             continue
         if blocks:
-            separator = "\n" if paragraph.kind == last_kind and last_kind in (LIST_ITEM, TABLE_ROW) else "\n\n"
+            separator = " " if runs_in else "\n" if paragraph.kind == last_kind and last_kind in _DENSE else "\n\n"
             parts.append(separator)
             indices.append(made[len(separator)])
             length += len(separator)
@@ -84,7 +85,7 @@ def write_page(
         parts.append(text)
         indices.append(index)
         length += len(text)
-        last_kind = paragraph.kind
+        last_kind, runs_in = paragraph.kind, paragraph.runs_in
     characters = np.concatenate(indices) if indices else np.empty(0, np.int64)
     return PageText("".join(parts), characters, blocks, continues if blocks else "")
 

@@ -18,6 +18,7 @@ _BULLET = re.compile(rf"[{BULLETS}](?:\s|$)|[{BULLETS[:-1]}]|[-–—o]\s(?=\S)"
 _ITEM = re.compile(r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)")
 _NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)")
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\dA-Z]")
+_FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
 _PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
 _CLOSERS = "\"'”’»)]"
@@ -40,12 +41,14 @@ class Paragraph:
         level: The level of a heading, else 0.
         cells: The number of lines of each cell of a table row; empty for any other paragraph.
         is_sure: Whether the file's outline has the heading.
+        runs_in: Whether the text after the heading begins on its line.
     """
 
     lines: list[Line]
     kind: str = PROSE
     level: int = 0
     is_sure: bool = False
+    runs_in: bool = False
     cells: Sequence[int] = ()
 
     @property
@@ -141,6 +144,8 @@ def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
     early = _stops_early(above, line, right)
+    if _FILED_AS.fullmatch(above.text):
+        return True
     if (_size_changes(above, line) and (early or ends_sentence(above.text))) or is_entry(above) or is_entry(line):
         return True
     ended = ends_sentence(above.text)

@@ -6,7 +6,7 @@ if other pages have the same line near the same end, up to numbers that count th
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_LINES = 6
@@ -74,37 +74,37 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
         For each page, the indices of its lines that are running heads, feet or page numbers.
     """
     numbers = _page_numbers(pages)
-    usual = Counter(text for lines in pages for text in {line.text for line in lines})
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
-    feet = _repeated(
-        [[(len(lines) - 1 - i, line) for i, line in enumerate(reversed(lines[-MAX_LINES:]))] for lines in pages],
-        len(pages),
-    )
-    found = []
+    feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], len(pages))
+    found: list[set[int]] = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | numbers[page]
-        common = {i for i in known if len(pages) > FEW_PAGES and usual[lines[i].text] >= _MOST * len(pages)}
-        found.append(
-            frozenset(
-                {
-                    *_from_outside(range(len(lines)), known, common),
-                    *_from_outside(range(len(lines) - 1, -1, -1), known, common),
-                }
-                | {i for i in numbers[page] if lines[i].is_alone}
-            )
-        )
-    return found
+        outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+        found.append(outer | {i for i in numbers[page] if lines[i].is_alone})
+    if len(pages) > FEW_PAGES:
+        _add_usual(pages, found)
+    return [frozenset(each) for each in found]
 
 
-def _from_outside(order: Iterable[int], known: set[int], common: set[int]) -> Iterable[int]:
-    """Yield the lines from an end of a page up to the first that isn't known; go past it to one on most pages."""
-    order = list(order)
-    last = max((at for at, i in enumerate(order[:MAX_LINES]) if i in common), default=-1)
-    for at, i in enumerate(order):
-        if i in known:
-            yield i
-        elif at > last:
+def _from_outside(order: Iterable[int], known: set[int]) -> Iterator[int]:
+    for i in order:
+        if i not in known:
             return
+        yield i
+
+
+def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Add lines that run on most pages where another line, such as a stamp, stands outside of them."""
+    counts = Counter(key for page, lines in enumerate(pages) for key in {_key(lines[i].text) for i in found[page]})
+    usual = {key for key, count in counts.items() if count >= _MOST * len(pages) and any(map(str.isalpha, key))}
+    for page, lines in enumerate(pages):
+        edges = {*range(len(lines))[:MAX_LINES], *range(len(lines))[-MAX_LINES:]}
+        found[page] |= {i for i in edges if _key(lines[i].text) in usual}
+
+
+def _key(text: str) -> str:
+    """Return a line without its numbers."""
+    return _NUMBER.sub("#", text).casefold()
 
 
 def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
@@ -112,7 +112,7 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[
     groups: dict[str, list[tuple[int, int, EdgeLine]]] = defaultdict(list)
     for page, lines in enumerate(edges):
         for i, line in lines:
-            groups[_NUMBER.sub("#", line.text).casefold()].append((page, i, line))
+            groups[_key(line.text)].append((page, i, line))
     found: list[set[int]] = [set() for _ in edges]
     for key, places in groups.items():
         if sum(map(str.isalpha, key)) < MIN_PAGES and "#" not in key:

@@ -41,9 +41,14 @@ class Vocabulary:
     compounds: set[str] = field(default_factory=set)
 
     def add(self, lines: Iterable[str]) -> None:
-        """Add the words of lines, but not those that touch a hyphen at a line's end."""
+        """Add the words of the lines of a page, but not the two parts of a word at a line's end."""
+        was_parted = False
         for line in lines:
-            for word in _WORD.findall(line.lower()):
+            text = line.lower()
+            text = text.partition(" ")[2] if was_parted else text
+            was_parted = line[-1:] in HYPHENS
+            text = text.rpartition(" ")[0] if was_parted else text
+            for word in _WORD.findall(text):
                 (self.compounds if "-" in word or "\u2010" in word else self.words).add(word)
 
     def drops_hyphen(self, word: str, following: str) -> bool:
