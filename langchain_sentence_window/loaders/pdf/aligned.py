@@ -28,6 +28,9 @@ MAX_PITCH = 3.5
 MAX_LETTERS = 25
 """Characters of a typical cell; a column with more is prose, and a table has one such column at most."""
 
+MAX_RUNS = 60
+"""Runs of a line of a table."""
+
 _MIN_PITCH = 0.85
 _SINGLE_SPACED = 1.6
 _FIGURES_SHARE = 0.5
@@ -128,6 +131,8 @@ def _follows(line: Line, before: Line) -> bool:
 
 def _gaps(line: Line) -> list[_Gap]:
     """Return the gaps that may be gutters; the one after a marker isn't."""
+    if len(line.runs) > MAX_RUNS:
+        return []
     gaps: list[_Gap] = []
     right = line.runs[0].x1
     for number, run in enumerate(line.runs[1:]):
@@ -145,6 +150,8 @@ def _is_marker(line: Line) -> bool:
 
 def _left_free(gutters: list[_Gap], line: Line) -> list[_Gap]:
     """Return what a line leaves of gutters."""
+    if len(line.runs) > MAX_RUNS:
+        return []
     least = MIN_GUTTER * line.size
     for run in line.runs:
         pieces = [part for low, high in gutters for part in ((low, min(high, run.x0)), (max(low, run.x1), high))]
