@@ -271,7 +271,7 @@ def _continuation(before: PageLayout, after: PageLayout) -> Continuation:
     if not before.paragraphs or not after.paragraphs:
         return ""
     last, first = before.paragraphs[-1], after.paragraphs[0]
-    if HEADING in (last.kind, first.kind) or not goes_on(last.lines[-1], first.lines[0], before.right):
+    if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
         return ""
     return "~" if rejoins(_last_word(before), _first_word(after)) else "+"
 

@@ -69,7 +69,13 @@ def test_a_head_below_a_line_of_one_page_is_found() -> None:
 
 def test_page_numbers_in_the_middle_of_a_page_are_found() -> None:
     pages = [
-        [f"The {each} text", str(2 * n + 1), f"More {each} text", str(2 * n + 2), f"The {each} end"]
+        [
+            f"The {each} text",
+            str(2 * n + 1),
+            *(f"{more} {each} text" for more in "abcd"),
+            str(2 * n + 2),
+            f"Its {each} end",
+        ]
         for n, each in enumerate(ORDINALS[:4])
     ]
     assert found(*pages)[1] == ["3", "4"]
