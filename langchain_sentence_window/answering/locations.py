@@ -8,7 +8,11 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.documents.values import is_index
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, PAGE_LABELS, PAGES
+
+MAX_LABEL_CHARS = 20
+"""The most characters that a location shows of a page's label."""
 
 MAX_NAME_CHARS = 300
 """The most characters that a location shows of a file's name, and of a heading."""
@@ -17,12 +21,31 @@ MAX_NAME_CHARS = 300
 def describe_location(document: Document) -> str:
     """Return where a document is from: ``file:start-end (heading > path)``, as far as it is known.
 
+    Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
+    the labels printed on the pages, if the loader knows them, else numbers that count from 1.
+
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
-    span = span_of(document)
-    location = on_one_line(_name(document), MAX_NAME_CHARS) + (f":{span[0]}-{span[1]}" if span else "")
+    location = on_one_line(_name(document), MAX_NAME_CHARS) + (_pages(document) or _span(document))
     heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
+
+
+def _pages(document: Document) -> str:
+    """Return the first and the last page of a window, as ``, p. 4`` or ``, pp. 4–5``; nothing if it has no pages."""
+    pages = document.metadata.get(PAGES)
+    if not isinstance(pages, list) or not pages or not all(map(is_index, pages)):
+        return ""
+    labels = document.metadata.get(PAGE_LABELS)
+    shown = [str(page + 1) for page in pages]
+    if isinstance(labels, list) and len(labels) == len(pages):
+        shown = [on_one_line(_text(label), MAX_LABEL_CHARS) for label in labels]
+    return f", p. {shown[0]}" if len(shown) == 1 else f", pp. {shown[0]}–{shown[-1]}"
+
+
+def _span(document: Document) -> str:
+    span = span_of(document)
+    return f":{span[0]}-{span[1]}" if span else ""
 
 
 def span_of(document: Document) -> Span | None:

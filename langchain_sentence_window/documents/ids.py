@@ -12,6 +12,9 @@ from langchain_sentence_window.errors import InvalidInputError
 ID_LENGTH = 36
 """Characters of the id of a sentence or a window."""
 
+MAX_ID_CHARS = 4_096
+"""Characters of the longest id of a source document, which each of its sentences carries."""
+
 _UNSAFE = re.compile("[\\0\\ud800-\\udfff]")
 _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
 
@@ -19,6 +22,36 @@ _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
 def is_storable_id(name: str) -> bool:
     """Return whether every store can keep an id: it isn't empty, and has no NUL and no lone surrogate."""
     return bool(name) and not _UNSAFE.search(name)
+
+
+def checked_id(given: object) -> str:
+    """Return the id of a source document as text.
+
+    Raises:
+        InvalidInputError: Stores can't keep it.
+    """
+    name = storable_text(given)
+    if name is None:
+        raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
+    if len(name) > MAX_ID_CHARS:
+        raise InvalidInputError(
+            f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
+            f"document one of {MAX_ID_CHARS} characters at most, or none"
+        )
+    if not is_storable_id(name):
+        raise InvalidInputError(
+            f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
+            "give the document another id, or none"
+        )
+    return name
+
+
+def storable_text(value: object) -> str | None:
+    """Return a value as text; ``None`` if its ``str`` fails, as for too many digits."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+        return None
 
 
 def checked_ids(ids: object) -> list[str]:

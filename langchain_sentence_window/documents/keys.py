@@ -15,6 +15,7 @@ key                   meaning
 ``section_end``       one past the index of its last sentence
 ``separator``         white space up to the next sentence, if not one space
 ``kind``              the block's kind, if not prose
+``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
 ``window_first``      index of that window's first sentence
 ``window_last``       index of its last sentence, included
@@ -22,6 +23,7 @@ key                   meaning
 ``window_end``        one past its last code point
 ``window_spans``      spans of its sentences in it: ``0:12 13:40``
 ``window_separator``  white space after it, if not one space
+``window_parts``      its places in the parts of the document, as JSON
 ====================  =====================================================
 
 ``heading`` is left out if there is none. All other metadata of a source document is carried along.
@@ -44,6 +46,7 @@ SECTION_START = "section_start"
 SECTION_END = "section_end"
 SEPARATOR = "separator"
 KIND = "kind"
+PART_SPANS = "part_spans"
 HEADING = "heading"
 WINDOW_TEXT = "window_text"
 WINDOW_FIRST = "window_first"
@@ -52,6 +55,7 @@ WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 WINDOW_SPANS = "window_spans"
 WINDOW_SEPARATOR = "window_separator"
+WINDOW_PARTS = "window_parts"
 SOURCE = "source"
 
 PER_SENTENCE_KEYS = frozenset(
@@ -61,6 +65,7 @@ PER_SENTENCE_KEYS = frozenset(
         END_INDEX,
         SEPARATOR,
         KIND,
+        PART_SPANS,
         WINDOW_TEXT,
         WINDOW_FIRST,
         WINDOW_LAST,
@@ -68,6 +73,7 @@ PER_SENTENCE_KEYS = frozenset(
         WINDOW_END,
         WINDOW_SPANS,
         WINDOW_SEPARATOR,
+        WINDOW_PARTS,
     }
 )
 """Keys whose values differ among the sentences of a section."""

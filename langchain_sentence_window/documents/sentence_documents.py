@@ -20,13 +20,19 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HEADING,
     KIND,
+    PART_SPANS,
     SECTION_END,
     SECTION_START,
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
+    WINDOW_PARTS,
     WINDOW_SPANS,
+    WINDOW_START,
+    WINDOW_TEXT,
 )
+from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.spans import PartSpan, cut_spans, first_piece, read_spans, write_spans
 from langchain_sentence_window.documents.source_documents import carried_metadata
 from langchain_sentence_window.documents.values import checked, is_index, number
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
@@ -48,9 +54,11 @@ class StoredSentence:
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
         separator: White space between it and the next sentence of the document.
+        kind: The kind of its block, see `Block`.
         heading: The heading path; empty if there is none.
         text: Its text.
-        source: The source document's own metadata, scalars only.
+        source: The source document's own metadata, scalars only; of several parts, that of the first.
+        part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
     """
 
@@ -61,9 +69,11 @@ class StoredSentence:
     section_start: int
     section_end: int
     separator: str
+    kind: str
     heading: str
     text: str
     source: Mapping[str, Any]
+    part_spans: str = ""
     window: tuple["StoredSentence", ...] = ()
 
 
@@ -72,22 +82,22 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 
 
 def sentence_documents(
-    document: Document, doc_id: str, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
+    joined: JoinedDocument, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
 ) -> list[Document]:
     """Make the Documents that a store holds, one for each sentence of a document.
 
     Args:
-        document: The source document.
-        doc_id: Its name.
+        joined: The source document.
         sentences: Its sentences, in order.
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
-    text = document.page_content
-    own = carried_metadata(document, doc_id)
+    text, doc_id = joined.text, joined.doc_id
+    own = [carried_metadata(part.carried, doc_id) for part in joined.parts]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
-        metadata = own | {
+        part = joined.pieces[first_piece(joined, sentence.start)].part if joined.pieces else 0
+        metadata = own[part] | {
             DOC_ID: doc_id,
             SENTENCE_INDEX: index,
             START_INDEX: sentence.start,
@@ -96,11 +106,20 @@ def sentence_documents(
             SECTION_END: sentence.section_end,
         }
         separator = separator_after(text, spans, index)
-        optional = ((SEPARATOR, separator, " "), (KIND, sentence.kind, PROSE), (HEADING, sentence.heading, ""))
+        optional = (
+            (SEPARATOR, separator, " "),
+            (KIND, sentence.kind, PROSE),
+            (HEADING, sentence.heading, ""),
+            (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
+        )
         metadata |= {key: value for key, value, usual in optional if value != usual}
         if inline_window is not None:
             alone = Hit(doc_id, index, sentence.section_start, sentence.section_end, score=0.0)
-            metadata |= write_window(text, spans, expand(alone, *inline_window))
+            window = expand(alone, *inline_window)
+            metadata |= write_window(text, spans, window)
+            if joined.pieces:
+                start, end = spans[window.first][0], spans[window.last][1]
+                metadata[WINDOW_PARTS] = write_spans(joined, start, end, names_first=True)
         made.append(
             Document(
                 id=sentence_id(doc_id, index),
@@ -145,9 +164,11 @@ def _read(document: Document) -> StoredSentence:
         section_start=number(metadata, SECTION_START),
         section_end=number(metadata, SECTION_END),
         separator=checked(metadata, SEPARATOR, str, " "),
+        kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
         text=document.page_content,
         source=_own_metadata(metadata, doc_id, index),
+        part_spans=checked(metadata, PART_SPANS, str, ""),
     )
     if sentence.start > sentence.end:
         raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
@@ -180,8 +201,20 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         _is_same(each, sentence) for each in held
     ):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
+    parts: list[PartSpan] = []
+    if WINDOW_PARTS in metadata:
+        start, text = number(metadata, WINDOW_START), checked(metadata, WINDOW_TEXT, str)
+        parts = read_spans(checked(metadata, WINDOW_PARTS, str), {}, text, start)
     return tuple(
-        replace(sentence, index=each.index, start=each.start, end=each.end, separator=each.separator, text=each.text)
+        replace(
+            sentence,
+            index=each.index,
+            start=each.start,
+            end=each.end,
+            separator=each.separator,
+            text=each.text,
+            part_spans=cut_spans(parts, each.start, each.end) if parts else "",
+        )
         for each in held
     )
 

@@ -15,11 +15,11 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
-from langchain_sentence_window.documents.window_metadata import HITS
+from langchain_sentence_window.documents.parts.numbering import PAGE, PAGE_LABEL
+from langchain_sentence_window.documents.parts.spans import SPAN
+from langchain_sentence_window.documents.window_metadata import HITS, PARTS, SENTENCE_SPANS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.spans import trim
-
-PAGE, PAGE_LABEL, PARTS, SPAN, SENTENCE_SPANS = "page", "page_label", "parts", "span", "sentence_spans"
 
 
 @dataclass(frozen=True, slots=True)

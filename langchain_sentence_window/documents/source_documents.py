@@ -1,53 +1,18 @@
-"""Source documents: their names, the metadata that sentences carry, and spans in their texts."""
+"""Source documents: the metadata that sentences carry, and spans in their texts."""
 
-import hashlib
-from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.ids import storable_text
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
 from langchain_sentence_window.documents.values import is_scalar, plain
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 
-_MAX_ID_CHARS = 4096
-
 MAX_METADATA_KEYS = 1_000
 """Keys of a source document's metadata, all of which each of its sentences carries."""
-
-
-def document_ids(documents: Sequence[Document]) -> list[str]:
-    """Name each document: by its id, else by ``doc_id`` in its metadata, else by a hash of source and text.
-
-    Documents of equal source and text, such as blank pages, are numbered. The same documents in the same order always
-    get the same names.
-
-    Raises:
-        InvalidInputError: Two documents have the same id, or one has an id that stores can't keep.
-    """
-    names: list[str] = []
-    copies: dict[str, int] = {}
-    for document in documents:
-        given = document.id if document.id is not None else document.metadata.get(DOC_ID)
-        if given is not None:
-            names.append(_checked_id(given))
-            continue
-        # A source that can't be written as text doesn't count.
-        key = repr((_as_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
-        copies[key] = copies.get(key, 0) + 1
-        content = f"{key}{copies[key]}".encode("utf-8", "surrogatepass")
-        names.append(hashlib.sha256(content).hexdigest()[:32])
-    if len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InvalidInputError(
-            f"two documents of this call have the doc_id {twice!r}; give each a different one, or join their "
-            "texts into one document. Nothing was stored."
-        )
-    return names
 
 
 def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
@@ -69,7 +34,7 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
     known = {DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():
-        if key not in CONTRACT_KEYS or (key in known and known[key] == _as_text(value)):
+        if key not in CONTRACT_KEYS or (key in known and known[key] == storable_text(value)):
             continue
         name = RENAMED + key
         while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
@@ -80,18 +45,18 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 
 def _whole(document: Document) -> dict[str, str]:
     """Return the start and end index of a document, as text, if they only say that the text is the whole document."""
-    if isinstance(document.id, str) and document.id == _as_text(document.metadata.get(DOC_ID)):
+    if isinstance(document.id, str) and document.id == storable_text(document.metadata.get(DOC_ID)):
         # A document that `get` returned, perhaps edited since: this package wrote the indexes.
-        return {key: _as_text(document.metadata.get(key)) or "" for key in (START_INDEX, END_INDEX)}
+        return {key: storable_text(document.metadata.get(key)) or "" for key in (START_INDEX, END_INDEX)}
     whole = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
-    is_whole = all(_as_text(document.metadata.get(key, index)) == index for key, index in whole.items())
+    is_whole = all(storable_text(document.metadata.get(key, index)) == index for key, index in whole.items())
     return whole if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
     given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
-    return [text for name in given if name is not None for text in [_as_text(name)] if text is not None]
+    return [text for name in given if name is not None for text in [storable_text(name)] if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -118,32 +83,7 @@ def found_span(document: Document) -> tuple[str, int | None]:
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
             f"[{shown(start)}, {shown(end)}) of {shown(name)}; a rewritten text can't be compared with gold spans"
         )
-    text = _as_text(name)
+    text = storable_text(name)
     if text is None:
         raise InvalidInputError(f"the retriever returned a document named {shown(name)}; name it by a string")
     return text, int(start) if start >= 0 else None
-
-
-def _as_text(value: object) -> str | None:
-    """Return a value as text; ``None`` if its ``str`` fails, as for too many digits."""
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
-        return None
-
-
-def _checked_id(given: object) -> str:
-    name = _as_text(given)
-    if name is None:
-        raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
-    if len(name) > _MAX_ID_CHARS:
-        raise InvalidInputError(
-            f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
-            f"document one of {_MAX_ID_CHARS} characters at most, or none"
-        )
-    if not is_storable_id(name):
-        raise InvalidInputError(
-            f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
-            "give the document another id, or none"
-        )
-    return name

@@ -7,8 +7,17 @@ from langchain_core.documents import Document
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
+from langchain_sentence_window.documents.parts.joining import shared_metadata
+from langchain_sentence_window.documents.parts.spans import as_entries
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
-from langchain_sentence_window.documents.window_metadata import HITS, WINDOW_ID, WINDOW_METADATA
+from langchain_sentence_window.documents.window_metadata import (
+    HITS,
+    PARTS,
+    WINDOW_ID,
+    WINDOW_METADATA,
+    part_metadata,
+    part_spans,
+)
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
@@ -25,13 +34,15 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     """
     text = window_text(window, sentences)
     best = sentences[window.doc_id, window.best.index]
-    made = {key: make(window, sentences) for key, make in WINDOW_METADATA.items()}
+    made = {key: make(window, sentences) for key, make in WINDOW_METADATA.items()} | part_metadata(window, sentences)
     added = {key: value for key, value in made.items() if value is not None}
     return Document(id=made[WINDOW_ID], page_content=text, metadata={**best.source, **added})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
     """Join all sentences of a source document: its text from the first sentence to the last.
+
+    Its metadata is what all of its parts share, and ``parts`` says where each of them stands.
 
     Args:
         sentences: All sentences of the document, in order.
@@ -41,7 +52,14 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     """
     first, last = sentences[0], sentences[-1]
     whole = Window(first.doc_id, first.index, last.index, ())
-    metadata = {**first.source, DOC_ID: first.doc_id, START_INDEX: first.start, END_INDEX: last.end}
+    metadata = {
+        **shared_metadata([each.source for each in sentences]),
+        DOC_ID: first.doc_id,
+        START_INDEX: first.start,
+        END_INDEX: last.end,
+    }
+    if spans := part_spans(sentences):
+        metadata[PARTS] = as_entries(spans)
     return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
 
 

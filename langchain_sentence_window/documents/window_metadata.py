@@ -11,11 +11,19 @@ key                  meaning
 ``hits``             the sentences found: index, span and score
 ``score``            the best hit's score
 ``window_id``        equal for the same sentences of the same document
+``parts``            each part of the document that it touches
+``pages``            numbers of the pages that it touches, from 0
+``page_labels``      what is printed on them, if the loader says it
+``sentence_spans``   the span of each sentence, if there are parts
 ``relevance_score``  a reranker's score
 ===================  =================================================
+
+An entry of ``parts`` holds what names the part, such as ``page``; ``start_index`` and ``end_index`` in the part's own
+text, or, of a chunk with a ``start_index``, in the text that it was cut from; and ``span``, the same stretch in the
+document. Each stretch stands in its part character for character.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langchain_sentence_window.documents.ids import window_id
@@ -27,21 +35,68 @@ from langchain_sentence_window.documents.keys import (
     SENTENCE_KEYS,
     START_INDEX,
 )
+from langchain_sentence_window.documents.parts.spans import (
+    PartSpan,
+    as_entries,
+    joined_spans,
+    page_labels_of,
+    pages_of,
+    read_spans,
+)
+from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 if TYPE_CHECKING:  # at run time it would be a cycle: that module needs the keys below
-    from langchain_sentence_window.documents.sentence_documents import SentencesByKey
+    from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 
 SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
 WINDOW_ID = "window_id"
 RELEVANCE_SCORE = "relevance_score"
+PARTS = "parts"
+PAGES = "pages"
+PAGE_LABELS = "page_labels"
+SENTENCE_SPANS = "sentence_spans"
+PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS, SENTENCE_SPANS})
 
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
     found = sentences[hit.doc_id, hit.index]
     return {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+
+
+def part_spans(held: "Iterable[StoredSentence]") -> list[PartSpan]:
+    """Return where sentences that follow each other stand in the parts of their document; nothing if it has none.
+
+    Raises:
+        IncompleteWindowError: What the store says of that can't be right.
+    """
+    try:
+        return joined_spans(
+            span
+            for each in held
+            if each.part_spans
+            for span in read_spans(each.part_spans, each.source, each.text, each.start)
+        )
+    except ValueError as error:
+        raise IncompleteWindowError(
+            f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
+        ) from None
+
+
+def part_metadata(window: Window, sentences: "SentencesByKey") -> dict[str, Any]:
+    """Return the metadata of a window of a document that is made of parts; nothing for other documents."""
+    held = [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
+    spans = part_spans(held)
+    if not spans:
+        return {}
+    return {
+        PARTS: as_entries(spans),
+        PAGES: pages_of(spans) or None,
+        PAGE_LABELS: page_labels_of(spans) or None,
+        SENTENCE_SPANS: [[each.start, each.end] for each in held],
+    }
 
 
 WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
@@ -56,5 +111,5 @@ WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
 }
 """The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""
 
-CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_METADATA.keys() | {RELEVANCE_SCORE}
+CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_METADATA.keys() | PART_METADATA | {RELEVANCE_SCORE}
 """The keys of sentence Documents and window Documents. A source document's own keys among them are renamed."""

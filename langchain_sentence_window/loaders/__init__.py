@@ -4,6 +4,10 @@
     documents = load_pdf("contracts/")
     retriever = SentenceWindowRetriever.from_documents(PDFLoader("contracts/").lazy_load(), embedding)
 
+    (window, *_) = retriever.invoke("When is the fee due?")
+    locate(window)                  # where its sentences stand on their pages
+    highlight(window, "fee.png")    # or a copy of the file with marks: "fee.pdf"
+
 One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``.
 """
 
@@ -11,11 +15,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.pdf.highlighting import highlight
     from langchain_sentence_window.loaders.pdf.loader import PDFLoader, load_pdf
+    from langchain_sentence_window.loaders.pdf.locating import PageBox, SentencePlace, locate
 
-__all__ = ["PDFLoader", "load_pdf"]
+__all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_pdf", "locate"]
 
-_HOMES = {"PDFLoader": "pdf.loader", "load_pdf": "pdf.loader"}
+_HOMES = {
+    "PDFLoader": "pdf.loader",
+    "PageBox": "pdf.locating",
+    "SentencePlace": "pdf.locating",
+    "highlight": "pdf.highlighting",
+    "load_pdf": "pdf.loader",
+    "locate": "pdf.locating",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -66,7 +66,7 @@ async def replace_documents(
         io, sentences, doc_ids, contexts=contexts, within=scope.filter, show_progress=show_progress
     ):
         return
-    stored = await _stored(io, adapter, doc_ids)
+    stored = await stored_sentences(io, adapter, doc_ids)
     if stored is None:
         _check_lengths(adapter, sentences)
         existing = None
@@ -102,7 +102,7 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
     Raises:
         IncompleteWindowError: The store can't fetch by id, or lacks sentences.
     """
-    found = await _stored(io, scope.adapter, doc_ids)
+    found = await stored_sentences(io, scope.adapter, doc_ids)
     if found is None:
         raise IncompleteWindowError(
             f"{scope.adapter.name} can't fetch documents by id, so what it has of a source document can't be read"
@@ -111,6 +111,24 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
         within = await _within(io, scope, found)
         found = {name: within[name] for name, sentences in found.items() if len(within[name]) == len(sentences)}
     return [source_document(sentences) for sentences in found.values() if sentences]
+
+
+async def stored_sentences(
+    io: IO, adapter: StoreAdapter, doc_ids: Sequence[str]
+) -> dict[str, list[StoredSentence]] | None:
+    """Read all sentences of documents, by document, in order; return ``None`` if the store can't fetch by id."""
+    has: dict[str, list[StoredSentence]] = {doc_id: [] for doc_id in doc_ids}
+    first, asked, unfinished = 0, 1, list(has)  # a document without a first sentence has none
+    while unfinished:
+        ids = [sentence_id(doc_id, index) for doc_id in unfinished for index in range(first, first + asked)]
+        found = await adapter.fetch(io, ids)
+        if found is None:
+            return None
+        for sentence in sorted(map(adapter.read, found), key=lambda sentence: sentence.index):
+            has[sentence.doc_id].append(sentence)
+        first, asked = first + asked, ASK_BATCH_SIZE
+        unfinished = [doc_id for doc_id in unfinished if has[doc_id] and has[doc_id][-1].index + 1 == first]
+    return has
 
 
 async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:
@@ -132,7 +150,7 @@ async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], d
                 "filter wants, or add it with a retriever that has no filter. Nothing was stored."
             )
     readable = await _readable(io, scope, doc_ids)
-    stored = await _stored(io, scope.adapter, [name for name, there in readable.items() if not there])
+    stored = await stored_sentences(io, scope.adapter, [name for name, there in readable.items() if not there])
     for name, there in (stored or {}).items():
         if there:
             raise InvalidInputError(
@@ -147,7 +165,7 @@ async def _readable(io: IO, scope: Scope, doc_ids: Sequence[str]) -> dict[str, l
     Raises:
         InvalidInputError: The filter matches only a part of a document, or the store can't fetch by id.
     """
-    stored = await _stored(io, scope.adapter, doc_ids)
+    stored = await stored_sentences(io, scope.adapter, doc_ids)
     if stored is None:
         raise InvalidInputError(
             f"{scope.adapter.name} can't fetch by id, so a retriever with a filter can't see whose documents "
@@ -194,22 +212,6 @@ async def _write(
         prepared.finish(adapter.store)
     else:
         await adapter.put(io, sentences, existing)
-
-
-async def _stored(io: IO, adapter: StoreAdapter, doc_ids: Sequence[str]) -> dict[str, list[StoredSentence]] | None:
-    """Read all sentences of documents, by document, in order; return ``None`` if the store can't fetch by id."""
-    has: dict[str, list[StoredSentence]] = {doc_id: [] for doc_id in doc_ids}
-    first, asked, unfinished = 0, 1, list(has)  # a document without a first sentence has none
-    while unfinished:
-        ids = [sentence_id(doc_id, index) for doc_id in unfinished for index in range(first, first + asked)]
-        found = await adapter.fetch(io, ids)
-        if found is None:
-            return None
-        for sentence in sorted(map(adapter.read, found), key=lambda sentence: sentence.index):
-            has[sentence.doc_id].append(sentence)
-        first, asked = first + asked, ASK_BATCH_SIZE
-        unfinished = [doc_id for doc_id in unfinished if has[doc_id] and has[doc_id][-1].index + 1 == first]
-    return has
 
 
 def _check_lengths(adapter: StoreAdapter, sentences: Sequence[Document]) -> None:

@@ -5,11 +5,18 @@ from collections.abc import Sequence
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.source_documents import document_ids
+from langchain_sentence_window.documents.parts.grouping import Group, document_ids, group_documents
+from langchain_sentence_window.documents.parts.numbering import Part
+from langchain_sentence_window.documents.parts.remarks import warn_of_parts
+from langchain_sentence_window.documents.parts.stored import stored_parts
+from langchain_sentence_window.documents.parts.versions import has_first, is_whole, with_stored
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.retrieval.indexing import replace_documents
+from langchain_sentence_window.retrieval.indexing import replace_documents, stored_sentences
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 
@@ -25,6 +32,8 @@ async def ingest_documents(
     show_progress: bool,
 ) -> list[str]:
     """Index source documents; each replaces the document of the same ``doc_id``.
+
+    Parts of a source are joined. If they aren't all of its parts, they are added to those that the store has.
 
     Args:
         io: Makes the calls.
@@ -42,10 +51,47 @@ async def ingest_documents(
     Raises:
         InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace.
     """
-    doc_ids = document_ids(documents)
-    sentences = await io.call(splitter.split_documents, splitter.atransform_documents, documents)
-    by_id = dict(zip(doc_ids, documents, strict=True))
+    groups = await io.in_thread(group_documents, documents, splitter.join_parts)
+    groups = await _with_known_parts(io, scope, groups)
+    joined = await io.in_thread(lambda: [group.join() for group in groups])
+    warn_of_parts(joined)
+    sentences = await io.in_thread(splitter.split_joined, joined)
+    doc_ids = [document.doc_id for document in joined]
+    by_id = {document.doc_id: document.document for document in joined}
     # In a thread, as `situate` may ask a model.
     contexts = await io.in_thread(contexts_of, sentences, by_id, situate, headings=embed_headings)
     await replace_documents(io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index)
-    return doc_ids
+    return document_ids(documents, splitter.join_parts)
+
+
+async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group]) -> list[Group]:
+    """Add to each document the parts that the store has and the call doesn't give.
+
+    Raises:
+        InvalidInputError: The store can't be asked, and the first part is missing.
+    """
+    partial = [group for group in groups if not is_whole(group.parts)]
+    stored = await stored_sentences(io, scope.adapter, [group.doc_id for group in partial]) if partial else {}
+    if stored is None:
+        for group in partial:
+            if not has_first(group.parts):
+                raise InvalidInputError(
+                    f"{shown(group.doc_id)} was given without its first part, and {scope.adapter.name} can't fetch by "
+                    "id, so what it has of the others can't be read; give all parts in one call. Nothing was stored."
+                )
+        return list(groups)
+    return [
+        Group(group.doc_id, _merged(group.parts, stored[group.doc_id])) if stored.get(group.doc_id) else group
+        for group in groups
+    ]
+
+
+def _merged(parts: list[Part], sentences: Sequence[StoredSentence]) -> list[Part]:
+    with_blocks = any(part.blocks is not None for part in parts)
+    try:
+        return with_stored(parts, stored_parts(sentences, with_blocks=with_blocks))
+    except ValueError as error:
+        raise IncompleteWindowError(
+            f"the metadata of document {shown(sentences[0].doc_id)} can't be right, as {error}; delete it and add all "
+            "of its parts again"
+        ) from None

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from langchain_sentence_window._showing import shown
@@ -60,13 +60,24 @@ class Sentence:
     heading: str = ""
 
 
+def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
+    """Return a sentence of a text that stands further back in another text, after other sentences."""
+    return replace(
+        sentence,
+        start=sentence.start + by,
+        end=sentence.end + by,
+        section_start=sentence.section_start + sentences_before,
+        section_end=sentence.section_end + sentences_before,
+    )
+
+
 def split_text(
     text: str,
     language: Language,
     *,
     engine: Engine | None = None,
     structure: Structure = "auto",
-    kind: str | None = None,
+    blocks: Sequence[Block] | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
 ) -> list[Sentence]:
@@ -77,7 +88,7 @@ def split_text(
         language: The words of its language, which decide about full stops and newlines.
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
         structure: The structure of the text.
-        kind: The kind of block that the whole text is; ``None`` if it may hold several blocks.
+        blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
 
@@ -90,15 +101,15 @@ def split_text(
     casual = is_casual(text, language)
     breaks = _breaks(text, language, casual=casual)
     starts = [gap.end for gap in breaks]
-    blocks: Iterable[Block]
-    if kind is not None:
-        blocks = [Block(*trim(text, 0, len(text)), kind)] if text.strip() else []
+    found: Iterable[Block]
+    if blocks is not None:
+        found = blocks
     elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        blocks = parse_markdown(text, indented_code=structure == "markdown")
+        found = parse_markdown(text, indented_code=structure == "markdown")
     else:
-        blocks = _plain_blocks(text, breaks)
+        found = _plain_blocks(text, breaks)
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, blocks):
+    for heading, section in _sections(text, found):
         spans: list[tuple[Span, str]] = []
         for block in section:
             cut = [(block.start, block.end)]

@@ -10,28 +10,20 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import as_call, shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.parts.grouping import JoinParts, group_documents
+from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.sentence_documents import sentence_documents
-from langchain_sentence_window.documents.source_documents import document_ids
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.splitting.blocks import Block
 from langchain_sentence_window.splitting.codes import check_code, is_known, unknown_code
 from langchain_sentence_window.splitting.engines import Engine, make_engine
 from langchain_sentence_window.splitting.language import Language, known_languages, load_language
-from langchain_sentence_window.splitting.sentences import Sentence, Structure, split_text
+from langchain_sentence_window.splitting.sentences import Sentence, Structure, moved, split_text
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 MAX_CHARS = 2_000
 """Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
-
-ELEMENT_KINDS = {
-    "Title": HEADING,
-    "NarrativeText": PROSE,
-    "UncategorizedText": PROSE,
-    "ListItem": LIST_ITEM,
-    "Table": TABLE_ROW,
-    "CodeSnippet": CODE,
-}
-"""Block kinds of the elements of unstructured, by their ``category``."""
 
 
 class SentenceSplitter(BaseDocumentTransformer):
@@ -55,6 +47,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         min_chars: int = 0,
         max_chars: int | None = MAX_CHARS,
         inline_window: WindowSize | None = None,
+        join_parts: JoinParts = True,
     ) -> None:
         """Choose how to cut.
 
@@ -72,6 +65,8 @@ class SentenceSplitter(BaseDocumentTransformer):
             inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's metadata as
                 its window, for stores that can't fetch neighbors by id. Each sentence is then stored once for each
                 window that holds it. See the benchmarks page. ``None`` for no windows.
+            join_parts: Whether Documents of one source, such as the pages of a file, are joined to one document. A
+                string names the metadata key that numbers the parts of a source, if it isn't one that loaders write.
 
         Raises:
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
@@ -87,6 +82,11 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"min_chars is {shown(min_chars)} and max_chars is {shown(max_chars)}; they must be whole numbers of "
                 "characters, 0 <= min_chars <= max_chars, or None for max_chars"
             )
+        if not isinstance(join_parts, bool | str) or join_parts == "":
+            raise InvalidInputError(
+                f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
+            )
+        self._join_parts = join_parts
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
         self._min_chars, self._max_chars = low, high
@@ -99,6 +99,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             "min_chars": min_chars,
             "max_chars": max_chars,
             "inline_window": self._inline_window,
+            "join_parts": join_parts,
         }
         self._load(language, engine)
 
@@ -129,6 +130,11 @@ class SentenceSplitter(BaseDocumentTransformer):
         """The sentences before and after each sentence that are written into its metadata; ``None`` for none."""
         return self._inline_window
 
+    @property
+    def join_parts(self) -> JoinParts:
+        """Whether the parts of a source are joined; the metadata key that numbers them, if the user gave one."""
+        return self._join_parts
+
     def spans(self, text: str) -> list[Span]:
         """Find the sentences of a text.
 
@@ -141,13 +147,11 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
 
-    def split_text(self, text: str, *, category: str | None = None) -> list[Sentence]:
+    def split_text(self, text: str) -> list[Sentence]:
         """Find the sentences of a text, with their sections, kinds and headings.
 
         Args:
             text: Any string.
-            category: The category of an element of unstructured, such as ``Title`` or ``ListItem``; the text is then a
-                single block.
 
         Returns:
             Sentences in order, disjoint, with nothing but white space between them.
@@ -157,23 +161,18 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
-        return split_text(
-            text,
-            self._words,
-            engine=self._engine,
-            structure=self._structure,
-            kind=ELEMENT_KINDS.get(category) if isinstance(category, str) else None,
-            min_chars=self._min_chars,
-            max_chars=self._max_chars,
-        )
+        return self._split(text, None)
 
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
 
+        Pages, elements, rows and chunks are first joined to the documents that they are parts of, as loaders write it
+        in their metadata; see ``join_parts``. Warns of parts that are missing or came twice.
+
         Args:
-            documents: Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of source and text.
-                A document with the ``category`` of an element of unstructured is one block of that kind. Metadata
-                other than strings, numbers and booleans is left out, as many stores can't hold it.
+            documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
+                by a hash of its text. Metadata other than strings, numbers and booleans is left out, as many stores
+                can't hold it.
 
         Returns:
             The sentences, document by document, in order; documents without text have none. Their metadata is
@@ -182,16 +181,36 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: Two documents have the same id, or one isn't a Document.
         """
-        documents = checked_documents(documents)
+        joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
+        warn_of_parts(joined)
+        return self.split_joined(joined)
+
+    def split_joined(self, joined: Iterable[JoinedDocument]) -> list[Document]:
+        """Cut documents whose parts are joined into sentence Documents."""
         return [
             made
-            for document, doc_id in zip(documents, document_ids(documents), strict=True)
-            for made in sentence_documents(document, doc_id, self._split(document), self._inline_window)
+            for document in joined
+            for made in sentence_documents(document, self._split_segments(document), self._inline_window)
         ]
 
-    def _split(self, document: Document) -> list[Sentence]:
-        category = document.metadata.get("category")
-        return self.split_text(document.page_content, category=category if isinstance(category, str) else None)
+    def _split_segments(self, document: JoinedDocument) -> list[Sentence]:
+        """Split each segment by itself; positions and indexes count from the beginning of the document."""
+        sentences: list[Sentence] = []
+        for start, end, blocks in document.segments:
+            found = self._split(document.text[start:end], blocks)
+            sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
+        return sentences
+
+    def _split(self, text: str, blocks: Sequence[Block] | None) -> list[Sentence]:
+        return split_text(
+            text,
+            self._words,
+            engine=self._engine,
+            structure=self._structure,
+            blocks=blocks,
+            min_chars=self._min_chars,
+            max_chars=self._max_chars,
+        )
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Cut documents into sentence Documents; LangChain's name for `split_documents`."""

@@ -30,7 +30,11 @@ def keys_in_the_table_of(module: ModuleType) -> set[str]:
 
 def test_the_contract_names_every_key_in_its_tables() -> None:
     assert keys_in_the_table_of(keys) == keys.SENTENCE_KEYS
-    assert keys_in_the_table_of(window_metadata) == {*window_metadata.WINDOW_METADATA, "relevance_score"}
+    assert keys_in_the_table_of(window_metadata) == {
+        *window_metadata.WINDOW_METADATA,
+        *window_metadata.PART_METADATA,
+        "relevance_score",
+    }
     assert keys_in_the_table_of(keys) | keys_in_the_table_of(window_metadata) == CONTRACT_KEYS
 
 
@@ -78,7 +82,7 @@ def test_a_document_names_itself_and_tells_where_it_was_cut_from() -> None:
     assert carried(doc_id="a") == {}
     assert carried(doc_id=7) == {}
     assert carried(start_index=0, end_index=7) == {}
-    assert carried(start_index=500) == {"source_start_index": 500}
+    assert carried(start_index=500) == {"part_spans": "[[500,507]]"}
     assert carried(start_index=500, end_index=507) == {"source_start_index": 500, "source_end_index": 507}
     named = Document(page_content="A card.", id="b", metadata={"doc_id": "a"})
     [made] = SentenceSplitter().split_documents([named])

@@ -122,10 +122,10 @@ def test_any_record_manager_will_do(retriever: SentenceWindowRetriever, records:
 
 async def test_documents_can_be_read_whole(way: Invoke, retriever: SentenceWindowRetriever) -> None:
     text = "\n# A\n\n" + " ".join(f"Refund {i}." for i in range(600)) + "\n\n- card\n\n"
-    await way(retriever, "add_documents", [document(text, "long", page=3), document("One card.", "short")])
+    await way(retriever, "add_documents", [document(text, "long", year=3), document("One card.", "short")])
     long, short = await way(retriever, "get", ["long", "none", "short"])
     assert (long.id, long.page_content) == ("long", text.strip())
-    assert long.metadata == {"page": 3, "doc_id": "long", "start_index": 1, "end_index": len(text) - 2}
+    assert long.metadata == {"year": 3, "doc_id": "long", "start_index": 1, "end_index": len(text) - 2}
     assert short.page_content == "One card."
     await way(retriever, "delete", ["long"])
     assert [found.id for found in await way(retriever, "get", ["long", "short"])] == ["short"]

@@ -59,7 +59,7 @@ def assert_verbatim(found: list[Document], documents: list[Document]) -> None:
 
 async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invoke) -> None:
     source = document(
-        "# Billing\n\nHello there. Ask for a refund.\n\nOnly once.  Bye.", source="billing.md", page=2, tags=["x"]
+        "# Billing\n\nHello there. Ask for a refund.\n\nOnly once.  Bye.", source="billing.md", year=2, tags=["x"]
     )
     (window, *_) = await retrieved(way, [source], "refund", k=1, window=(0, 1))
     assert window.page_content == "Ask for a refund.\n\nOnly once."
@@ -68,7 +68,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
     assert window.metadata.pop("window_id") == window.id
     assert window.metadata == {
         "source": "billing.md",
-        "page": 2,
+        "year": 2,
         "doc_id": "a",
         "start_index": 24,
         "end_index": 53,

@@ -16,7 +16,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.documents.source_documents import MAX_METADATA_KEYS, document_ids
+from langchain_sentence_window.documents.parts.grouping import document_ids
+from langchain_sentence_window.documents.source_documents import MAX_METADATA_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting import engines
 from langchain_sentence_window.splitting.engines import MAX_PIECE_CHARS, in_pieces, make_engine
@@ -320,8 +321,8 @@ def test_a_callable_gets_a_paragraph_as_it_is() -> None:
 
 def test_a_doc_id_is_bounded_as_each_sentence_carries_it() -> None:
     with pytest.raises(InvalidInputError, match=r"a doc_id of 5000 characters \('xxx.*4096 characters at most"):
-        document_ids([Document(page_content="a", id="x" * 5_000)])
-    assert document_ids([Document(page_content="a", id="x" * 4_096)]) == ["x" * 4_096]
+        document_ids([Document(page_content="a", id="x" * 5_000)], join=True)
+    assert document_ids([Document(page_content="a", id="x" * 4_096)], join=True) == ["x" * 4_096]
 
 
 def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbeddings) -> None:

@@ -165,11 +165,11 @@ def test_a_heading_in_a_quote_or_an_item_begins_no_section() -> None:
 
 def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
     given = Document(
-        page_content="# A\n\nOne. Two.  Three.", metadata={"source": "a.md", "page": 3, "tags": ["x"]}, id="doc"
+        page_content="# A\n\nOne. Two.  Three.", metadata={"source": "a.md", "year": 3, "tags": ["x"]}, id="doc"
     )
     made = SentenceSplitter().split_documents([given])
     assert [document.page_content for document in made] == ["# A", "One.", "Two.", "Three."]
-    common = {"source": "a.md", "page": 3, "doc_id": "doc", "section_start": 0, "section_end": 4, "heading": "A"}
+    common = {"source": "a.md", "year": 3, "doc_id": "doc", "section_start": 0, "section_end": 4, "heading": "A"}
     assert [document.metadata for document in made] == [
         {**common, "sentence_index": 0, "start_index": 0, "end_index": 3, "separator": "\n\n", "kind": "heading"},
         {**common, "sentence_index": 1, "start_index": 5, "end_index": 9},
@@ -177,22 +177,24 @@ def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
         {**common, "sentence_index": 3, "start_index": 16, "end_index": 22},
     ]
     assert len({document.id for document in made}) == 4
-    assert given.metadata == {"source": "a.md", "page": 3, "tags": ["x"]}
+    assert given.metadata == {"source": "a.md", "year": 3, "tags": ["x"]}
     again = SentenceSplitter().transform_documents([given])
     assert [document.id for document in again] == [document.id for document in made]
 
 
-def test_a_document_is_named_by_its_id_else_its_metadata_else_a_hash() -> None:
+def test_a_document_is_named_by_its_id_else_its_metadata_else_its_source_else_a_hash() -> None:
     documents = [
         Document(page_content="One.", id="by-id", metadata={"doc_id": "ignored"}),
         Document(page_content="Two.", metadata={"doc_id": 7}),
         Document(page_content="Three.", metadata={"source": "x"}),
         Document(page_content="Three.", metadata={"source": "x", "page": 2}),
         Document(page_content="Three.", metadata={"source": "y"}),
+        Document(page_content="Four."),
+        Document(page_content="Four."),
     ]
     names = [document.metadata["doc_id"] for document in SentenceSplitter().split_documents(documents)]
-    assert names[:2] == ["by-id", "7"]
-    assert len(set(names)) == 5
+    assert names[:5] == ["by-id", "7", "x", "x", "y"]
+    assert len(set(names)) == 6
     assert names == [document.metadata["doc_id"] for document in SentenceSplitter().split_documents(documents)]
 
 

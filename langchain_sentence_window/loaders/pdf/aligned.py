@@ -69,7 +69,7 @@ class _Region:
         return all(below.base - above.base >= _MIN_PITCH * above.size for above, below in pairwise(self.lines))
 
     def _ends_in_cell(self) -> bool:
-        """Whether the last line goes on with a cell of the row above."""
+        """Return whether the last line goes on with a cell of the row above."""
         if len(self.rows) < 2 or self.rows[-1][0] is not None:  # noqa: PLR2004
             return False
         above, below = self.lines[-2:]
@@ -177,12 +177,12 @@ def _is_table(region: _Region) -> bool:
 
 
 def _runs_on(column: list[str]) -> bool:
-    """Whether the lines of a column go on from one to the next, as prose does."""
+    """Return whether the lines of a column go on from one to the next, as prose does."""
     return sum(text[0].islower() for text in column) > _MAX_LOWER * len(column)
 
 
 def _lists_pages(columns: list[list[str]]) -> bool:
-    """Whether this is a table of contents: its last column holds page numbers that rise."""
+    """Return whether this is a table of contents: its last column holds page numbers that rise."""
     numbers = [text for text in columns[-1] if _PAGE_NUMBER.fullmatch(text)]
     if len(columns) > 3 or len(numbers) < _MIN_PAGE_NUMBERS * len(columns[-1]):  # noqa: PLR2004
         return False

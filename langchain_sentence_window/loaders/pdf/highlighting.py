@@ -64,6 +64,7 @@ def highlight(
     Raises:
         InvalidInputError: The path is of another kind or is the PDF itself, the window isn't of a PDF that `PDFLoader`
             read, or the PDF's text is another one now.
+        DocumentReadError: The PDF can't be read.
         MissingExtraError: pypdfium2 or pillow isn't installed.
     """
     document = window_of(window)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.loaders.pdf.characters import HYPHEN, Boxes, PageCharacters
+from langchain_sentence_window.loaders.pdf.overprinting import printed_again
 
 MIN_HEIGHT = 0.5
 """Points of the height of a character that can be read; lower ones are left out."""
@@ -58,7 +59,8 @@ class Ink:
 def page_inks(page: PageCharacters) -> Iterator[Ink]:
     """Yield the ink of each direction of writing, the one with the most characters first.
 
-    Text that runs askew, such as a watermark, and text outside the page are left out.
+    Text that runs askew, such as a watermark, text outside the page, and characters that are printed a second time in
+    one place are left out.
     """
     if not len(page):
         return
@@ -78,6 +80,8 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
         & (middle_y >= 0)
         & (middle_y <= page.height)
     )
+    seen = np.flatnonzero(visible)
+    visible[seen[printed_again(page.codes[seen], boxes[seen], page.sizes[seen])]] = False
     counts = np.bincount(quarters[visible], minlength=4)
     spaces_before = np.cumsum(spaces)
     for turns in sorted(range(4), key=lambda each: (-int(counts[each]), each)):

@@ -20,7 +20,7 @@ from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece, sentences_on_pages
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
-from langchain_sentence_window.loaders.pdf.frames import PageFrame, read_frame
+from langchain_sentence_window.loaders.pdf.frames import Boxes, PageFrame, read_frame
 from langchain_sentence_window.loaders.pdf.page_text import MADE, PageText
 from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
 from langchain_sentence_window.loaders.pdf.places import Indexes, Mask, line_boxes
@@ -85,6 +85,7 @@ def locate(
 
     Raises:
         InvalidInputError: The window isn't of a PDF that `PDFLoader` read, or the file's text is another one now.
+        DocumentReadError: The file can't be read.
         MissingExtraError: pypdfium2 isn't installed.
     """
     document = window_of(window)
@@ -118,8 +119,6 @@ def pdf_of(document: Document, path: object) -> PdfSource:
     source = document.metadata.get(SOURCE)
     if path is not None or not isinstance(source, str) or not source:
         raise InvalidInputError(f"the file is {shown(source if path is None else path)}; give its path or its bytes")
-    if not Path(source).is_file():
-        raise InvalidInputError(f"there is no file {shown(source)}; say where it is: locate(window, path)")
     return Path(source)
 
 
@@ -146,11 +145,11 @@ def locate_in(pdf: PdfFile, sentences: Iterable[PagedSentence]) -> list[Sentence
 
 def _boxes_on(pdf: PdfFile, number: int, pieces: Iterable[PagePiece]) -> Mapping[PagePiece, list[PageBox]]:
     if number >= pdf.page_count:
-        raise _changed(number)
+        raise _changed(pdf, number)
     text = pdf.read_page(number)
     for piece in pieces:
         if text.text[piece.start : piece.end] != piece.text:
-            raise _changed(number)
+            raise _changed(pdf, number)
     with pdf.open_page(number) as (page, textpage):
         on_page = _Page(text, read_characters(page, textpage, number), read_frame(page), textpage)
         return {
@@ -159,9 +158,9 @@ def _boxes_on(pdf: PdfFile, number: int, pieces: Iterable[PagePiece]) -> Mapping
         }
 
 
-def _changed(page: int) -> InvalidInputError:
+def _changed(pdf: PdfFile, number: int) -> InvalidInputError:
     return InvalidInputError(
-        f"page {page} of the file hasn't the text of the window; the file has changed, or another loader than "
+        f"page {number + 1} of {pdf.name} hasn't the text of the window; the file has changed, or another loader than "
         "langchain_sentence_window.loaders.PDFLoader read it. Load it again, and replace the document in the index"
     )
 
@@ -185,22 +184,31 @@ class _Page:
         if not len(chosen):
             return []
         loose = self._loose[chosen]
-        low, high = loose[:, :2].min(axis=0) - _MARGIN, loose[:, 2:].max(axis=0) + _MARGIN
-        is_near = (self._loose[:, :2] <= high).all(axis=1) & (self._loose[:, 2:] >= low).all(axis=1)
-        self._read_tight(np.flatnonzero(is_near & self._is_ink))
-        self._read_tight(chosen)
-        size = [self._frame.width, self._frame.height] * 2
-        boxes = np.clip(line_boxes(chosen, self._tight, loose, is_near & self._is_ink) / size, 0, 1)
+        near = self._near(loose)
+        near[chosen] = True
+        indexes = np.flatnonzero(near)
+        tight = self._read_tight(indexes)
+        boxes = line_boxes(np.searchsorted(indexes, chosen), tight, loose, self._is_ink[indexes])
+        boxes = np.clip(boxes / ([self._frame.width, self._frame.height] * 2), 0, 1)
         found: list[list[float]] = boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)].tolist()
         return found
 
-    def _read_tight(self, indexes: Indexes) -> None:
-        """Read the boxes around the ink of characters, those that weren't read before."""
+    def _near(self, loose: Boxes) -> Mask:
+        """Return which characters of the page might touch a box around some of them."""
+        (left, top), (right, bottom) = loose[:, :2].min(axis=0) - _MARGIN, loose[:, 2:].max(axis=0) + _MARGIN
+        x0, y0, x1, y1 = self._loose.T
+        near: Mask = self._is_ink & (x0 <= right) & (x1 >= left) & (y0 <= bottom) & (y1 >= top)
+        return near
+
+    def _read_tight(self, indexes: Indexes) -> Boxes:
+        """Return the boxes around the ink of characters; each is asked for once."""
         new = indexes[np.isnan(self._tight[indexes, 0])]
-        read = pdfium_raw().FPDFText_GetCharBox
-        left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-        boxes: list[tuple[float, ...]] = []
-        for index in new.tolist():
-            known = read(self._textpage, index, left, right, bottom, top)
-            boxes.append((left.value, bottom.value, right.value, top.value) if known else (0.0,) * 4)
-        self._tight[new] = self._frame.show(np.nan_to_num(np.array(boxes)))
+        if len(new):
+            read = pdfium_raw().FPDFText_GetCharBox
+            left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+            boxes: list[tuple[float, ...]] = []
+            for index in new.tolist():
+                known = read(self._textpage, index, left, right, bottom, top)
+                boxes.append((left.value, bottom.value, right.value, top.value) if known else (0.0,) * 4)
+            self._tight[new] = self._frame.show(np.nan_to_num(np.array(boxes)))
+        return self._tight[indexes]

@@ -67,7 +67,7 @@ def _is_empty(boxes: Boxes) -> Mask:
 
 
 def _runs_down(loose: Boxes) -> bool:
-    """Whether the text runs up or down the page."""
+    """Return whether the text runs up or down the page."""
     steps = np.abs(np.diff((loose[:, :2] + loose[:, 2:]) / 2, axis=0))
     return len(steps) > 0 and bool(np.median(steps[:, 0]) < np.median(steps[:, 1]))
 
@@ -131,7 +131,7 @@ def _trimmed(box: Boxes, own: Boxes, others: Boxes) -> Boxes | None:
 
 
 def _lies_on(other: Boxes, own: Boxes, centers: Boxes) -> bool:
-    """Whether a character lies on one of a run, as one that is printed twice does; no box could part them."""
+    """Return whether a character lies on one of a run, as one that is printed twice does; no box could part them."""
     center = (other[:2] + other[2:]) / 2
     is_under = ((own[:, :2] <= center) & (center <= own[:, 2:])).all(axis=1)
     is_over = ((other[:2] <= centers) & (centers <= other[2:])).all(axis=1)

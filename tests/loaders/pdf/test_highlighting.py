@@ -23,7 +23,7 @@ Pixels: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 """A picture: ``(height, width, 3)``."""
 
 SCALE = DPI / 72
-PASSWORD = "user"
+OPENED_BY = "user"
 TEXT = ("The first one is here. The second", "one was found by the search.", "The third follows.")
 
 
@@ -170,15 +170,15 @@ def test_annotations_are_added_to_those_that_are_there(tmp_path: Path) -> None:
 
 def test_the_copy_of_an_encrypted_file_is_encrypted(tmp_path: Path) -> None:
     writer = pypdf.PdfWriter(io.BytesIO(drawn(lines(*TEXT))))
-    writer.encrypt(PASSWORD, "owner", algorithm="AES-256-R5")
+    writer.encrypt(OPENED_BY, "owner", algorithm="AES-256-R5")
     written = io.BytesIO()
     writer.write(written)
     pdf = written.getvalue()
     window = window_of(drawn(lines(*TEXT)), 1)
-    copy = highlight(window, tmp_path / "copy.pdf", pdf=pdf, password=PASSWORD).read_bytes()
+    copy = highlight(window, tmp_path / "copy.pdf", pdf=pdf, password=OPENED_BY).read_bytes()
     assert pypdf.PdfReader(io.BytesIO(copy)).is_encrypted
-    assert len(annotations_of(copy, PASSWORD)) == 3
-    picture = picture_of(highlight(window, tmp_path / "a.png", pdf=pdf, password=PASSWORD))
+    assert len(annotations_of(copy, OPENED_BY)) == 3
+    picture = picture_of(highlight(window, tmp_path / "a.png", pdf=pdf, password=OPENED_BY))
     assert (picture == HIT_COLOR).all(axis=2).any()
 
 

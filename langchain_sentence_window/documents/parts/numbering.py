@@ -1,0 +1,170 @@
+"""Which part of its source a Document is, as loaders and splitters write it in metadata.
+
+====================================  ========================================================
+keys                                  written by
+====================================  ========================================================
+``page`` (from 0)                     LangChain's loaders of PDFs
+``page_number`` (from 1)              unstructured, Azure AI Document Intelligence
+``page_label``                        PyPDFLoader: the number printed on the page
+``row``, ``seq_num``                  CSVLoader, JSONLoader
+``element_id``, ``category``          unstructured
+``dl_meta``                           docling
+``start_index``                       text splitters with ``add_start_index=True``
+====================================  ========================================================
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
+from langchain_sentence_window.documents.layout import Continuation, read_layout
+from langchain_sentence_window.documents.parts.elements import docling_blocks, docling_page, element_blocks, is_element
+from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.splitting.blocks import Block
+from langchain_sentence_window.splitting.spans import trim
+
+PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
+ROW, SEQ_NUM = "row", "seq_num"
+ELEMENT_ID = "element_id"
+LAYOUT = "layout"
+IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID)
+PART = "part"
+"""The key of a part's position, where nothing else tells the parts of a source apart."""
+
+_FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
+_MAX_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A Document that may be a part of its source.
+
+    Attributes:
+        document: The Document.
+        identity: Metadata that tells it from the other parts of its source; empty for a chunk of a text.
+        page: The page, from 0.
+        row: The number of the row.
+        start: Where its text starts in the text that it was cut from: its page, or its source.
+        offset: Code points of that text, or of its own, that stand before its text.
+        order: The value of the key that the user chose to number parts.
+        is_element: Whether it is one block of a page, such as a title or a paragraph.
+        blocks: The blocks of its text, if its loader says them.
+        continues: How its first block begins, if its loader says the blocks.
+    """
+
+    document: Document
+    identity: Mapping[str, Any]
+    page: int | None = None
+    row: int | None = None
+    start: int | None = None
+    offset: int = 0
+    order: Any = None
+    is_element: bool = False
+    blocks: tuple[Block, ...] | None = None
+    continues: Continuation = ""
+
+    @property
+    def text(self) -> str:
+        """The text of the Document."""
+        return self.document.page_content
+
+    @property
+    def end(self) -> int | None:
+        """Where its text ends in the text that it was cut from."""
+        return None if self.start is None else self.start + len(self.text)
+
+    @property
+    def carried(self) -> Document:
+        """The Document without metadata that only says how to join it."""
+        used = {LAYOUT} if self.blocks is not None else set[str]()
+        if self.start is not None:
+            used.add(START_INDEX)
+        if used.isdisjoint(self.document.metadata):
+            return self.document
+        metadata = {key: value for key, value in self.document.metadata.items() if key not in used}
+        return Document(id=self.document.id, page_content=self.text, metadata=metadata)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its metadata says which part it is."""
+        return bool(self.identity) or self.start is not None
+
+
+def source_of(metadata: Mapping[str, Any]) -> str | None:
+    """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
+    for key in (SOURCE, _FILE_PATH):
+        if isinstance(metadata.get(key), str) and metadata[key].strip():
+            return str(metadata[key])
+    name, folder = metadata.get(_FILE_NAME), metadata.get(_FILE_DIRECTORY)
+    if not isinstance(name, str) or not name.strip():
+        return None
+    return f"{folder}/{name}" if isinstance(folder, str) and folder else name
+
+
+def part_of(document: Document, key: str | None = None) -> Part:
+    """Read which part of its source a Document is.
+
+    Args:
+        document: A Document from any loader or splitter.
+        key: A key of the user's own that numbers the parts of a source; the others are then ignored.
+    """
+    metadata, text = document.metadata, document.page_content
+    if key is not None:
+        value = metadata.get(key)
+        return Part(document, {key: value} if is_scalar(value) else {}, order=value)
+    read = _layout_of(text, metadata)
+    # Splitters write no end; a Document with both is a window, or one that `get` returned.
+    start = None if END_INDEX in metadata else _whole_number(metadata.get(START_INDEX))
+    return Part(
+        document,
+        {name: metadata[name] for name in IDENTITY_KEYS if is_scalar(metadata.get(name))},
+        page=page_of(metadata),
+        row=next((row for name in (ROW, SEQ_NUM) if (row := _whole_number(metadata.get(name))) is not None), None),
+        start=start,
+        offset=start or 0,
+        is_element=is_element(metadata),
+        blocks=read[0] if read else _blocks_of(text, metadata),
+        continues=read[1] if read else "",
+    )
+
+
+def _layout_of(text: str, metadata: Mapping[str, Any]) -> tuple[tuple[Block, ...], Continuation] | None:
+    """Return the blocks that a loader found; ``None`` if it found none, or if the text has changed since."""
+    read = read_layout(metadata[LAYOUT], len(text)) if LAYOUT in metadata else None
+    if read is None:
+        return None
+    blocks = tuple(
+        replace(block, start=start, end=end) for block in read[0] for start, end in [trim(text, block.start, block.end)]
+    )
+    edges = [0, *(edge for block in blocks for edge in (block.start, block.end)), len(text)]
+    are_apart = all(not text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
+    return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
+
+
+def _blocks_of(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] | None:
+    return element_blocks(text, metadata) if is_element(metadata) else docling_blocks(text, metadata)
+
+
+def page_of(metadata: Mapping[str, Any]) -> int | None:
+    """Return the page that metadata names, from 0; ``None`` if it names none."""
+    page = _whole_number(metadata.get(PAGE))
+    if page is None and (number := _whole_number(metadata.get(PAGE_NUMBER))):
+        page = number - 1
+    return docling_page(metadata) if page is None else page
+
+
+def total_pages(metadata: Mapping[str, Any]) -> int | None:
+    """Return how many pages the source has; ``None`` if metadata doesn't say."""
+    return _whole_number(metadata.get(TOTAL_PAGES))
+
+
+def _whole_number(value: object) -> int | None:
+    """Return a number of 0 or more, which may be written as text or with a decimal point."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

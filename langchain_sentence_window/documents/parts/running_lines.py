@@ -1,0 +1,114 @@
+"""Running heads, feet and page numbers: lines at the edges of pages that repeat from page to page.
+
+A line counts as the same on another page if it differs in digits alone. Body text may repeat, too, so only the first
+and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.splitting.spans import trim
+
+MIN_PAGES = 3
+"""The fewest pages on which a line must stand."""
+
+MIN_SHARE = 0.3
+"""The smallest share of the pages on which it must stand: heads of left and right pages differ."""
+
+MAX_EDGE_LINES = 4
+"""The most lines at the top, and at the bottom, of a page that are looked at."""
+
+MAX_LINE_CHARS = 150
+"""Characters of the longest line that can be a head or a foot."""
+
+_NUMBER = "#"
+_MIN_LETTERS = 2
+_DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
+_PAGE_NUMBER = re.compile(
+    r"(?:page|p\.|pg\.?)?[\s–—|-]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[\s–—|-]*", re.IGNORECASE
+)
+
+
+def body_spans(pages: Sequence[str]) -> list[Span]:
+    """Find the text of each page between its running head and foot.
+
+    Args:
+        pages: The texts of all pages of a document, in order.
+
+    Returns:
+        For each page the trimmed span of what is left; an empty span if nothing is.
+    """
+    tops = [list(_edge(page, from_end=False)) for page in pages]
+    bottoms = [list(_edge(page, from_end=True)) for page in pages]
+    heads, feet = _repeated(pages, tops), _repeated(pages, bottoms)
+    spans: list[Span] = []
+    for page, top, bottom in zip(pages, tops, bottoms, strict=True):
+        low, high = trim(page, 0, len(page))
+        start = max([low, *(end for _, end in _left_out(page, top, heads))])
+        end = min([high, *(begin for begin, _ in _left_out(page, bottom, feet) if begin >= start)])
+        spans.append(trim(page, start, max(start, end)))
+    return spans
+
+
+def _edge(page: str, *, from_end: bool) -> Iterator[Span]:
+    """Yield the trimmed spans of the first lines of a page that aren't blank, or of the last ones, outermost first."""
+    low, high = 0, len(page)
+    for _ in range(MAX_EDGE_LINES):
+        low, high = trim(page, low, high)
+        if low == high:
+            return
+        if from_end:
+            start, end = max(low, page.rfind("\n", low, high) + 1), high
+            high = start
+        else:
+            cut = page.find("\n", low, high)
+            start, end = low, high if cut < 0 else cut
+            low = end
+        start, end = trim(page, start, end)
+        if end - start > MAX_LINE_CHARS:
+            return
+        yield start, end
+
+
+def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
+    """Return the lines, without their digits, that stand at an edge of enough pages."""
+    counts: Counter[str] = Counter()
+    numbers: list[int] = []
+    for page, edge in zip(pages, edges, strict=True):
+        lines = {_without_digits(page[start:end]): page[start:end] for start, end in reversed(edge)}
+        counts.update(lines.keys())
+        if digits := re.findall(r"\d+", lines.get(_NUMBER, "")):
+            numbers.append(int(digits[0]))
+    if not _are_page_numbers(numbers):
+        del counts[_NUMBER]
+    least = max(MIN_PAGES, MIN_SHARE * len(pages))
+    return {line for line, count in counts.items() if count >= least and _says_something(line)}
+
+
+def _left_out(page: str, edge: Sequence[Span], repeated: set[str]) -> Iterator[Span]:
+    """Yield the lines of an edge that repeat, up to the first that doesn't, and no more than one page number."""
+    has_number = False
+    for start, end in edge:
+        line = _without_digits(page[start:end])
+        if line not in repeated or (has_number and line == _NUMBER):
+            return
+        has_number = has_number or line == _NUMBER
+        yield start, end
+
+
+def _without_digits(line: str) -> str:
+    return _NUMBER if _PAGE_NUMBER.fullmatch(line) else " ".join(_DIGITS.sub("#", line.casefold()).split())
+
+
+def _says_something(line: str) -> bool:
+    """Return whether a line is a page number or holds a word: "1." may number a paragraph."""
+    return line == _NUMBER or sum(map(str.isalpha, line)) >= _MIN_LETTERS
+
+
+def _are_page_numbers(numbers: Sequence[int]) -> bool:
+    """Return whether numbers rise by one from page to page, with few exceptions."""
+    rises = [later - earlier == 1 for earlier, later in pairwise(numbers)]
+    return 2 * sum(rises) >= len(rises)

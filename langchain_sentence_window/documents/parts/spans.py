@@ -1,0 +1,177 @@
+"""Where a sentence or a window stands in the parts of its document.
+
+A sentence's metadata holds it as JSON text, as many stores keep only flat values: a list of ``[start, end]``, one for
+each part that the sentence touches, in order. A third element names the part. The first part needs no name if the
+sentence's own metadata has it, as they are of the same page.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.keys import END_INDEX, PART_SPANS, START_INDEX
+from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.numbering import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
+from langchain_sentence_window.documents.values import is_index, is_scalar
+from langchain_sentence_window.splitting.spans import trim
+
+SPAN = "span"
+"""The key, in an entry of a window's parts, of the place in the joined text."""
+
+
+class PartSpan(NamedTuple):
+    """A stretch of a document that stands in one part.
+
+    Attributes:
+        identity: Metadata that names the part.
+        start: First code point in the part's own text.
+        end: One past the last code point.
+        source_start: First code point in the document.
+    """
+
+    identity: Mapping[str, Any]
+    start: int
+    end: int
+    source_start: int
+
+    @property
+    def source_end(self) -> int:
+        """One past its last code point in the document."""
+        return self.source_start + self.end - self.start
+
+
+def first_piece(joined: JoinedDocument, start: int) -> int:
+    """Return the index of the piece of a document that a position is in."""
+    return max(0, bisect_right(joined.pieces, start, key=lambda piece: piece.start) - 1)
+
+
+def write_spans(joined: JoinedDocument, start: int, end: int, *, names_first: bool = False) -> str:
+    """Write where a sentence stands in the parts of its document.
+
+    Args:
+        joined: The document; it has parts.
+        start: The sentence's first code point.
+        end: One past its last code point.
+        names_first: Whether the first part is named too.
+    """
+    written: list[list[Any]] = []
+    first = first_piece(joined, start)
+    for piece in joined.pieces[first:]:
+        if piece.start >= end:
+            break
+        low, high = trim(joined.text, max(start, piece.start), min(end, piece.end))
+        if low == high:
+            continue
+        own = low - piece.start + piece.own_start
+        name = _name(joined.parts[piece.part], piece.part, is_known=not (written or names_first))
+        written.append([own, own + high - low, *([name] if name else [])])
+    return _as_json(written)
+
+
+def read_spans(written: str, metadata: Mapping[str, Any], text: str, start: int) -> list[PartSpan]:
+    """Read what `write_spans` wrote.
+
+    Args:
+        written: The value in the sentence's metadata.
+        metadata: The metadata of the sentence's source.
+        text: The text of the sentence.
+        start: Its first code point in the document.
+
+    Raises:
+        ValueError: The value can't be what `write_spans` wrote.
+    """
+    spans: list[PartSpan] = []
+    at = 0
+    for entry in _entries(written):
+        low, high, *named = entry
+        at = trim(text, at, len(text))[0]
+        identity = named[0] if named else {key: metadata[key] for key in IDENTITY_KEYS if key in metadata}
+        spans.append(PartSpan(identity, low, high, start + at))
+        at += high - low
+    if at != len(text):
+        raise ValueError(f"{PART_SPANS} is {shown(written)}")
+    return spans
+
+
+def cut_spans(spans: Iterable[PartSpan], start: int, end: int) -> str:
+    """Write the spans of a sentence, cut from those of its window."""
+    written: list[list[Any]] = []
+    for span in spans:
+        low, high = max(start, span.source_start), min(end, span.source_end)
+        if low < high:
+            own = low - span.source_start + span.start
+            written.append([own, own + high - low, dict(span.identity)])
+    return _as_json(written)
+
+
+def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
+    """Join spans that follow each other in one part."""
+    joined: list[PartSpan] = []
+    for span in spans:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.identity == span.identity
+            and span.start - last.end == span.source_start - last.source_end >= 0
+        ):
+            joined[-1] = last._replace(end=span.end)
+        else:
+            joined.append(span)
+    return joined
+
+
+def as_entries(spans: Iterable[PartSpan]) -> list[dict[str, Any]]:
+    """Return spans as a window's metadata shows them."""
+    return [
+        {
+            **span.identity,
+            START_INDEX: span.start,
+            END_INDEX: span.end,
+            SPAN: [span.source_start, span.source_end],
+        }
+        for span in spans
+    ]
+
+
+def pages_of(spans: Sequence[PartSpan]) -> list[int]:
+    """Return the pages of spans, from 0, each once and in order."""
+    return sorted({page for span in spans if (page := page_of(span.identity)) is not None})
+
+
+def page_labels_of(spans: Sequence[PartSpan]) -> list[str]:
+    """Return the labels printed on the pages of spans, each once and in order."""
+    labels = (span.identity.get(PAGE_LABEL) for span in spans)
+    return list(dict.fromkeys(str(label) for label in labels if label is not None))
+
+
+def _name(part: Part, index: int, *, is_known: bool) -> dict[str, Any]:
+    if not part.identity:
+        return {PART: index} if part.start is None else {}
+    return {} if is_known and all(key in IDENTITY_KEYS for key in part.identity) else dict(part.identity)
+
+
+def _as_json(written: list[list[Any]]) -> str:
+    return json.dumps(written, separators=(",", ":"))
+
+
+def _entries(written: str) -> list[list[Any]]:
+    try:
+        entries = json.loads(written)
+    except (ValueError, RecursionError):
+        entries = None
+    if not isinstance(entries, list) or not entries or not all(map(_is_entry, entries)):
+        raise ValueError(f"{PART_SPANS} is {shown(written)}")
+    return entries
+
+
+def _is_entry(entry: object) -> bool:
+    return (
+        isinstance(entry, list)
+        and len(entry) in (2, 3)
+        and is_index(entry[0])
+        and is_index(entry[1])
+        and entry[0] < entry[1]
+        and (len(entry) == 2 or (isinstance(entry[2], dict) and all(map(is_scalar, entry[2].values()))))  # noqa: PLR2004
+    )

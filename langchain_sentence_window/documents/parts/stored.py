@@ -1,0 +1,126 @@
+"""The parts of a document that a store holds, read back from its sentences."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.documents.layout import Continuation
+from langchain_sentence_window.documents.parts.joining import BLANK_LINE, shared_metadata
+from langchain_sentence_window.documents.parts.numbering import PART, Part, part_of
+from langchain_sentence_window.documents.parts.spans import PartSpan, read_spans
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
+from langchain_sentence_window.splitting.headings import HEADING_SEPARATOR
+
+_Name: TypeAlias = tuple[tuple[str, Any], ...]
+_MAX_LEVEL = 6
+
+
+@dataclass(slots=True)
+class _Known:
+    """What sentences tell of a part.
+
+    Attributes:
+        start: Where its text begins in its own text.
+        metadata: The metadata of the first sentence that begins in it.
+        texts: Its text in pieces.
+        length: The length of its text.
+        blocks: Its blocks.
+        continues: How its first block begins.
+    """
+
+    start: int
+    metadata: dict[str, Any] | None = None
+    texts: list[str] = field(default_factory=list)
+    length: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    continues: Continuation = ""
+
+    def add(self, text: str, separator: str, block: Block, *, begins: bool) -> None:
+        """Add a stretch of text after some white space; it begins a block, or goes on in the last one."""
+        if not self.texts:
+            separator = ""
+        self.texts += [separator, text]
+        start = self.length + len(separator)
+        self.length = start + len(text)
+        if begins or not self.blocks:
+            self.blocks.append(Block(start, self.length, block.kind, block.level))
+        else:
+            last = self.blocks[-1]
+            self.blocks[-1] = Block(last.start, self.length, last.kind, last.level)
+
+
+def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool) -> list[Part]:
+    """Return the parts of a document.
+
+    Args:
+        sentences: All of its sentences, in order.
+        with_blocks: Whether to return what kinds of blocks they were.
+
+    Returns:
+        The parts, in order; none if the document has no parts that are numbered.
+
+    Raises:
+        ValueError: A sentence's metadata can't be right.
+    """
+    known: dict[_Name, _Known] = {}
+    before: StoredSentence | None = None
+    at: _Name | None = None
+    for sentence in sentences:
+        begins = before is None or _begins(before, sentence)
+        separator = before.separator if before else ""
+        for number, (span, text) in enumerate(_stretches(sentence)):
+            name = tuple(span.identity.items())
+            if any(key == PART for key, _ in name):
+                return []
+            if name != at:
+                separator = ""
+            part = known.setdefault(name, _Known(span.start))
+            if number == 0 and part.metadata is None:
+                part.metadata = dict(sentence.source)
+            if number and not part.texts:
+                part.continues = "~" if sentence.text[span.source_start - sentence.start - 1].strip() else "+"
+            part.add(text, separator, _block(sentence), begins=begins or name != at)
+            begins, separator, at = False, " ", name
+        before = sentence
+    shared = shared_metadata([sentence.source for sentence in sentences]) if sentences else {}
+    return [_as_part(name, part, shared, with_blocks=with_blocks) for name, part in known.items()]
+
+
+def _as_part(name: _Name, known: _Known, shared: dict[str, Any], *, with_blocks: bool) -> Part:
+    identity = dict(name)
+    metadata = {**(shared if known.metadata is None else known.metadata), **identity}
+    read = part_of(Document(page_content="", metadata=metadata))
+    return Part(
+        Document(page_content="".join(known.texts), metadata=metadata),
+        identity,
+        page=read.page,
+        row=read.row,
+        start=None if identity else known.start,
+        offset=known.start,
+        is_element=read.is_element,
+        blocks=tuple(known.blocks) if with_blocks else None,
+        continues=known.continues if with_blocks else "",
+    )
+
+
+def _stretches(sentence: StoredSentence) -> Iterator[tuple[PartSpan, str]]:
+    """Yield where a sentence stands in parts, with its text there."""
+    if not sentence.part_spans:
+        return
+    for span in read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start):
+        yield span, sentence.text[span.source_start - sentence.start : span.source_end - sentence.start]
+
+
+def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:
+    """Return whether a sentence begins a block."""
+    if sentence.kind != before.kind:
+        return True
+    return (BLANK_LINE if sentence.kind == PROSE else "\n") in before.separator
+
+
+def _block(sentence: StoredSentence) -> Block:
+    level = min(sentence.heading.count(HEADING_SEPARATOR) + 1, _MAX_LEVEL) if sentence.kind == HEADING else 0
+    return Block(0, 1, sentence.kind, level)

@@ -1,0 +1,282 @@
+"""Parts of a source become one document, in which each part stands as it was given."""
+
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.documents.parts.grouping import group_documents
+from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.documents.window_metadata import part_spans
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+
+TEXT = (
+    "The fee is due on Monday. It is payable by the party that signs first, in dollars. No refund is made.\n\n"
+    "# Term\n\nThis Agreement ends after two years. Either party may end it before, by notice. It takes a month."
+)
+
+
+def part(text: str, **metadata: Any) -> Document:
+    return Document(page_content=text, metadata={"source": "a.pdf", **metadata})
+
+
+def joined(documents: list[Document], join: bool | str = True) -> JoinedDocument:
+    [group] = group_documents(documents, join)
+    return group.join()
+
+
+def cut(documents: list[Document], **settings: Any) -> list[str]:
+    return [each.page_content for each in SentenceSplitter(**settings).split_documents(documents)]
+
+
+def check_places(documents: list[Document], document: JoinedDocument) -> None:
+    """Each piece stands in its part character for character, and pieces are apart by white space alone."""
+    at = 0
+    for piece in document.pieces:
+        own = document.parts[piece.part]
+        start = piece.own_start - own.offset
+        assert document.text[piece.start : piece.end] == own.text[start : start + piece.end - piece.start]
+        assert not document.text[at : piece.start].strip()
+        at = piece.end
+    assert at == len(document.text)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, len(TEXT)), max_size=12), st.data())
+def test_chunks_with_offsets_give_the_text_that_they_were_cut_from(cuts: list[int], data: st.DataObject) -> None:
+    edges = sorted({0, *cuts, len(TEXT)})
+    chunks = [
+        part(TEXT[max(0, start - overlap) : end], start_index=max(0, start - overlap))
+        for start, end in pairwise(edges)
+        for overlap in [data.draw(st.integers(0, 30))]
+    ]
+    chunks = data.draw(st.permutations(chunks))
+    document = joined(chunks)
+    if len(chunks) > 1:  # one chunk that begins where its source does is taken for all of it
+        check_places(chunks, document)
+    assert document.text == TEXT
+    whole = SentenceSplitter().split_documents([part(TEXT)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SentenceWindowWarning)  # they may have come in another order
+        made = SentenceSplitter().split_documents(chunks)
+    assert [(each.page_content, each.metadata["start_index"], each.metadata.get("heading")) for each in made] == [
+        (each.page_content, each.metadata["start_index"], each.metadata.get("heading")) for each in whole
+    ]
+    for each in made:
+        for span in part_spans([read_sentence(each)]):
+            assert TEXT[span.start : span.end] == document.text[span.source_start : span.source_end]
+
+
+@settings(deadline=None)
+@given(st.sets(st.sampled_from([at for at, each in enumerate(TEXT) if each == " "]), max_size=8))
+def test_pages_cut_at_spaces_have_the_sentences_of_the_whole_text(cuts: set[int]) -> None:
+    edges = [0, *sorted(cuts), len(TEXT)]
+    pages = [part(TEXT[start:end], page=n) for n, (start, end) in enumerate(pairwise(edges))]
+    document = joined(pages)
+    check_places(pages, document)
+    assert "".join(document.text.split()) == "".join(TEXT.split())
+    if not any(TEXT[at - 1] == "#" for at in cuts):
+        assert [each.split() for each in cut(pages)] == [each.split() for each in cut([part(TEXT)])]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.sampled_from("ab. \n#-|1A"), max_size=40),
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "page": st.integers(0, 3),
+                    "start_index": st.integers(-1, 60),
+                    "row": st.integers(0, 2),
+                    "category": st.sampled_from(["Title", "NarrativeText", "ListItem", "Footer", "Text", "own"]),
+                    "element_id": st.sampled_from("abc"),
+                    "layout": st.sampled_from(["", "prose:0:3", "+prose:0:2 heading:3:5:1", "nonsense"]),
+                },
+            ),
+        ),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_whatever_loaders_write_each_piece_stands_in_its_part(given_parts: list[tuple[str, dict[str, Any]]]) -> None:
+    documents = [part(text, **metadata) for text, metadata in given_parts]
+    document = joined(documents)
+    if document.pieces:
+        check_places(documents, document)
+    ends = [0, *(end for segment in document.segments for end in segment[:2]), len(document.text)]
+    assert ends == sorted(ends)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SentenceWindowWarning)
+        made = [read_sentence(each) for each in SentenceSplitter().split_documents(documents)]
+    for sentence in made:
+        assert document.text[sentence.start : sentence.end] == sentence.text
+        spans = part_spans([sentence])
+        assert bool(spans) == bool(document.pieces)
+        assert "".join("".join(document.text[s.source_start : s.source_end] for s in spans).split()) in (
+            "",
+            "".join(sentence.text.split()),
+        )
+
+
+def test_a_sentence_runs_across_pages_and_names_both() -> None:
+    pages = [
+        part("The fee is payable by the", page=0, page_label="i"),
+        part("party. It is due.", page=1, page_label="ii"),
+    ]
+    first, second = map(read_sentence, SentenceSplitter().split_documents(pages))
+    assert first.text == "The fee is payable by the party."
+    assert [(dict(span.identity), span.start, span.end) for span in part_spans([first, second])] == [
+        ({"page": 0, "page_label": "i"}, 0, 25),
+        ({"page": 1, "page_label": "ii"}, 0, 17),
+    ]
+    assert (first.source["page"], second.source["page"]) == (0, 1)
+
+
+def test_pages_are_put_in_order_and_come_once() -> None:
+    pages = [part("Two ends here.", page=1), part("One ends here.", page=0), part("Two ends here.", page=1)]
+    with pytest.warns(SentenceWindowWarning, match="'a.pdf': 1 came twice, they came in another order"):
+        assert cut(pages) == ["One ends here.", "Two ends here."]
+
+
+def test_a_missing_page_is_said_and_no_sentence_runs_across_it() -> None:
+    with pytest.warns(SentenceWindowWarning, match="a page is missing before page 3"):
+        assert cut([part("It is payable by the", page=1), part("party that signs.", page=3)]) == [
+            "It is payable by the",
+            "party that signs.",
+        ]
+
+
+def test_running_heads_are_left_out_and_offsets_hold() -> None:
+    pages = [part(f"ACME AGREEMENT\nPart {name} says something.\n{n}", page=n - 1) for n, name in enumerate("abcd", 1)]
+    document = joined(pages)
+    check_places(pages, document)
+    assert cut(pages) == [f"Part {name} says something." for name in "abcd"]
+    assert document.pieces[2].own_start == len("ACME AGREEMENT\n")
+
+
+def test_elements_become_blocks_and_titles_headings() -> None:
+    elements = [
+        part("Terms", category="Title", element_id="1", page_number=1, category_depth=0),
+        part("Acme, page 1", category="Header", element_id="2", page_number=1),
+        part("Fees", category="Title", element_id="3", page_number=1, category_depth=1),
+        part("The fee is payable by the", category="NarrativeText", element_id="4", page_number=1),
+        part("1", category="PageNumber", element_id="5", page_number=1),
+        part("party that signs. It is due.", category="NarrativeText", element_id="6", page_number=2),
+        part("a card", category="ListItem", element_id="7", page_number=2),
+    ]
+    made = list(map(read_sentence, SentenceSplitter().split_documents(elements)))
+    assert [(each.text, each.heading, each.kind) for each in made] == [
+        ("Terms", "Terms", "heading"),
+        ("Fees", "Terms > Fees", "heading"),
+        ("The fee is payable by the party that signs.", "Terms > Fees", "prose"),
+        ("It is due.", "Terms > Fees", "prose"),
+        ("a card", "Terms > Fees", "list_item"),
+    ]
+    assert [span.identity["page_number"] for span in part_spans(made[2:3])] == [1, 2]
+
+
+def test_each_row_is_a_section() -> None:
+    rows = [part(f"Name: Seat {n}.\nPrice: {n}0.", row=n) for n in range(3)]
+    made = list(map(read_sentence, SentenceSplitter().split_documents(rows)))
+    assert [(each.text, each.section_start) for each in made] == [
+        (text, 2 * n) for n in range(3) for text in (f"Name: Seat {n}.", f"Price: {n}0.")
+    ]
+    assert [each.source["row"] for each in made] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_layout_gives_the_blocks_of_pages() -> None:
+    pages = [
+        part("Fees\n\nThe fee is pay", page=0, layout="heading:0:4:2 prose:6:20"),
+        part("able by card.\n\nTerm\n\nTwo years.", page=1, layout="~prose:0:13 heading:15:19:2 prose:21:31"),
+    ]
+    made = list(map(read_sentence, SentenceSplitter().split_documents(pages)))
+    assert [(each.text, each.heading) for each in made] == [
+        ("Fees", "Fees"),
+        ("The fee is payable by card.", "Fees"),
+        ("Term", "Term"),
+        ("Two years.", "Term"),
+    ]
+    assert all("layout" not in each.source for each in made)
+
+
+def test_chunks_of_docling_share_their_headings() -> None:
+    def chunk(text: str, page: int) -> Document:
+        item = {"self_ref": "#/texts/1", "label": "text", "prov": [{"page_no": page, "bbox": {}}]}
+        return part(text, dl_meta={"headings": ["Terms", "Fees"], "doc_items": [item]})
+
+    chunks = [chunk("Terms\nFees\nThe fee is due.", 1), chunk("Terms\nFees\nIt is payable.", 1)]
+    made = list(map(read_sentence, SentenceSplitter().split_documents(chunks)))
+    assert [(each.text, each.heading) for each in made] == [
+        ("Terms", "Terms"),
+        ("Fees", "Terms > Fees"),
+        ("The fee is due.", "Terms > Fees"),
+        ("It is payable.", "Terms > Fees"),
+    ]
+
+
+def test_chunks_without_offsets_are_stitched_where_they_overlap() -> None:
+    text = " ".join(f"Clause number {n} binds party {n * 7} to pay {n * 13} dollars." for n in range(40))
+    splitter = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=80)
+    chunks = splitter.split_documents([part(text)])
+    assert len(chunks) > 10
+    assert joined(chunks).text == text
+    assert cut(chunks) == cut([part(text)])
+
+
+def test_chunks_that_share_nothing_are_sections_of_their_own() -> None:
+    chunks = [part("The fee is payable by the"), part("Kenyan law applies.")]
+    made = list(map(read_sentence, SentenceSplitter().split_documents(chunks)))
+    assert [(each.text, each.section_start) for each in made] == [
+        ("The fee is payable by the", 0),
+        ("Kenyan law applies.", 1),
+    ]
+
+
+def test_joining_is_switched_off_and_forced_by_a_key() -> None:
+    pages = [part("Payable by the", chapter=2), part("The fee is", chapter=1)]
+    assert cut(pages, join_parts=False) == ["Payable by the", "The fee is"]
+    assert len({each.metadata["doc_id"] for each in SentenceSplitter(join_parts=False).split_documents(pages)}) == 2
+    with pytest.warns(SentenceWindowWarning, match="another order"):
+        made = SentenceSplitter(join_parts="chapter").split_documents(pages)
+    assert [each.page_content for each in made] == ["The fee is Payable by the"]
+    assert [dict(span.identity) for span in part_spans([read_sentence(made[0])])] == [{"chapter": 1}, {"chapter": 2}]
+
+
+@pytest.mark.parametrize("odd", ["", 3, None, ["page"]])
+def test_an_odd_setting_is_refused(odd: Any) -> None:
+    with pytest.raises(InvalidInputError, match="join_parts is"):
+        SentenceSplitter(join_parts=odd)
+
+
+@pytest.mark.parametrize("key", ["source", "file_path", "filename"])
+def test_loaders_name_the_source_by_several_keys(key: str) -> None:
+    pages = [Document(page_content=f"Page {n}.", metadata={key: "b.pdf", "page": n}) for n in range(2)]
+    assert [group.doc_id for group in group_documents(pages, True)] == ["b.pdf"]
+
+
+def test_documents_of_one_doc_id_that_are_no_parts_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="two documents of this call have the doc_id 'a'"):
+        cut([Document(page_content=text, metadata={"doc_id": "a"}) for text in ("One.", "Two.")])
+    with pytest.raises(InvalidInputError, match="two documents of this call have the doc_id 'a'"):
+        cut([Document(page_content=text, id="a", metadata={"source": "b"}) for text in ("One.", "Two.")])
+
+
+def test_nothing_is_written_into_what_was_given() -> None:
+    pages = [part("The fee is payable by the", page=0, tags=["x"]), part("party.", page=1, tags=["x"])]
+    copies = [each.model_copy(deep=True) for each in pages]
+    cut(pages)
+    assert pages == copies
+
+
+def test_many_parts_take_time_linear_in_their_number() -> None:
+    elements = [part("A fee.", category="ListItem", element_id=str(n), page_number=n // 50 + 1) for n in range(30_000)]
+    assert len(joined(elements).pieces) == 30_000
