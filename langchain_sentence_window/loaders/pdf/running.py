@@ -60,6 +60,9 @@ _PAGE_NUMBER = re.compile(
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
 _AFTER = "after "
+_ANY = "\0"
+"""Stands for a number; no line has it."""
+
 _MOST = 0.6
 _SAME_PLACE = 3.0
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -121,7 +124,7 @@ def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> No
 
 def _key(text: str) -> str:
     """Return a line without its numbers."""
-    return _NUMBER.sub("#", text).casefold()
+    return _NUMBER.sub(_ANY, text).casefold()
 
 
 def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
@@ -132,12 +135,14 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[
             groups[_key(line.text)].append((page, i, line))
     found: list[set[int]] = [set() for _ in edges]
     for key, places in groups.items():
-        if sum(map(str.isalpha, key)) < MIN_PAGES and "#" not in key:
+        if sum(map(str.isalpha, key)) < MIN_PAGES and _ANY not in key:
             continue
+        on_pages = len({page for page, _, _ in places})
         for page, i, line in _agreeing(key, places, page_count):
-            others = [other for other in places if other[0] != page]
-            few = page_count <= FEW_PAGES and any(abs(other.y - line.y) < _SAME_PLACE for _, _, other in others)
-            if len({other[0] for other in others}) + 1 >= (2 if few else MIN_PAGES):
+            if on_pages >= MIN_PAGES or (
+                page_count <= FEW_PAGES
+                and any(other != page and abs(each.y - line.y) < _SAME_PLACE for other, _, each in places)
+            ):
                 found[page].add(i)
     return found
 

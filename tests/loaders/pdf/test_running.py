@@ -97,7 +97,7 @@ def test_two_pages_must_have_the_line_at_the_same_place() -> None:
     assert found(with_body(["The Head"], [], 0), with_body(["Other", "The Head"], [], 1)) == [[], []]
 
 
-@given(st.lists(st.lists(st.text("ab1 ", min_size=1, max_size=3), max_size=8), max_size=8))
+@given(st.lists(st.lists(st.text("ab1 #-", min_size=1, max_size=3), max_size=8), max_size=8))
 def test_any_lines_are_read(pages: list[list[str]]) -> None:
     for page, kept in zip(
         pages, running_lines([[EdgeLine(text, 1.0) for text in page] for page in pages]), strict=True
