@@ -168,7 +168,9 @@ def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
     return groups
 
 
-def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
+def _begins(  # noqa: C901, PLR0911 - one question after the other
+    current: list[Line], line: Line, left: float, right: float
+) -> bool:
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
     early = _stops_early(above, line, right)
