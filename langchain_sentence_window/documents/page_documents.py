@@ -19,12 +19,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.layout import Continuation, write_layout
+from langchain_sentence_window.documents.parts.numbering import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES
 from langchain_sentence_window.splitting.blocks import Block
-
-PAGE = "page"
-PAGE_LABEL = "page_label"
-TOTAL_PAGES = "total_pages"
-LAYOUT = "layout"
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 

@@ -160,7 +160,9 @@ def _run_in_parted(paragraph: Paragraph, type_: Typography) -> list[Paragraph]:
     return [paragraph]
 
 
-def _level(paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]) -> int:
+def _level(  # noqa: PLR0911 - one question after the other
+    paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]
+) -> int:
     """Return the level of a heading; 0 for any other paragraph."""
     text, lines = paragraph.text, paragraph.lines
     if paragraph.kind not in (PROSE, LIST_ITEM) or len(lines) > MAX_LINES or len(text) > MAX_CHARS + 30:

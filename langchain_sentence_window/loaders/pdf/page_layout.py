@@ -9,7 +9,13 @@ from langchain_sentence_window.loaders.pdf.frames import Boxes
 from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
 from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines
-from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, ends_sentence, find_paragraphs, goes_on
+from langchain_sentence_window.loaders.pdf.paragraphs import (
+    Paragraph,
+    ends_sentence,
+    find_paragraphs,
+    goes_on,
+    goes_on_below,
+)
 from langchain_sentence_window.loaders.pdf.tables import Table, find_tables
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
 
@@ -128,12 +134,11 @@ def _table_paragraphs(table: Table, type_: Typography) -> Iterator[Paragraph]:
 
 
 def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[float]) -> bool:
-    """Return whether a paragraph goes on after a gap: in the next column, or after a page number."""
+    """Return whether a paragraph goes on after a gap: in the next column, after a page number, or in its sentence."""
     before, after = last.lines[-1], paragraph.lines[0]
-    is_break = after.base <= before.base or any(before.base < place < after.base for place in breaks)
-    if is_break:
-        return goes_on(before, after, right)
-    return False
+    if after.base <= before.base or any(before.base < place < after.base for place in breaks):
+        return goes_on(last, after, right)
+    return goes_on_below(last, after, right)
 
 
 def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Paragraph]:

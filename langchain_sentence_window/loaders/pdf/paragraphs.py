@@ -15,9 +15,11 @@ BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""
 
 _BULLET = re.compile(rf"[{BULLETS}](?:\s|$)|[{BULLETS[:-1]}]|[-–—o]\s(?=\S)")
-_ITEM = re.compile(r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)")
+_ITEM = re.compile(
+    r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)|(?:[a-z]|[ivxlc]{2,5})\.\s"
+)
 _NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)")
-_LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\dA-Z]")
+_LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\"“]?[\dA-Z]")
 _FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
 _PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
@@ -26,6 +28,8 @@ _ENDS = ".!?:;。！？"
 _WIDE_PITCH = 1.35
 _SIZE_CHANGE = 0.12
 _INDENT = 0.8
+_SHIFT = 0.3
+_MIN_SENTENCE = 60
 _FULL_BOLD = 0.9
 _MAX_PAGE_CHARS = 6
 _ENTRY_GAP = 2.0
@@ -103,27 +107,51 @@ def is_entry(line: Line) -> bool:
     )
 
 
-def goes_on(before: Line, after: Line, right: float) -> bool:
+def goes_on(last: Paragraph, after: Line, right: float) -> bool:
     """Return whether a paragraph continues across a break of the page or column.
 
     Args:
-        before: The last line before the break.
+        last: The paragraph before the break.
         after: The first line after it.
         right: The right side of the column before the break.
     """
+    before = last.lines[-1]
     text, following = before.text, after.text
     if is_entry(before) or is_entry(after) or _size_changes(before, after) or _BULLET.match(following):
         return False
     first = following.lstrip("\"'“‘«([")[:1]
-    if text[-1:] in ",-–—(" or text.rstrip(_CLOSERS)[-1:] == ",":
-        return not _is_bold_change(before, after) or first.islower()
-    if ends_sentence(text):
-        return False
-    if first.islower():
+    end = text.rstrip(_CLOSERS)[-1:]
+    if _ends_open(text):
+        return not has_marker(following) and (first.islower() or not _is_bold_change(before, after))
+    if first.islower() and (end.isalnum() or end in "%*$"):
         return not _ITEM.match(following)
-    if has_marker(following) or _is_bold_change(before, after):
+    if not end.isalnum() or has_marker(following) or _is_bold_change(before, after):
         return False
-    return not _stops_early(before, after, right)
+    # A paragraph of sentences ends with a mark, a line of an address or of a title doesn't.
+    is_sentence = len(last.lines) > 1 or text.rpartition(" ")[2].islower()
+    is_long = sum(len(line.text) for line in last.lines) >= _MIN_SENTENCE
+    return (is_sentence and is_long) or not _stops_early(before, after, right)
+
+
+def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
+    """Return whether a paragraph continues after white space: its sentence doesn't end before it.
+
+    Args:
+        last: The paragraph above.
+        after: The line below.
+        right: The right side of the column.
+    """
+    before = last.lines[-1]
+    if not after.text[0].islower() or has_marker(after.text) or _size_changes(before, after) or is_entry(before):
+        return False
+    if sum(len(line.text) for line in last.lines) < _MIN_SENTENCE:
+        return False
+    return before.text.endswith(",") or (before.text[-1].isalnum() and not _stops_early(before, after, right))
+
+
+def _ends_open(text: str) -> bool:
+    """Return whether a line ends in the middle of a clause: after a comma, a hyphen or an opening bracket."""
+    return text.rstrip(_CLOSERS)[-1:] == "," or (text[-1:] in "-–—(" and any(map(str.isalnum, text[-8:])))
 
 
 def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
@@ -140,7 +168,9 @@ def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
     return groups
 
 
-def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
+def _begins(  # noqa: C901, PLR0911 - one question after the other
+    current: list[Line], line: Line, left: float, right: float
+) -> bool:
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
     early = _stops_early(above, line, right)
@@ -156,10 +186,11 @@ def _begins(current: list[Line], line: Line, left: float, right: float) -> bool:
     if _ITEM.match(text) or _NUMBER.match(text):
         if parted_marker or early:
             return True
-        hanging = (
-            len(current) > 1 and has_marker(current[0].text) and abs(current[0].x0 - line.x0) < abs(above.x0 - line.x0)
-        )
-        return ended and (hanging or (len(current) == 1 and has_marker(above.text) and abs(above.x0 - line.x0) < 1))
+        if not ended and above.text.rpartition(" ")[2] not in ("and", "or"):
+            return False
+        if len(current) > 1:  # lines that go on stand where the one above does
+            return abs(line.x0 - above.x0) > _SHIFT * line.size
+        return has_marker(above.text) and line.x0 > above.x0 - _SHIFT * line.size
     if _LABEL.match(text) and early:
         return True
     if _is_bold_change(above, line) and (early or ended):

@@ -7,6 +7,7 @@ import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -17,6 +18,7 @@ from langchain_sentence_window.loaders.pdf.characters import PageCharacters, rea
 from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
 from langchain_sentence_window.loaders.pdf.frames import read_frame
 from langchain_sentence_window.loaders.pdf.headings import outline_key
+from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
 from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
@@ -122,12 +124,13 @@ class PdfFile:
         layout = self._layout(number)
         before, after = self._neighbor(number, -1), self._neighbor(number, 1)
         continues = _continuation(before, layout) if before else ""
+        paragraphs = layout.paragraphs
         if continues and before:
-            layout.paragraphs[0].kind = before.paragraphs[-1].kind
+            paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
         goes = _continuation(layout, after) if after else ""
         vocabulary = self.facts().vocabulary
         drops = goes == "~" and vocabulary.drops_hyphen(_last_word(layout), _first_word(after)) if after else False
-        return write_page(layout.paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
+        return write_page(paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
 
     def about(self) -> dict[str, str]:
         """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
@@ -167,7 +170,11 @@ class PdfFile:
         return self._known
 
     def _find_facts(self) -> FileFacts:
-        return find_facts((self._read_runs(number).rows() for number in range(self.page_count)), self._read_outline())
+        return find_facts((self.read_rows(number) for number in range(self.page_count)), self._read_outline())
+
+    def read_rows(self, number: int) -> list[Line]:
+        """Read the lines of a page across its columns, running heads and feet included, from top to bottom."""
+        return self._read_runs(number).rows()
 
     def _read_runs(self, number: int) -> PageRuns:
         runs = self._runs.get(number)
@@ -271,7 +278,7 @@ def _continuation(before: PageLayout, after: PageLayout) -> Continuation:
     if not before.paragraphs or not after.paragraphs:
         return ""
     last, first = before.paragraphs[-1], after.paragraphs[0]
-    if HEADING in (last.kind, first.kind) or not goes_on(last.lines[-1], first.lines[0], before.right):
+    if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
         return ""
     return "~" if rejoins(_last_word(before), _first_word(after)) else "+"
 

@@ -18,6 +18,21 @@ MIN_PAGES = 3
 FEW_PAGES = 4
 """Pages of a file in which a line at the same place of two pages is a running one."""
 
+MIN_SURE = 5
+"""Page numbers in a row that need not stand apart from the lines around them."""
+
+MIN_APART = 4
+"""Lines from one page number to the next on the same page."""
+
+MIN_WORDS = 3
+"""Words before a page number in the middle of a page; fewer may be a heading's, such as "Schedule 2"."""
+
+MAX_DIGITS = 4
+"""Digits of a page number."""
+
+MAX_CHARS = 80
+"""Characters of a line with words before a page number."""
+
 _NUMBER = re.compile(r"\d+")
 _PAGE_WORDS = frozenset(
     {
@@ -41,9 +56,13 @@ _PAGE_WORDS = frozenset(
 )
 _PAGE_NUMBER = re.compile(
     r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
-    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})[-–—]\s?\d{1,3})"
+    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})\s?[-–—]\s?\d{1,3})"
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
+_AFTER = "after "
+_ANY = "\0"
+"""Stands for a number; no line has it."""
+
 _MOST = 0.6
 _SAME_PLACE = 3.0
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -73,14 +92,15 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     Returns:
         For each page, the indices of its lines that are running heads, feet or page numbers.
     """
-    numbers = _page_numbers(pages)
+    numbers, sure = _page_numbers(pages, MIN_PAGES), _page_numbers(pages, MIN_SURE)
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
     feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], len(pages))
     found: list[set[int]] = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | numbers[page]
         outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
-        found.append(outer | {i for i in numbers[page] if lines[i].is_alone})
+        found.append(outer | {i for i in numbers[page] if lines[i].is_alone or i in sure[page]})
+    _add_beside(pages, found, numbers)
     if len(pages) > FEW_PAGES:
         _add_usual(pages, found)
     return [frozenset(each) for each in found]
@@ -104,7 +124,7 @@ def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> No
 
 def _key(text: str) -> str:
     """Return a line without its numbers."""
-    return _NUMBER.sub("#", text).casefold()
+    return _NUMBER.sub(_ANY, text).casefold()
 
 
 def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
@@ -115,12 +135,14 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[
             groups[_key(line.text)].append((page, i, line))
     found: list[set[int]] = [set() for _ in edges]
     for key, places in groups.items():
-        if sum(map(str.isalpha, key)) < MIN_PAGES and "#" not in key:
+        if sum(map(str.isalpha, key)) < MIN_PAGES and _ANY not in key:
             continue
+        on_pages = len({page for page, _, _ in places})
         for page, i, line in _agreeing(key, places, page_count):
-            others = [other for other in places if other[0] != page]
-            few = page_count <= FEW_PAGES and any(abs(other.y - line.y) < _SAME_PLACE for _, _, other in others)
-            if len({other[0] for other in others}) + 1 >= (2 if few else MIN_PAGES):
+            if on_pages >= MIN_PAGES or (
+                page_count <= FEW_PAGES
+                and any(other != page and abs(each.y - line.y) < _SAME_PLACE for other, _, each in places)
+            ):
                 found[page].add(i)
     return found
 
@@ -147,29 +169,55 @@ def _agreeing(key: str, places: list[tuple[int, int, EdgeLine]], page_count: int
     return [place for i, place in enumerate(places) if i in agreeing]
 
 
-def _page_numbers(pages: Sequence[Sequence[EdgeLine]]) -> list[set[int]]:
-    """Return for each page the indices of its page numbers: alone on a line, and counting up by one.
+def _page_numbers(pages: Sequence[Sequence[EdgeLine]], least: int) -> list[set[int]]:
+    """Return for each page the indices of its page numbers: alone or after the same words, at least so many in a row.
 
     A page of the file may hold several pages of the text that was printed into it.
     """
-    places: list[tuple[str, int, int, int]] = []
-    for page, lines in enumerate(pages):
-        for i, line in enumerate(lines):
-            match = _PAGE_NUMBER.fullmatch(line.text)
-            if match is not None:
-                kind, number = _value(match["number"], match["part"])
-                if number:
-                    places.append((kind, number, page, i))
     found: list[set[int]] = [set() for _ in pages]
     chains: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for kind, number, page, i in places:
-        chain = chains.pop((kind, number - 1), [])
-        chain.append((page, i))
-        chains[kind, number] = chain
-        if len(chain) >= MIN_PAGES or (len(pages) <= FEW_PAGES and len(chain) > 1):
-            for at, index in chain:
-                found[at].add(index)
+    for page, lines in enumerate(pages):
+        for i, line in enumerate(lines):
+            numbered = _numbered(line.text)
+            if numbered is None:
+                continue
+            kind, number = numbered
+            chain = chains.get((kind, number - 1), [])
+            if chain and chain[-1][0] == page and i - chain[-1][1] < MIN_APART:
+                continue
+            chain = chains[kind, number] = [*chain[-least:], (page, i)]
+            enough = MIN_PAGES if kind.startswith(_AFTER) else least
+            if len(chain) >= enough or (least <= MIN_PAGES and len(pages) <= FEW_PAGES and len(chain) > 1):
+                for at, index in chain:
+                    found[at].add(index)
     return found
+
+
+def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numbers: list[set[int]]) -> None:
+    """Add lines that stand above or below page numbers in the middle of pages, always the same ones."""
+    beside = [
+        (page, at, _key(pages[page][at].text))
+        for page, kept in enumerate(numbers)
+        for i in kept & found[page]
+        for at in (i - 1, i + 1)
+        if 0 <= at < len(pages[page]) and at not in found[page]
+    ]
+    counts = Counter(key for _, _, key in beside)
+    for page, at, key in beside:
+        if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
+            found[page].add(at)
+
+
+def _numbered(text: str) -> tuple[str, int] | None:
+    """Return what kind of page number a line is, and the number; ``None`` if it is no page number."""
+    match = _PAGE_NUMBER.fullmatch(text)
+    if match is not None:
+        kind, number = _value(match["number"], match["part"])
+        return (kind, number) if number else None
+    words, _, last = text.rpartition(" ")
+    if last.isdecimal() and len(last) <= MAX_DIGITS and len(words.split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
+        return f"{_AFTER}{_key(words)}", int(last)
+    return None
 
 
 def _value(number: str, part: str | None) -> tuple[str, int]:

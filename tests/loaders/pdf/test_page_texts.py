@@ -224,12 +224,20 @@ def test_a_page_number_in_the_middle_of_a_page_does_not_part_a_sentence() -> Non
         return both(
             lines(f"This printed page {what} ends before the end of its", y=700),
             lines(str(2 * number - 1), x=300, y=660),
-            lines(f"last {what} sentence, which ends here.", f"This {what} one ends late because its", y=620),
-            lines(str(2 * number), x=300, y=560),
-            lines(f"words {what} go on below.", y=520),
+            lines(f"last {what} sentence, which ends here.", y=640),
+            lines(
+                "Another paragraph.",
+                f"Its {what} lines.",
+                f"Its {what} end.",
+                f"This {what} one ends late because its",
+                y=600,
+            ),
+            lines(str(2 * number), x=300, y=500),
+            lines(f"words {what} go on below.", y=460),
         )
 
     assert text_of(page(1, "here"), page(2, "there")).split("\n--\n")[0] == (
-        "This printed page here ends before the end of its last here sentence, which ends here. "
+        "This printed page here ends before the end of its last here sentence, which ends here.\n\n"
+        "Another paragraph.\n\nIts here lines.\n\nIts here end.\n\n"
         "This here one ends late because its words here go on below."
     )

@@ -69,7 +69,13 @@ def test_a_head_below_a_line_of_one_page_is_found() -> None:
 
 def test_page_numbers_in_the_middle_of_a_page_are_found() -> None:
     pages = [
-        [f"The {each} text", str(2 * n + 1), f"More {each} text", str(2 * n + 2), f"The {each} end"]
+        [
+            f"The {each} text",
+            str(2 * n + 1),
+            *(f"{more} {each} text" for more in "abcd"),
+            str(2 * n + 2),
+            f"Its {each} end",
+        ]
         for n, each in enumerate(ORDINALS[:4])
     ]
     assert found(*pages)[1] == ["3", "4"]
@@ -91,7 +97,7 @@ def test_two_pages_must_have_the_line_at_the_same_place() -> None:
     assert found(with_body(["The Head"], [], 0), with_body(["Other", "The Head"], [], 1)) == [[], []]
 
 
-@given(st.lists(st.lists(st.text("ab1 ", min_size=1, max_size=3), max_size=8), max_size=8))
+@given(st.lists(st.lists(st.text("ab1 #-", min_size=1, max_size=3), max_size=8), max_size=8))
 def test_any_lines_are_read(pages: list[list[str]]) -> None:
     for page, kept in zip(
         pages, running_lines([[EdgeLine(text, 1.0) for text in page] for page in pages]), strict=True
