@@ -192,7 +192,8 @@ def test_a_sentence_over_a_page_break_has_boxes_on_both_pages() -> None:
     assert [read_back(pdf, place.boxes) for place in places] == [squeezed(place.text) for place in places]
 
 
-def test_windows_of_a_retriever_are_found_on_their_pages(tmp_path: Path) -> None:
+@pytest.mark.parametrize("last", ["when the page of the", "when the page of the mar-"])
+def test_windows_of_a_retriever_are_found_on_their_pages(tmp_path: Path, last: str) -> None:
     path = tmp_path / "contract.pdf"
     first = lines("A seat has a card. The annual refund of each seat is sent", "in the evening, when the page of the")
     path.write_bytes(
