@@ -92,14 +92,14 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     """
     raw, calls = pdfium_raw(), _calls()
     count = max(0, raw.FPDFText_CountChars(textpage))
-    handle = ctypes.cast(textpage, ctypes.c_void_p).value
+    handle = ctypes.cast(textpage, ctypes.c_void_p).value or 0
     boxes = np.zeros((count, 4), np.float32)
     start = boxes.ctypes.data
     deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
     objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
     codes = _read_codes(raw, calls, textpage, handle, count)
     halves = _join_halves(codes)
-    origins, sizes, angles, bold, italic = _read_objects(raw, textpage, objects)
+    origins, sizes, angles, bold, italic = _read_objects(raw, calls, handle, objects)
     frame, turns = _frame(raw, page), raw.FPDFPage_GetRotation(page) % 4
     boxes, origins = _displayed(boxes, frame, turns), _displayed(np.tile(origins, 2), frame, turns)[:, :2]
     left, bottom, right, top = frame
@@ -123,11 +123,15 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """PDFium's functions that are called once a character, with plain numbers for handles: fewer conversions."""
+    """PDFium's functions that are called often, with plain numbers for handles: fewer conversions."""
 
     box: Callable[..., int]
     text_object: Callable[..., int]
     code: Callable[..., int]
+    matrix: Callable[..., int]
+    size: Callable[..., float]
+    font: Callable[..., int]
+    render_mode: Callable[..., int]
 
 
 @cache
@@ -135,15 +139,19 @@ def _calls() -> _Calls:
     raw = pdfium_raw()
     handle, number = ctypes.c_void_p, ctypes.c_int
 
-    def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., int]:
+    def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
-        called: Callable[..., int] = ctypes.CFUNCTYPE(result, *arguments)(address)
+        called: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
         return called
 
     return _Calls(
         box=bound(raw.FPDFText_GetLooseCharBox, number, handle, number, handle),
         text_object=bound(raw.FPDFText_GetTextObject, ctypes.c_size_t, handle, number),
         code=bound(raw.FPDFText_GetUnicode, ctypes.c_uint, handle, number),
+        matrix=bound(raw.FPDFText_GetMatrix, number, handle, number, handle),
+        size=bound(raw.FPDFText_GetFontSize, ctypes.c_double, handle, number),
+        font=bound(raw.FPDFTextObj_GetFont, ctypes.c_size_t, handle),
+        render_mode=bound(raw.FPDFTextObj_GetTextRenderMode, number, handle),
     )
 
 
@@ -171,47 +179,37 @@ def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return is_half
 
 
-def _read_objects(raw: Any, textpage: Any, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
+def _read_objects(raw: Any, calls: _Calls, handle: int, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
     """Return what the text object of each character says: origin, size, angle, bold, italic."""
-    count = len(objects)
-    origins = np.zeros((count, 2), np.float32)
-    sizes, angles = np.zeros(count, np.float32), np.zeros(count, np.float32)
-    bold, italic = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    if not count:
-        return origins, sizes, angles, bold, italic
-    changes = np.flatnonzero(np.diff(objects)) + 1
-    known: dict[int, tuple[Any, ...]] = {}
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(objects)) + 1])[: len(objects)]
+    lengths = np.diff([*starts.tolist(), len(objects)])
+    known: dict[int, tuple[float, ...]] = {0: (0.0,) * 6}
     fonts: dict[int, tuple[bool, bool]] = {}
-    starts = [0, *changes.tolist()]
-    for start, end in zip(starts, [*starts[1:], count], strict=True):
-        address = int(objects[start])
-        if not address:
-            continue
+    matrix = np.zeros(6, np.float32)
+    found: list[tuple[float, ...]] = []
+    for start, address in zip(starts.tolist(), objects[starts].tolist(), strict=True):
         if address not in known:
-            known[address] = _describe(raw, textpage, start, address, fonts)
-        origins[start:end], sizes[start:end], angles[start:end], bold[start:end], italic[start:end] = known[address]
-    return origins, sizes, angles, bold, italic
+            calls.matrix(handle, start, matrix.ctypes.data)
+            a, b, c, d, x, y = map(_point, matrix.tolist())
+            size = _point(abs(calls.size(handle, start)) * hypot(c, d))
+            known[address] = x, y, size, degrees(atan2(b, a)), *_style(raw, calls, address, fonts)
+        found.append(known[address])
+    each = np.repeat(np.array(found, np.float32).reshape(-1, 6), lengths, axis=0)
+    return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5] > 0
 
 
-def _describe(raw: Any, textpage: Any, at: int, address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[Any, ...]:
-    matrix = raw.FS_MATRIX()
-    raw.FPDFText_GetMatrix(textpage, at, matrix)
-    size = abs(raw.FPDFText_GetFontSize(textpage, at)) * hypot(matrix.c, matrix.d)
-    text_object = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_PAGEOBJECT)
-    font = raw.FPDFTextObj_GetFont(text_object)
-    bold, italic = False, False
-    if font:
-        key = ctypes.cast(font, ctypes.c_void_p).value or 0
-        if key not in fonts:
-            fonts[key] = _font_style(raw, font)
-        bold, italic = fonts[key]
-    bold = bold or raw.FPDFTextObj_GetTextRenderMode(text_object) == _FILL_AND_STROKE
-    angle = degrees(atan2(matrix.b, matrix.a))
-    return (_point(matrix.e), _point(matrix.f)), _point(size), 0.0 if isnan(angle) else angle, bold, italic
+def _style(raw: Any, calls: _Calls, address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[bool, bool]:
+    """Return whether a text object is bold, and whether it is italic."""
+    font = calls.font(address)
+    if font not in fonts:
+        fonts[font] = _font_style(raw, font) if font else (False, False)
+    bold, italic = fonts[font]
+    return bold or calls.render_mode(address) == _FILL_AND_STROKE, italic
 
 
-def _font_style(raw: Any, font: Any) -> tuple[bool, bool]:
+def _font_style(raw: Any, address: int) -> tuple[bool, bool]:
     """Return whether a font is bold, and whether it is italic."""
+    font = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_FONT)
     buffer = ctypes.create_string_buffer(_MAX_NAME_BYTES)
     raw.FPDFFont_GetBaseFontName(font, buffer, _MAX_NAME_BYTES)
     name = buffer.value.decode("latin-1").lower()

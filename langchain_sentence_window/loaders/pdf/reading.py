@@ -19,6 +19,7 @@ from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, k
 from langchain_sentence_window.loaders.pdf.frames import read_frame
 from langchain_sentence_window.loaders.pdf.headings import outline_key
 from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpack
 from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
 from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
@@ -30,8 +31,11 @@ from langchain_sentence_window.splitting.blocks import HEADING
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""
 
-MAX_KEPT_PAGES = 256
+MAX_KEPT_RUNS = 64
 """Pages whose runs are kept between the first and the second reading of a file."""
+
+MAX_KEPT_PAGES = 1024
+"""Pages of which anything is kept; the others are read twice."""
 
 _MAX_OUTLINE = 10_000
 _MAX_OBJECTS = 10_000
@@ -58,7 +62,8 @@ class PdfFile:
         self.name = name
         self._document = document
         self._key = key
-        self._runs: OrderedDict[int, PageRuns] = OrderedDict()
+        self._runs: dict[int, PageRuns] = {}
+        self._packed: dict[int, PackedPage] = {}
         self._layouts: OrderedDict[int, PageLayout] = OrderedDict()
         self._known: FileFacts | None = None
         with PDFIUM_LOCK:
@@ -179,11 +184,16 @@ class PdfFile:
     def _read_runs(self, number: int) -> PageRuns:
         runs = self._runs.get(number)
         if runs is None:
-            with self.open_page(number) as (page, textpage):
-                runs = page_runs(read_characters(page, textpage, number), read_rules(page, read_frame(page)))
-            self._runs[number] = runs
-            while len(self._runs) > MAX_KEPT_PAGES:
-                self._runs.popitem()  # the last pages are read last
+            packed = self._packed.get(number)
+            if packed is not None:
+                runs = page_runs(unpack(packed), packed.rules)
+            else:
+                with self.open_page(number) as (page, textpage):
+                    runs = page_runs(read_characters(page, textpage, number), read_rules(page, read_frame(page)))
+                if MAX_KEPT_RUNS <= len(self._packed) + len(self._runs) < MAX_KEPT_PAGES:
+                    self._packed[number] = pack(runs.characters, runs.rules)
+            if len(self._runs) < MAX_KEPT_RUNS:
+                self._runs[number] = runs
         return runs
 
     def _layout(self, number: int) -> PageLayout:
