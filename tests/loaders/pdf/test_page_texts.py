@@ -241,3 +241,11 @@ def test_a_page_number_in_the_middle_of_a_page_does_not_part_a_sentence() -> Non
         "Another paragraph.\n\nIts here lines.\n\nIts here end.\n\n"
         "This here one ends late because its words here go on below."
     )
+
+
+def test_lines_drawn_with_hyphens_are_left_out() -> None:
+    assert (
+        text_of(lines("The title of it", "---------------", "And its text.", pitch=40))
+        == "The title of it\n\nAnd its text."
+    )
+    assert "____" in text_of(lines("Signed:", "_______________"))
