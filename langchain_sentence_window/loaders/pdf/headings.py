@@ -24,7 +24,7 @@ LARGE = 1.15
 """Font sizes of the body; type at least as large is a heading's."""
 
 _NUMBER = re.compile(
-    r"(?P<number>\d{1,2}[A-Z]?(?:\.\d{1,2}){0,4})(?:\.?\s+|\.(?=[A-Z]{2}))|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+"
+    r"(?P<number>\d{1,2}[A-Z]?(?:\.\d{1,2}){0,4})(?:\.?\s+|\.(?=[A-Z][A-Za-z]))|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+"
 )
 _LABEL = re.compile(
     r"(?P<label>article|section|schedule|exhibit|annex|appendix|part|chapter)\s+"
@@ -249,7 +249,7 @@ def _is_title(title: str) -> bool:
         return False
     if re.search(r"[.!?]\s+\S", title):
         return False
-    if any(word in _VERBS for word in words):
+    if words[-1] in _SMALL_WORDS or any(word in _VERBS for word in words):
         return False
     small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
     return small <= len(words) // 5

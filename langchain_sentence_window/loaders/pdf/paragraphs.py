@@ -19,7 +19,7 @@ _ITEM = re.compile(
     r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)|(?:[a-z]|[ivxlc]{2,5})\.\s"
 )
 _NUMBER = re.compile(
-    r"(?:\d{1,3}[A-Z]?(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)|\d{1,2}\.(?=[A-Z]{2})"
+    r"(?:\d{1,3}[A-Z]?(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)|\d{1,2}\.(?=[A-Z][A-Za-z])"
 )
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\"“]?[\dA-Z]")
 _FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
