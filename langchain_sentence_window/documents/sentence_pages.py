@@ -4,6 +4,7 @@ A window's ``parts`` say which stretch of it stands on which page, and where in 
 one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,22 +75,18 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
     text = window.page_content
     start = as_integer(window.metadata.get(START_INDEX)) or 0
     stretches = list(_stretches(window, start))
+    ends = [each.end for each in stretches]
     hits = {(low - start, high - start) for low, high in _hits(window.metadata)}
-    found = []
-    for low, high in _sentences(window, start, hits):
-        pieces = tuple(
-            PagePiece(
-                each.page,
-                each.label,
-                each.own_start + max(low, each.start) - each.start,
-                each.own_start + min(high, each.end) - each.start,
-                text[max(low, each.start) : min(high, each.end)],
-            )
-            for each in stretches
-            if each.start < high and low < each.end
+    return [
+        PagedSentence(
+            start + low,
+            start + high,
+            text[low:high],
+            (low, high) in hits,
+            tuple(_pieces(text, stretches, bisect_right(ends, low), low, high)),
         )
-        found.append(PagedSentence(start + low, start + high, text[low:high], (low, high) in hits, pieces))
-    return found
+        for low, high in _sentences(window, start, hits)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +100,15 @@ class _Stretch:
     end: int
 
 
+def _pieces(text: str, stretches: Sequence[_Stretch], first: int, low: int, high: int) -> Iterator[PagePiece]:
+    for index in range(first, len(stretches)):
+        each = stretches[index]
+        if each.start >= high:
+            return
+        start, end, moved = max(low, each.start), min(high, each.end), each.own_start - each.start
+        yield PagePiece(each.page, each.label, start + moved, end + moved, text[start:end])
+
+
 def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
     metadata, text = window.metadata, window.page_content
     parts = metadata.get(PARTS)
@@ -111,17 +117,20 @@ def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
         return
     if not isinstance(parts, list | tuple):
         raise _wrong(PARTS, parts)
-    at = 0
+    end = 0
     for part in parts:
         if not isinstance(part, Mapping):
             raise _wrong(PARTS, parts)
         page, low, high = _index(part, PAGE), _index(part, START_INDEX), _index(part, END_INDEX)
-        at = _span(part[SPAN], SPAN)[0] - start if SPAN in part else trim(text, at, len(text))[0]
-        to = at + high - low
-        if not 0 <= at < to <= len(text):
+        at = end
+        while SPAN not in part and text[at : at + 1].isspace():
+            at += 1
+        if SPAN in part:
+            at = _span(part[SPAN], SPAN)[0] - start
+        before, end = end, at + high - low
+        if not before <= at < end <= len(text):
             raise _wrong(PARTS, parts)
-        yield _Stretch(page, _label(part), low, at, to)
-        at = to
+        yield _Stretch(page, _label(part), low, at, end)
 
 
 def _sentences(window: Document, start: int, hits: set[Span]) -> list[Span]:

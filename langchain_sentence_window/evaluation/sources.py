@@ -13,6 +13,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.ids import is_storable_id, sentence_id
+from langchain_sentence_window.documents.parts.grouping import group_documents
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation.questions import Question
@@ -26,7 +27,7 @@ ID_BATCH_SIZE = 256
 
 
 def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) -> dict[str, str]:
-    """Find the texts that questions are about.
+    """Find the texts that questions are about; parts of a source are joined, as they are when they are indexed.
 
     Returns:
         The text of each question's document, by the name that the question gives it.
@@ -35,9 +36,10 @@ def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) 
         InvalidInputError: There is none of that name, or a span runs past its end.
     """
     known: dict[str, str] = {}
-    for document in checked_documents(documents):
-        for name in source_names(document):
-            known.setdefault(name, document.page_content)
+    for group in group_documents(checked_documents(documents), join=True):
+        joined = group.join()
+        for name in (joined.doc_id, *source_names(joined.parts[0].document)):
+            known.setdefault(name, joined.text)
     texts: dict[str, str] = {}
     for question in questions:
         if question.doc_id not in known:

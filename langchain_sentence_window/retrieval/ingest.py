@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.parts.grouping import Group, document_ids, group_documents
 from langchain_sentence_window.documents.parts.numbering import Part
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
@@ -74,7 +75,7 @@ async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group]) -> li
     stored = await stored_sentences(io, scope.adapter, [group.doc_id for group in partial]) if partial else {}
     if stored is None:
         for group in partial:
-            if not has_first(group.parts):
+            if not has_first(group.parts) and DOC_ID not in group.parts[0].document.metadata:
                 raise InvalidInputError(
                     f"{shown(group.doc_id)} was given without its first part, and {scope.adapter.name} can't fetch by "
                     "id, so what it has of the others can't be read; give all parts in one call. Nothing was stored."

@@ -33,6 +33,8 @@ async def fetch_sentences(
             none of those that the search found.
     """
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
+    # A sentence that was found itself knows its own page.
+    inline |= {key: hit for key, hit in known.items() if key in inline}
     if not scope.is_bound:
         read = {key: inline[key] for key in keys if key in inline}
         missing = [key for key in keys if key not in inline]

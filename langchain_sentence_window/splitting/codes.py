@@ -8,6 +8,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.language import known_languages
 
 _SHAPE = re.compile(r"[a-z]{2,3}")
+_LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
 _MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
 
 _NAMES = """
@@ -37,6 +38,26 @@ ISO_639_1: dict[str, str] = {
     code: name for code, _, name in (entry.strip().partition(" ") for entry in _NAMES.split(","))
 }
 """English names of languages by their two-letter codes."""
+
+# Codes of ISO 639-2, both of the terms and of the bibliographies; and the chief member of a language that ISO 639-3
+# counts as several ("arb" for Arabic), codes that BCP 47 has replaced.
+_OTHER_CODES_LIST = """
+aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm baq:eu
+bel:be ben:bn bih:bh bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cor:kw
+cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa
+fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu hat:ht hau:ha
+heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik isl:is
+ita:it jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj
+kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk
+mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no nya:ny
+oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pli:pi pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru
+sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss
+sun:su swa:sw swe:sv tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr
+twi:tw uig:ug ukr:uk urd:ur uzb:uz ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
+arb:ar azj:az cmn:zh ekk:et gaz:om khk:mn kmr:ku lvs:lv npi:ne ory:or pbt:ps pes:fa plt:mg prs:fa swh:sw uzn:uz
+ydd:yi zsm:ms in:id iw:he ji:yi jw:jv
+"""
+_OTHER_CODES = {pair[:-3]: pair[-2:] for pair in _OTHER_CODES_LIST.split()}
 
 _OTHER_NAMES = {
     "cn": "zh",
@@ -84,22 +105,46 @@ def is_known(code: str) -> bool:
     return code in ISO_639_1 or code in _SENTENCEX_CODES
 
 
-def unknown_code(code: object) -> InvalidInputError:
-    """Make the error for a code that isn't known: it lists codes and names the one that was likely meant."""
+def plain_code(text: str) -> str | None:
+    """Reduce a code as loaders write it to the code by which this package knows the language.
+
+    Args:
+        text: Such as ``en-US``, ``pt_BR``, ``EN``, ``deu``, ``zho_Hans``.
+
+    Returns:
+        Two letters, or three if ISO 639-1 lacks the language; ``None`` if it isn't a code, or none that is known.
+    """
+    match = _LOCALE.fullmatch(text.strip().lower())
+    if match is None:
+        return None
+    code = _OTHER_CODES.get(match[1], match[1])
+    return code if is_known(code) else None
+
+
+def unknown_code(code: object, *, doc_id: str | None = None) -> InvalidInputError:
+    """Make the error for a code that isn't known. It lists codes and names the one that was likely meant.
+
+    Args:
+        code: What was given.
+        doc_id: The document whose metadata gives it, empty if it has no name; ``None`` if it is the splitter's setting.
+    """
     likely = likely_code(code) if isinstance(code, str) else None
     meant = f', likely "{likely}" here' if likely else ""
+    of, cure = "language", "for any other language, give a callable as engine"
+    if doc_id is not None:
+        of = f'metadata["language"] of document {doc_id!r:.80}' if doc_id else 'metadata["language"]'
+        cure = "leave the key out to take the splitter's language. Nothing was stored"
     return InvalidInputError(
-        f"language is {shown(code)}; it must be an ISO 639 code{meant}. There are word lists for "
-        f'{", ".join(known_languages())}, and sentencex knows others, such as "hi" and "ja"; for any other language, '
-        "give a callable as engine"
+        f"{of} is {shown(code)}; it must be an ISO 639 code{meant}. There are word lists for "
+        f'{", ".join(known_languages())}, and sentencex knows others, such as "hi" and "ja"; {cure}'
     )
 
 
 def likely_code(text: str) -> str | None:
     """Guess the code from a language's name, or from a code in capitals or with a region; ``None`` for no guess."""
     base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0]
-    if base in ISO_639_1:
-        return base
+    if base in ISO_639_1 or base in _OTHER_CODES:
+        return _OTHER_CODES.get(base, base)
     codes = {name.casefold(): code for code, name in ISO_639_1.items()} | _OTHER_NAMES
     if base in codes or len(base) < _MIN_NAME_CHARS:
         return codes.get(base)

@@ -14,7 +14,7 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.splitting.codes import is_known, unknown_code
-from langchain_sentence_window.splitting.language import load_language
+from langchain_sentence_window.splitting.language import known_languages, load_language
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""
@@ -80,6 +80,11 @@ def nupunkt(language: str) -> Engine:
 
 
 ENGINES: dict[str, Callable[[str], Engine]] = {"punkt": punkt, "sentencex": sentencex, "nupunkt": nupunkt}
+
+
+def knows(engine: str | None, language: str) -> bool:
+    """Return whether the engine of a name has rules for a language."""
+    return (engine != "punkt" or language in known_languages()) and (engine != "nupunkt" or language == "en")
 
 
 def make_engine(engine: str | Engine, language: str) -> Engine:

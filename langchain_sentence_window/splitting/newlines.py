@@ -33,8 +33,13 @@ _MARKER_LINE = re.compile(
     r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)]{1,2}|[—–•*)-])"
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
+_VERSUS = re.compile(r"vs?\.[ \t]*[\r\n]")
 _AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
+_BEFORE_WORD = re.compile(r"""(?s:.*)[\s(\[“"'«’]""")
+_MAX_LAST_WORD_CHARS = 30
 _MAX_WORD_CHARS = 40
+_MAX_NOTES = 3
+_MAX_NOTE_CHARS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +115,12 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         return False
     if wiki_heading(text, line, end) or wiki_heading(text, start, _line_end(text, start)):
         return False
+    if text[start] == "v" and not gap.is_blank and _VERSUS.match(text, start):
+        return True
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
-    last = _last_character(text, line, end)
+    noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
+    last = _last_character(text, line, noted)
     first = _first_character(text, start)
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
@@ -129,13 +137,15 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
         goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
         return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
     if last in ".!?…":
+        if noted < end:
+            return first.islower() and not is_casual
         return (
             last == "."
             and not is_item
             and _is_open(text, line, end, language, is_name=gap.is_blank and first.isupper())
-        )
+        ) or (bool(language.flags) and first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language))
     if last == ":":
-        return first.islower() and not is_item and text[start] not in '"“«„'
+        return not gap.is_blank and first.islower() and not is_item and text[start] not in '"“«„'
     if is_item:
         if text[start] in "-*+":
             return False
@@ -155,11 +165,9 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
 
 def last_word(text: str, low: int, end: int) -> str:
     """Return the word that ends at a position, without brackets or quotes before it; at most 30 characters."""
-    at = end
-    low = max(low, end - 30)
-    while at > low and not text[at - 1].isspace() and text[at - 1] not in "([“\"'«’":
-        at -= 1
-    return text[at:end]
+    low = max(low, end - _MAX_LAST_WORD_CHARS)
+    match = _BEFORE_WORD.match(text, low, end)
+    return text[match.end() if match else low : end]
 
 
 def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
@@ -177,6 +185,25 @@ def _is_open(text: str, line: int, end: int, language: Language, *, is_name: boo
     is_initial = len(word) == 1 and word.isupper() and word != "I"
     never_ends = word.lower() in language.abbreviations or word.lower() in language.numbered
     return (is_initial or never_ends) and not is_name
+
+
+def _before_notes(text: str, line: int, end: int) -> int:
+    """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
+    at = end
+    for _ in range(_MAX_NOTES):
+        opened = text.rfind("(", max(line, at - _MAX_NOTE_CHARS), at) if text[at - 1] == ")" else -1
+        if opened < 0 or text.find(")", opened, at) != at - 1:
+            break
+        at = opened
+        while at > line and text[at - 1].isspace():
+            at -= 1
+    return at if at > line and text[at - 1] in ".!?…;:" else end
+
+
+def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
+    """Return whether a line ends with an ordinal, as in "am 31." before "Dezember"."""
+    following = text[gap.end : gap.end + _word_length(text, gap.end)].rstrip(".,;:!?")
+    return language.counts(last_word(text, gap.line, gap.start - 1), following)
 
 
 def _fits(text: str, gap: Gap, column: float) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from langchain_sentence_window.splitting.language import Language
 from langchain_sentence_window.splitting.newlines import MARKER, last_word
+from langchain_sentence_window.splitting.unmarked import LABEL_LETTERS, label_end, unmarked_starts
 
 # A possible end: its marks, closing quotes and brackets, and the white space after; East Asian text may have
 # none. It begins with a set of characters, which the matcher finds fast. A run of marks is possessive and matched
@@ -22,15 +23,11 @@ _CANDIDATE = re.compile(
     (?P<closers> (?:['’][ \xa0](?=["”](?:\s|$)))?(?:[ \xa0\u202f](?=»))?["'”’»“‘«)\]}*_]*)
     (?:\s?[:;]-?[)DPp](?!\w))*                                 # :-)
     (?:\s?\[\d[\d\s,–-]*\])*                                   # [17]
-    (?: \s+ | (?<=[。．！？｡]) | (?:(?<=[a-z\d][.!?])|(?<=[.!?]{2}))(?=[A-Z][a-z']*(?:\s|\.\s)) )
+    (?: \s+ | (?<=[。．！？｡]) | (?:(?<=[a-z\d][.!?])|(?<=[.!?]{2}))(?=[A-Z][a-z']*(?:\s|\.\s))
+      | (?<=\?)(?=[a-z][a-z']*\s) )
     """,
     re.VERBOSE,
 )
-_CAPTION = re.compile(
-    r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)"
-    r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
-)
-"""The label of a caption, which ends without a mark: "Figure 2.2 Copper oxide …"."""
 _LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
 """The marker of an item inside a line: "a.) The first item b.) The second item"."""
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
@@ -45,6 +42,7 @@ _MAX_REPORTER_CHARS = 8
 _MAX_BRACKET_CHARS = 200
 _MAX_LEAD_CHARS = 30
 _MAX_INITIALS_CHARS = 3
+_INFLECTIONS = frozenset({"a)", "as)", "o)", "os)"})
 
 
 def is_casual(text: str, language: Language) -> bool:
@@ -68,15 +66,16 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         language: The words of its language.
         is_casual: Whether sentences of the text begin in lower case too.
     """
-    sentence = 0
-    if match := _CAPTION.match(text):
-        sentence = match.end()
+    sentence = label_end(text) if text[:1] in LABEL_LETTERS else 0
+    if sentence:
         yield sentence
+    if ":" in text:
+        yield from unmarked_starts(text)
     if farewell := _farewell_end(text, 0, language):
         yield farewell
     if ".)" in text:
         yield from (m.start() for m in _LISTED.finditer(text) if not _is_in_brackets(text, 0, m.start()))
-    for match in _CANDIDATE.finditer(text):
+    for match in _CANDIDATE.finditer(text, sentence):
         if match.end() >= len(text):
             return
         if _ends(text, match, sentence, language, is_casual=is_casual):
@@ -125,6 +124,8 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
 
 def _ends_without_space(word: str, marks: str, next_word: str, language: Language) -> bool:
     """Return whether a space was forgotten, as in "the end.Our room" or "1,000.That is", but not in "asp.Net"."""
+    if marks.endswith("?"):
+        return word.isalpha()
     is_word = (word.isalpha() and len(word) > _MAX_INITIALS_CHARS) or word[:1].isdigit()
     return is_word and (len(marks) > 1 or next_word in language.starters or next_word in language.abbreviations)
 
@@ -137,32 +138,44 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
         return not language.abbreviates(last_word(text, sentence, max(sentence, stop - 1)))
     if match["note"]:
         return True
+    if word in _INFLECTIONS:  # "Dr(a). Reis"
+        word = last_word(text, sentence, stop - len(word) - 1) or word
+    whole = word
+    if language.endings or "-" in word:
+        word = language.core(word)
     lower = word.lower().strip("*_")
     if match["dash"]:
         return len(word) > 2 and word.isalpha() and first.isupper() and lower not in language.abbreviations  # noqa: PLR2004
-    if stop - len(word) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
+    if stop - len(whole) <= sentence and (marker := MARKER.match(text, sentence)) and marker.end() > stop:
         return False  # "2. The second item"
     next_word = _word_at(text, at)
-    if _is_reporter(text, sentence, stop, word, at, next_word):
+    if _is_reporter(text, sentence, stop, whole, at, next_word):
         return False
-    if "ordinals" in language.flags and lower.isdigit() and len(lower) <= 2 and first.isupper():  # noqa: PLR2004
-        return next_word.lower() in language.starters  # "12. Juni"
+    if language.flags and (first.isupper() or first.isdigit()) and language.counts(word, next_word):
+        return False  # "12. Juni"
     starts = next_word.lower() in language.starters and text[at + len(next_word) : at + len(next_word) + 1] != "."
     has_points = "." in lower[:-1]
-    if match["closers"] == ")" and _LISTED.match(text, stop - len(word)) and not _is_in_brackets(text, sentence, stop):
+    if match["closers"] == ")" and _LISTED.match(text, stop - len(whole)) and not _is_in_brackets(text, sentence, stop):
         return False
     if first in "§¶&" and (len(lower) <= _MAX_INITIALS_CHARS or has_points or language.abbreviates(lower)):
         return False
     if len(word) == 1 and word.isalpha() and word.isupper():
         return starts and word in "IOQUXYZ"
     has_number = any(map(str.isdigit, next_word)) or first in "§([" or _ROMAN_OR_LETTER.fullmatch(next_word)
+    if word[0].isupper() and lower in language.capitalized:
+        return starts
     if lower in language.numbered and not has_number:
         return True
+    if lower in language.times and next_word.lower() in language.zones:
+        return False
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
-        return first.isupper() and len(next_word) > 1 and next_word.lower() not in language.abbreviations
-    if lower in language.closing or (word[0].isupper() and lower in language.capitalized):
+        is_acronym = (
+            next_word.isupper() and not text[max(sentence, stop - _MAX_FRONT_CHARS) : stop].isupper()
+        )  # "art. 106 segg. LEF"
+        return first.isupper() and not is_acronym and next_word.lower() not in language.abbreviations
+    if lower in language.closing:
         return starts
     if lower in language.abbreviations or lower in language.numbered:
         return starts and bool(match["closers"]) and not match["closers"].startswith("'")

@@ -16,9 +16,9 @@ from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.sentence_documents import sentence_documents
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block
-from langchain_sentence_window.splitting.codes import check_code, is_known, unknown_code
-from langchain_sentence_window.splitting.engines import Engine, make_engine
-from langchain_sentence_window.splitting.language import Language, known_languages, load_language
+from langchain_sentence_window.splitting.detection import language_of, language_of_parts
+from langchain_sentence_window.splitting.engines import Engine
+from langchain_sentence_window.splitting.rulesets import Ruleset, Rulesets
 from langchain_sentence_window.splitting.sentences import Sentence, Structure, moved, split_text
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
@@ -52,11 +52,14 @@ class SentenceSplitter(BaseDocumentTransformer):
         """Choose how to cut.
 
         Args:
-            language: An ISO 639 code in lower case; any code if ``engine`` is a callable.
+            language: An ISO 639 code in lower case; any code if ``engine`` is a callable. ``"auto"`` detects it for
+                each document and needs the extra ``languages``; what is too short or too mixed to tell is cut as
+                English. ``language`` in a document's own metadata comes first, see `language_of`.
             engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
                 ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or ``"nupunkt"`` (the
                 last two need the extras of their names); or a callable that takes the text of a paragraph and
-                returns ``(start, end)`` of each sentence.
+                returns ``(start, end)`` of each sentence. A document of a language that a named engine doesn't know
+                is cut as with ``None``.
             structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks. Lines
                 indented by four spaces are code only with ``"markdown"``.
             min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
@@ -70,7 +73,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Raises:
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
-            MissingExtraError: The engine's library isn't installed.
+            MissingExtraError: The engine's library isn't installed, or the one that detects languages.
         """
         if not isinstance(structure, str) or structure not in get_args(Structure):
             raise InvalidInputError(
@@ -90,8 +93,6 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
         self._min_chars, self._max_chars = low, high
-        if not is_known(check_code(language)) and not callable(engine):
-            raise unknown_code(language)
         self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
@@ -101,23 +102,16 @@ class SentenceSplitter(BaseDocumentTransformer):
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
-        self._load(language, engine)
-
-    def _load(self, language: str, engine: str | Engine | None) -> None:
-        if engine is None and language not in known_languages():
-            engine = "sentencex"
-        self._engine = None if engine is None else make_engine(engine, language)
-        # Other engines know more languages; decisions about newlines are then based on typography alone.
-        self._words = load_language(language) if language in known_languages() else Language()
+        self._rulesets = Rulesets(language, engine)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the engine; a copy makes its engine again from the setting."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_words")}
+        """Return the state to pickle, without the engines; a copy makes its engines again from the setting."""
+        return {name: value for name, value in self.__dict__.items() if name != "_rulesets"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Restore the state and make the engine again."""
         self.__dict__.update(state)
-        self._load(self._settings["language"], self._settings["engine"])
+        self._rulesets = Rulesets(self._settings["language"], self._settings["engine"])
 
     def __repr__(self) -> str:
         """Return the call that makes this splitter, with the settings that aren't the default."""
@@ -147,11 +141,30 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
 
-    def split_text(self, text: str) -> list[Sentence]:
+    def language_of(self, text: str, metadata: Mapping[str, Any], *, doc_id: str = "") -> str:
+        """Tell by the rules of which language a document is cut.
+
+        Args:
+            text: The whole text of the document.
+            metadata: Its metadata. ``language`` decides: an ISO 639 code, also as loaders write it, such as ``en-US``
+                or ``deu``. Else ``languages`` does, if it is a list of one code, as unstructured writes it. Words for
+                nothing, such as ``und``, and names of programming languages don't count.
+            doc_id: The document's name, for messages.
+
+        Returns:
+            What the metadata says, else the splitter's language, which ``"auto"`` detects.
+
+        Raises:
+            InvalidInputError: The metadata names a language that isn't known.
+        """
+        return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
+
+    def split_text(self, text: str, *, language: str | None = None) -> list[Sentence]:
         """Find the sentences of a text, with their sections, kinds and headings.
 
         Args:
             text: Any string.
+            language: The code of its language, see `language_of`; ``None`` for the splitter's own.
 
         Returns:
             Sentences in order, disjoint, with nothing but white space between them.
@@ -161,7 +174,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
-        return self._split(text, None)
+        return self._split(text, self._rulesets.of(language or self.language_of(text, {})), None)
 
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -171,15 +184,17 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Args:
             documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
-                by a hash of its text. Metadata other than strings, numbers and booleans is left out, as many stores
-                can't hold it.
+                by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
+                differ, what most of the text says. Metadata other than strings, numbers and booleans is left out, as
+                many stores can't hold it.
 
         Returns:
             The sentences, document by document, in order; documents without text have none. Their metadata is
             described in `langchain_sentence_window.documents.keys`.
 
         Raises:
-            InvalidInputError: Two documents have the same id, or one isn't a Document.
+            InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
+                language that isn't known.
         """
         joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
         warn_of_parts(joined)
@@ -195,17 +210,20 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def _split_segments(self, document: JoinedDocument) -> list[Sentence]:
         """Split each segment by itself; positions and indexes count from the beginning of the document."""
+        said = [(part.document.metadata, len(part.document.page_content)) for part in document.parts]
+        language = language_of_parts(document.text, said, self._settings["language"], doc_id=document.doc_id)
+        rules = self._rulesets.of(language, document.doc_id)
         sentences: list[Sentence] = []
         for start, end, blocks in document.segments:
-            found = self._split(document.text[start:end], blocks)
+            found = self._split(document.text[start:end], rules, blocks)
             sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
         return sentences
 
-    def _split(self, text: str, blocks: Sequence[Block] | None) -> list[Sentence]:
+    def _split(self, text: str, rules: Ruleset, blocks: Sequence[Block] | None) -> list[Sentence]:
         return split_text(
             text,
-            self._words,
-            engine=self._engine,
+            rules.words,
+            engine=rules.engine,
             structure=self._structure,
             blocks=blocks,
             min_chars=self._min_chars,

@@ -82,6 +82,9 @@ async def test_order_ids_floats_and_added_keys_do_not_matter(way: Invoke, words:
         "score",
         "window_id",
         "heading",
+        "parts",
+        "pages",
+        "sentence_spans",
     }
     assert all(type(number) is int for number in window.metadata["sentences"])
 

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window.documents.parts.joining import JoinedDocument
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
-from langchain_sentence_window.splitting.sentences import Sentence
 from tests.conftest import Invoke
 from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
 
@@ -550,10 +551,10 @@ async def test_the_event_loop_goes_on_while_documents_are_split_and_embedded() -
     loop_thread = threading.get_ident()
 
     class Watching(SentenceSplitter):
-        def split_text(self, text: str, *, category: str | None = None) -> list[Sentence]:
+        def split_joined(self, joined: Iterable[JoinedDocument]) -> list[Document]:
             if threading.get_ident() == loop_thread:
-                in_loop.append(text)
-            return super().split_text(text, category=category)
+                in_loop.append("split_joined")
+            return super().split_joined(joined)
 
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(Slow()), splitter=Watching())
     await retriever.aadd_documents([document("Refund. Card.")])

@@ -98,6 +98,17 @@ UNITS = (
         "。",
         "[17] ",
         "http://a.b/",
+        "http://a.b/ A ",
+        "mail: a@b A ",
+        "1/1/99 1:11 A ",
+        " :-) A ",
+        "a?b ",
+        "Art. 1º A. ",
+        "a. (b)\n",
+        "a. (b) (c)\n",
+        "a:\n\n",
+        "Dr(a). A ",
+        "segg. A ",
     ),
     *(
         "\n",
@@ -171,6 +182,19 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("a tag that doesn't close", lambda n: "<a" + " b" * n + "\n\n# a"),
         ("numbers after a full stop", lambda n: "end.1" + " 1" * n + " x"),
         ("references after a full stop", lambda n: "End." + " [1 2 3]" * n + "x"),
+        ("addresses in addresses", lambda n: "http://" * n),
+        ("addresses in brackets", lambda n: "(http://" * n),
+        ("schemes", lambda n: "a://" * n),
+        ("mail addresses in mail addresses", lambda n: "mail: " + "a@" * n),
+        ("mail addresses", lambda n: "mail: " + "a@b " * n),
+        ("time stamps", lambda n: "8/17/2000 11:21 " * n),
+        ("digits before a time", lambda n: ":" + "1" * n + "/1"),
+        ("smileys", lambda n: "a :-) " * n),
+        ("notes at the end of a line", lambda n: "a. " + "(b) " * n + "\nA"),
+        ("notes at the end of each line", lambda n: "a. (b) (c)\n" * n),
+        ("brackets that open before one that closes", lambda n: "a. " + "(" * n + ")\nA"),
+        ("questions without a space", lambda n: "a?" * n),
+        ("words without an end", lambda n: "kg. A" * n),
     ],
 )
 def test_regular_expressions_read_a_text_once(name: str, make: Callable[[int], str]) -> None:
@@ -334,3 +358,13 @@ def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbedding
     with pytest.raises(InvalidInputError, match="document 'b' has 1001 keys, .* keep 1000 at most"):
         SentenceWindowRetriever(vectorstore=store).add_documents([document("A card.", "a"), many])
     assert len(store) == 0
+
+
+@pytest.mark.parametrize(
+    "unit", ["1. ", "1. A", "am 31.\n", "am 31.\nMai ", "I.-V. A", "Str. ", "a-str. 1", "-" * 20 + ". ", "z. B. "]
+)
+def test_work_of_ordinals_and_abbreviations_grows_as_the_text_does(unit: str) -> None:
+    splitter = SentenceSplitter("de")
+    splitter.spans("Am 1. Mai.")
+    short, long = (unit * (size // len(unit)) for size in (1000, 4000))
+    assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE

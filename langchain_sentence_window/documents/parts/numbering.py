@@ -22,7 +22,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.layout import Continuation, read_layout
 from langchain_sentence_window.documents.parts.elements import docling_blocks, docling_page, element_blocks, is_element
-from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.documents.values import is_scalar, plain
 from langchain_sentence_window.splitting.blocks import Block
 from langchain_sentence_window.splitting.spans import trim
 
@@ -96,12 +96,10 @@ class Part:
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
     for key in (SOURCE, _FILE_PATH):
-        if isinstance(metadata.get(key), str) and metadata[key].strip():
-            return str(metadata[key])
-    name, folder = metadata.get(_FILE_NAME), metadata.get(_FILE_DIRECTORY)
-    if not isinstance(name, str) or not name.strip():
-        return None
-    return f"{folder}/{name}" if isinstance(folder, str) and folder else name
+        if text := _text(metadata.get(key)):
+            return text
+    name, folder = _text(metadata.get(_FILE_NAME)), _text(metadata.get(_FILE_DIRECTORY))
+    return f"{folder}/{name}" if name and folder else name
 
 
 def part_of(document: Document, key: str | None = None) -> Part:
@@ -159,6 +157,12 @@ def page_of(metadata: Mapping[str, Any]) -> int | None:
 def total_pages(metadata: Mapping[str, Any]) -> int | None:
     """Return how many pages the source has; ``None`` if metadata doesn't say."""
     return _whole_number(metadata.get(TOTAL_PAGES))
+
+
+def _text(value: object) -> str | None:
+    """Return a text that isn't blank, as a plain string; else ``None``."""
+    text = plain(value) if isinstance(value, str) else ""
+    return str(text) if isinstance(text, str) and text.strip() else None
 
 
 def _whole_number(value: object) -> int | None:

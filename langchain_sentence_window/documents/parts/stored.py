@@ -1,6 +1,6 @@
 """The parts of a document that a store holds, read back from its sentences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -60,33 +60,49 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool) -> l
         with_blocks: Whether to return what kinds of blocks they were.
 
     Returns:
-        The parts, in order; none if the document has no parts that are numbered.
+        The parts, in order. A document without parts is a chunk that begins where its source does; one whose parts
+        aren't numbered has none.
 
     Raises:
         ValueError: A sentence's metadata can't be right.
     """
+    if sentences and not any(sentence.part_spans for sentence in sentences):
+        return [_whole(sentences)]
     known: dict[_Name, _Known] = {}
     before: StoredSentence | None = None
     at: _Name | None = None
     for sentence in sentences:
         begins = before is None or _begins(before, sentence)
         separator = before.separator if before else ""
-        for number, (span, text) in enumerate(_stretches(sentence)):
+        end = sentence.start
+        for number, span in enumerate(_spans(sentence)):
             name = tuple(span.identity.items())
             if any(key == PART for key, _ in name):
                 return []
-            if name != at:
-                separator = ""
+            between = sentence.text[end - sentence.start : span.source_start - sentence.start]
             part = known.setdefault(name, _Known(span.start))
             if number == 0 and part.metadata is None:
                 part.metadata = dict(sentence.source)
             if number and not part.texts:
-                part.continues = "~" if sentence.text[span.source_start - sentence.start - 1].strip() else "+"
-            part.add(text, separator, _block(sentence), begins=begins or name != at)
-            begins, separator, at = False, " ", name
+                part.continues = "+" if between else "~"
+            end = span.source_end
+            part.add(
+                sentence.text[span.source_start - sentence.start : end - sentence.start],
+                (between if number else separator) if name == at else "",
+                _block(sentence),
+                begins=(begins and not number) or name != at,
+            )
+            at = name
         before = sentence
     shared = shared_metadata([sentence.source for sentence in sentences]) if sentences else {}
     return [_as_part(name, part, shared, with_blocks=with_blocks) for name, part in known.items()]
+
+
+def _whole(sentences: Sequence[StoredSentence]) -> Part:
+    """Return a document without parts as a chunk that begins where its source does."""
+    texts = [text for sentence in sentences for text in (sentence.text, sentence.separator)]
+    document = Document(page_content="".join(texts[:-1]), metadata=dict(sentences[0].source))
+    return Part(document, {}, start=sentences[0].start, offset=sentences[0].start)
 
 
 def _as_part(name: _Name, known: _Known, shared: dict[str, Any], *, with_blocks: bool) -> Part:
@@ -106,12 +122,11 @@ def _as_part(name: _Name, known: _Known, shared: dict[str, Any], *, with_blocks:
     )
 
 
-def _stretches(sentence: StoredSentence) -> Iterator[tuple[PartSpan, str]]:
-    """Yield where a sentence stands in parts, with its text there."""
+def _spans(sentence: StoredSentence) -> list[PartSpan]:
+    """Return where a sentence stands in parts."""
     if not sentence.part_spans:
-        return
-    for span in read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start):
-        yield span, sentence.text[span.source_start - sentence.start : span.source_end - sentence.start]
+        return []
+    return read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
 
 
 def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:

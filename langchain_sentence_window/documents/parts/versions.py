@@ -16,8 +16,11 @@ _Name: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 def is_whole(parts: Sequence[Part]) -> bool:
-    """Return whether parts are surely all that their source has, or aren't known to be parts."""
-    if not all(part.is_numbered for part in parts):
+    """Return whether parts are surely all that their source has, or aren't known to be parts.
+
+    A Document with an id of its own is a whole document.
+    """
+    if parts[0].document.id is not None or not all(part.is_numbered for part in parts):
         return True
     total = total_pages(parts[0].document.metadata)
     return total is not None and {part.page for part in parts} >= set(range(total))
@@ -45,12 +48,15 @@ def with_stored(new: Sequence[Part], stored: Sequence[Part]) -> list[Part]:
     for old in stored:
         if total is not None and old.page is not None and old.page >= total:
             continue
-        same = by_name.get(_name(old), [])
+        same = by_name.pop(_name(old), [])
         if same and same[0].start is None:
             merged += same
-            by_name[_name(old)] = []
-        elif not _is_new_text(same):
-            merged += _outside(old, same) if same else [old]
+        elif all(_is_in(chunk, old) for chunk in same):
+            merged.append(old)
+        elif any(chunk.start == 0 for chunk in same):  # a new version of the text that chunks are cut from
+            merged += same
+        else:
+            merged += [*_outside(old, same), *same]
     return [*merged, *(part for parts in by_name.values() for part in parts)]
 
 
@@ -64,9 +70,10 @@ def _is_new_version(new: Sequence[Part], stored: Sequence[Part]) -> bool:
     return has_first(new) and total_pages(new[0].document.metadata) is None
 
 
-def _is_new_text(chunks: Sequence[Part]) -> bool:
-    """Return whether chunks are a new version of the text that they were cut from."""
-    return len(chunks) > 1 and any(chunk.start == 0 for chunk in chunks)
+def _is_in(chunk: Part, old: Part) -> bool:
+    """Return whether a stored text holds a chunk where the chunk says that it stands."""
+    at = (chunk.start or 0) - old.offset
+    return at >= 0 and old.text.startswith(chunk.text, at)
 
 
 def _outside(old: Part, chunks: Sequence[Part]) -> list[Part]:

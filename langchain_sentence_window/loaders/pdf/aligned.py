@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from statistics import median
 from typing import TypeAlias
 
@@ -27,6 +28,9 @@ MAX_PITCH = 3.5
 
 MAX_LETTERS = 25
 """Characters of a typical cell; a column with more is prose, and a table has one such column at most."""
+
+MAX_RUNS = 60
+"""Runs of a line of a table."""
 
 _MIN_PITCH = 0.85
 _SINGLE_SPACED = 1.6
@@ -51,11 +55,16 @@ Cells: TypeAlias = list[list[Line]]
 
 @dataclass(slots=True)
 class _Region:
-    """Lines that follow each other, and the gutters through all of them."""
+    """Lines that follow each other, and the white space that runs through all of them, also beside them."""
 
     lines: list[Line]
-    gutters: list[_Gap]
+    white: list[_Gap]
     rows: list[list[Line | None]] = field(default_factory=list)
+
+    @property
+    def gutters(self) -> list[_Gap]:
+        """The white space between texts."""
+        return _inner(self.white)
 
     def cut(self, ink: Ink) -> None:
         """Cut the lines into columns, without lines below the table."""
@@ -104,22 +113,27 @@ def aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[list[Cells]], li
 
 
 def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
-    """Yield the longest stretches of lines that the same number of gutters runs through."""
+    """Yield the longest stretches of lines in which no gutter ends."""
     region: _Region | None = None
     for line in lines:
         if region is not None and _follows(line, region.lines[-1]):
-            gutters = _left_free(region.gutters, line)
+            white = _left_free(region.white, line)
+            count = len(_inner(white))
             is_young = len(region.lines) < MIN_ROWS and bool(_gaps(line))
-            if gutters and (is_young or len(gutters) == len(region.gutters)):
+            if count and (is_young or count >= len(region.gutters)):
                 region.lines.append(line)
-                region.gutters = gutters
+                region.white = white
                 continue
         if region is not None and len(region.lines) >= MIN_ROWS:
             yield region
         gaps = _gaps(line)
-        region = _Region([line], gaps) if gaps else None
+        region = _Region([line], [(-inf, line.x0), *gaps, (line.x1, inf)]) if gaps else None
     if region is not None and len(region.lines) >= MIN_ROWS:
         yield region
+
+
+def _inner(white: list[_Gap]) -> list[_Gap]:
+    return [(low, high) for low, high in white if -inf < low and high < inf]
 
 
 def _follows(line: Line, before: Line) -> bool:
@@ -128,6 +142,8 @@ def _follows(line: Line, before: Line) -> bool:
 
 def _gaps(line: Line) -> list[_Gap]:
     """Return the gaps that may be gutters; the one after a marker isn't."""
+    if len(line.runs) > MAX_RUNS:
+        return []
     gaps: list[_Gap] = []
     right = line.runs[0].x1
     for number, run in enumerate(line.runs[1:]):
@@ -143,13 +159,15 @@ def _is_marker(line: Line) -> bool:
     return not first.isalnum() or first.isdigit() or has_marker(first + " ")
 
 
-def _left_free(gutters: list[_Gap], line: Line) -> list[_Gap]:
-    """Return what a line leaves of gutters."""
+def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
+    """Return what a line leaves of white space."""
+    if len(line.runs) > MAX_RUNS:
+        return []
     least = MIN_GUTTER * line.size
     for run in line.runs:
-        pieces = [part for low, high in gutters for part in ((low, min(high, run.x0)), (max(low, run.x1), high))]
-        gutters = [(low, high) for low, high in pieces if high - low >= least]
-    return gutters
+        pieces = [part for low, high in white for part in ((low, min(high, run.x0)), (max(low, run.x1), high))]
+        white = [(low, high) for low, high in pieces if high - low >= least]
+    return white
 
 
 def _cut(ink: Ink, line: Line, gutters: list[_Gap]) -> list[Line | None]:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from langchain_sentence_window.loaders.pdf.frames import MAX_POINTS, PageFrame, read_frame
 from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
 
 Boxes: TypeAlias = npt.NDArray[np.float32]
@@ -32,7 +33,6 @@ _ITALIC = 1 << 6
 _BOLD_NAMES = ("bold", "black", "heavy", "semibd", "demi")
 _ITALIC_NAMES = ("italic", "oblique")
 _FILL_AND_STROKE = 2
-_MAX_POINTS = 1e6
 _MAX_NAME_BYTES = 512
 _SURROGATES = (0xD800, 0xDFFF)
 _LOW_SURROGATE = 0xDC00
@@ -100,21 +100,20 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     codes = _read_codes(raw, calls, textpage, handle, count)
     halves = _join_halves(codes)
     origins, sizes, angles, bold, italic = _read_objects(raw, calls, handle, objects)
-    frame, turns = _frame(raw, page), raw.FPDFPage_GetRotation(page) % 4
-    boxes, origins = _displayed(boxes, frame, turns), _displayed(np.tile(origins, 2), frame, turns)[:, :2]
-    left, bottom, right, top = frame
-    width, height = (right - left, top - bottom) if turns % 2 == 0 else (top - bottom, right - left)
+    frame = read_frame(page)
+    # PDFium's rectangles are left, top, right, bottom, with y up.
+    boxes, origins = _displayed(boxes[:, [0, 3, 2, 1]], frame), _displayed(np.tile(origins, 2), frame)[:, :2]
     generated = (objects == 0) | halves
     boxes[generated] = 0
     return PageCharacters(
         number=number,
-        width=width,
-        height=height,
+        width=frame.width,
+        height=frame.height,
         codes=codes,
         boxes=boxes,
         origins=origins,
         sizes=sizes,
-        angles=(90 * turns - angles) % 360,
+        angles=(90 * frame.turns - angles) % 360,
         bold=bold,
         italic=italic,
         generated=generated,
@@ -219,30 +218,12 @@ def _font_style(raw: Any, address: int) -> tuple[bool, bool]:
     return bold or raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT, italic
 
 
-def _frame(raw: Any, page: Any) -> tuple[float, float, float, float]:
-    """Return the crop box in the page's own space: left, bottom, right, top."""
-    rectangle = raw.FS_RECTF()
-    raw.FPDF_GetPageBoundingBox(page, rectangle)
-    sides = [_point(side) for side in (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)]
-    return min(sides[0], sides[2]), min(sides[1], sides[3]), max(sides[0], sides[2]), max(sides[1], sides[3])
-
-
-def _displayed(boxes: Boxes, frame: tuple[float, float, float, float], turns: int) -> Boxes:
-    """Return boxes (left, upper y, right, lower y, with y up) as the page is displayed."""
-    left, bottom, right, top = frame
-    x0, y1, x1, y0 = np.clip(np.nan_to_num(boxes), -_MAX_POINTS, _MAX_POINTS).T
-    if turns == 0:
-        sides = (x0 - left, top - y1, x1 - left, top - y0)
-    elif turns == 1:
-        sides = (y0 - bottom, x0 - left, y1 - bottom, x1 - left)
-    elif turns == 2:  # noqa: PLR2004 - quarter turns
-        sides = (right - x1, y0 - bottom, right - x0, y1 - bottom)
-    else:
-        sides = (top - y1, right - x1, top - y0, right - x0)
-    shown = np.stack(sides, axis=1).astype(np.float32)
+def _displayed(boxes: Boxes, frame: PageFrame) -> Boxes:
+    """Return boxes of the PDF as the page is displayed, those of damaged files too."""
+    shown = frame.show(np.clip(np.nan_to_num(boxes), -MAX_POINTS, MAX_POINTS)).astype(np.float32)
     return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
 
 
 def _point(value: float) -> float:
     """Return a number of points, without the infinities and the not-a-numbers of damaged files."""
-    return 0.0 if isnan(value) else max(-_MAX_POINTS, min(_MAX_POINTS, value))
+    return 0.0 if isnan(value) else max(-MAX_POINTS, min(MAX_POINTS, value))

@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
 
+MAX_POINTS = 1e6
+"""Points; places of damaged files that are farther away are moved there."""
+
 Boxes: TypeAlias = npt.NDArray[np.float64]
 """Rectangles ``(n, 4)``; as they are shown ``[x0, y0, x1, y1]``, in a PDF ``[left, bottom, right, top]``."""
 
@@ -92,13 +95,9 @@ def read_frame(page: Any) -> PageFrame:
     raw = pdfium_raw()
     box = raw.FS_RECTF()
     raw.FPDF_GetPageBoundingBox(page, box)
-    return PageFrame(
-        min(box.left, box.right),
-        min(box.bottom, box.top),
-        max(box.left, box.right),
-        max(box.bottom, box.top),
-        raw.FPDFPage_GetRotation(page) % 4,
-    )
+    sides = np.clip(np.nan_to_num([box.left, box.bottom, box.right, box.top]), -MAX_POINTS, MAX_POINTS).tolist()
+    (left, right), (bottom, top) = sorted(sides[::2]), sorted(sides[1::2])
+    return PageFrame(left, bottom, right, top, raw.FPDFPage_GetRotation(page) % 4)
 
 
 def _columns(boxes: npt.ArrayLike) -> Boxes:

@@ -5,8 +5,11 @@ import numpy.typing as npt
 
 from langchain_sentence_window.loaders.pdf.characters import Boxes
 
-MAX_SHIFT = 0.15
+MAX_SHIFT = 0.1
 """Font sizes between the two prints of a character; the thinnest letters stand farther apart."""
+
+_ROW = 4.0
+"""Points of the rows in which characters are compared; twice what two prints are apart, or more."""
 
 _STEPS = 20
 _BITS = 21
@@ -32,7 +35,7 @@ def printed_again(codes: npt.NDArray[np.uint32], boxes: Boxes, sizes: npt.NDArra
     x, y = boxes[:, 0].astype(np.float64), boxes[:, 1].astype(np.float64)
     across = np.clip(x * _STEPS, 0, _MAX_STEP).astype(np.int64)
     for shift in (0.0, 0.5):  # what a limit between two rows parts isn't parted by the other limits
-        rows = np.clip(y + shift, 0, _MAX_STEP).astype(np.int64)
+        rows = np.clip(y / _ROW + shift, 0, _MAX_STEP).astype(np.int64)
         key = (codes.astype(np.int64) << 2 * _BITS) | (rows << _BITS) | across
         order = np.argsort(key, kind="stable")
         before, after = order[:-1], order[1:]

@@ -21,6 +21,12 @@ MIN_SHARED_HEIGHT = 0.4
 MAX_GAP = 6.0
 """The widest gap between neighbors of a line, in heights. Whatever else stands in a gap parts them too."""
 
+_USUAL_HEIGHT = 40.0
+"""Points; the few characters that are higher are looked at for each line."""
+
+_LONG = 500
+"""Characters; a longer line is halved, not cut at its widest gap, when it gets several boxes."""
+
 _NEAR = 0.01
 """Points; what is nearer may touch, as PDFium counts in single precision."""
 
@@ -48,12 +54,31 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
     has_ink = is_ink & np.isfinite(tight).all(axis=1) & ~_is_empty(tight)
     swap = [1, 0, 3, 2] if _runs_down(loose) else [0, 1, 2, 3]
     own, loose, tight = own[:, swap], loose[:, swap], tight[:, swap]
+    neighbors = _Neighbors(np.flatnonzero(has_ink), tight)
     boxes: list[Boxes] = []
     for run in np.split(np.arange(len(chosen)), _breaks(loose)):
-        is_other = has_ink.copy()
-        is_other[chosen[run]] = False
-        boxes += _fit(own[run], loose[run], _touching(_around(own[run], loose[run]), tight[is_other]))
+        others = neighbors.touching(_around(own[run], loose[run]), chosen[run])
+        boxes += _fit(own[run], loose[run], others)
     return np.stack(boxes)[:, swap]
+
+
+class _Neighbors:
+    """The characters of a page by height, so that those near a line are found without a look at all."""
+
+    def __init__(self, indexes: Indexes, tight: Boxes) -> None:
+        heights = tight[indexes, 3] - tight[indexes, 1]
+        is_high = heights > _USUAL_HEIGHT
+        self._high = indexes[is_high]
+        usual = indexes[~is_high]
+        self._usual = usual[np.argsort(tight[usual, 1], kind="stable")]
+        self._tops = tight[self._usual, 1]
+        self._tight = tight
+
+    def touching(self, box: Boxes, without: Indexes) -> Boxes:
+        """Return the boxes of the characters that touch a box, without those of some characters."""
+        start, end = np.searchsorted(self._tops, [box[1] - _USUAL_HEIGHT - _NEAR, box[3] + _NEAR])
+        near = np.concatenate([self._usual[start:end], self._high])
+        return _touching(box, self._tight[near[~np.isin(near, without)]])
 
 
 def _filled(tight: Boxes, loose: Boxes) -> Boxes:
@@ -98,17 +123,19 @@ def _touching(box: Boxes, others: Boxes) -> Boxes:
 
 def _fit(own: Boxes, loose: Boxes, others: Boxes) -> list[Boxes]:
     """Return boxes around a run that touch none of the others but those that lie on the run's own characters."""
-    todo = [(own, loose)]
+    todo = [(own, loose, others)]
     fitted: list[Boxes] = []
     while todo:
-        own, loose = todo.pop()
+        own, loose, others = todo.pop()
         box = _around(own, loose)
-        trimmed = _trimmed(box, own, _touching(box, others))
+        others = _touching(box, others)
+        trimmed = _trimmed(box, own, others)
         if trimmed is not None:
             fitted.append(trimmed)
             continue
-        at = 1 + int(np.argmax(np.maximum(own[1:, 0] - own[:-1, 2], own[:-1, 0] - own[1:, 2])))
-        todo += [(own[at:], loose[at:]), (own[:at], loose[:at])]
+        gaps = np.maximum(own[1:, 0] - own[:-1, 2], own[:-1, 0] - own[1:, 2])
+        at = len(own) // 2 if len(own) > _LONG else 1 + int(np.argmax(gaps))
+        todo += [(own[at:], loose[at:], others), (own[:at], loose[:at], others)]
     return fitted
 
 

@@ -14,11 +14,13 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph
 
-from langchain_sentence_window import SentenceSplitter, find_citations
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, find_citations
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
+from langchain_sentence_window.loaders import load_pdf
 from langchain_sentence_window.loaders.pdf.locating import SentencePlace, locate
 from langchain_sentence_window.loaders.pdf.reading import open_pdf
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, both, drawn, lines, mapped, read_back, squeezed, turned
+from tests.toys import WordEmbeddings
 
 
 def texts_of(pdf: bytes) -> list[str]:
@@ -188,6 +190,28 @@ def test_a_sentence_over_a_page_break_has_boxes_on_both_pages() -> None:
         [(1, "1")],
     ]
     assert [read_back(pdf, place.boxes) for place in places] == [squeezed(place.text) for place in places]
+
+
+@pytest.mark.parametrize("last", ["when the page of the", "when the page of the mar-"])
+def test_windows_of_a_retriever_are_found_on_their_pages(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "contract.pdf"
+    first = lines("A seat has a card. The annual refund of each seat is sent", "in the evening, when the page of the")
+    path.write_bytes(
+        drawn(first, lines("market is closed. A trial is no backup for", "a replica. It fell in the morning."))
+    )
+    settings: dict[str, Any] = {"window": 1, "k": 1, "fetch_k": 1}
+    retriever = SentenceWindowRetriever.from_documents(load_pdf(path), WordEmbeddings(), **settings)
+    (window,) = retriever.invoke("annual refund")
+    before = copy.deepcopy(window)
+    places = locate(window)
+    assert window == before
+    assert [place.text for place in places if place.is_hit] == [
+        "The annual refund of each seat is sent in the evening, when the page of the market is closed."
+    ]
+    assert [[box.page for box in place.boxes] for place in places] == [[0], [0, 0, 1], [1, 1]]
+    for place in places:
+        assert window.page_content[place.start_index - window.metadata["start_index"] :].startswith(place.text)
+        assert read_back(path.read_bytes(), place.boxes) == squeezed(place.text)
 
 
 def test_the_file_is_where_the_metadata_says_or_where_the_caller_says(tmp_path: Path) -> None:

@@ -178,6 +178,11 @@ def test_columns_of_figures_are_a_table() -> None:
     assert rows_of(drawn(columns(*two))) == [list(row) for row in two]
 
 
+def test_the_head_of_a_column_may_be_missing_or_on_two_lines() -> None:
+    rows = (("", "Minimum", "Paid"), ("Year", "amount", "in"), *YEARS[1:])
+    assert rows_of(drawn(columns(*rows))) == [list(row) for row in rows]
+
+
 def test_a_line_without_a_first_text_goes_on_with_the_row_above() -> None:
     rows = (*YEARS[:2], ("", "", "and July"), YEARS[2], ("", "", "or later"))
     (found,), _ = tables_of(drawn(columns(*rows)))
