@@ -249,3 +249,14 @@ def test_lines_drawn_with_hyphens_are_left_out() -> None:
         == "The title of it\n\nAnd its text."
     )
     assert "____" in text_of(lines("Signed:", "_______________"))
+
+
+def test_letters_that_are_set_tight_are_all_read() -> None:
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 700)
+        text.setFont("Helvetica", 12)
+        text.setCharSpace(-1.8)
+        text.textOut("viii")
+        canvas.drawText(text)
+
+    assert text_of(draw) == "viii"
