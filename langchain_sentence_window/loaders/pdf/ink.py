@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.loaders.pdf.characters import HYPHEN, Boxes, PageCharacters
-from langchain_sentence_window.loaders.pdf.overprinting import printed_again
+from langchain_sentence_window.loaders.pdf.overprinting import MAX_SHIFT, printed_again
 
 MIN_HEIGHT = 0.5
 """Points of the height of a character that can be read; lower ones are left out."""
@@ -95,10 +95,10 @@ def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray
     """Return which characters stand close behind an equal one that was drawn with them, such as the second of "ii"."""
     tight = np.zeros(len(seen), np.bool_)
     before, after = seen[:-1], seen[1:]
-    moved = np.abs(page.boxes[after] - page.boxes[before]).max(axis=1) > _SAME_PLACE * page.sizes[after]
-    tight[1:] = (
-        (page.codes[after] == page.codes[before]) & (page.origins[after] == page.origins[before]).all(axis=1) & moved
-    )
+    moved = np.abs(page.boxes[after] - page.boxes[before]).max(axis=1)
+    is_close = (moved > _SAME_PLACE * page.sizes[after]) & (moved <= MAX_SHIFT * page.sizes[after])
+    is_one = (page.codes[after] == page.codes[before]) & (page.origins[after] == page.origins[before]).all(axis=1)
+    tight[1:] = is_close & is_one
     return tight
 
 
