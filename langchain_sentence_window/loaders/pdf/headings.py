@@ -7,11 +7,11 @@ type larger than the body's. A bold title at the beginning of a clause stays in 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_sentence_window.documents.layout import MAX_LEVEL
 from langchain_sentence_window.loaders.pdf.lines import Line, cut_line
-from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, is_entry
+from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, is_entry, is_filed_as
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 
 MAX_CHARS = 120
@@ -23,7 +23,9 @@ MAX_LINES = 3
 LARGE = 1.15
 """Font sizes of the body; type at least as large is a heading's."""
 
-_NUMBER = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+")
+_NUMBER = re.compile(
+    r"(?P<number>\d{1,2}[A-Z]?(?:\.\d{1,2}){0,4})(?:\.?\s+|\.(?=[A-Z][A-Za-z]))|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+"
+)
 _LABEL = re.compile(
     r"(?P<label>article|section|schedule|exhibit|annex|appendix|part|chapter)\s+"
     r"(?P<number>\d{1,3}(?:\.\d{1,3})*|[IVXLC]{1,7}|[A-Z]{1,2}(?:-\d{1,2})?)(?=$|[\s.:,–—-])[\s.:,–—-]*",
@@ -35,6 +37,7 @@ _SMALL_WORDS = frozenset(
 ) | {
     *("to", "via", "with", "without", "de", "del", "der", "des", "di", "du", "et", "la", "le", "und", "y"),
 }
+_CONNECTIVES = frozenset({"and", "between", "by and between", "by and among", "among"})
 _VERBS = frozenset({"are", "has", "have", "is", "may", "means", "must", "shall", "will"})
 _RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")
 _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
@@ -90,19 +93,34 @@ def mark_headings(
         else:
             made.append(Paragraph(paragraph.lines, HEADING, level, is_sure))
     if has_title:
-        _raise_title(made)
+        made = _raise_title(made)
     return _without_empty(made)
 
 
-def _raise_title(paragraphs: list[Paragraph]) -> None:
-    """Give the title, the first of the largest headings without a number, level 1."""
+def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
+    """Give the title level 1: of the headings without a number, the first of the largest.
+
+    What stands above it, such as "Exhibit 10.1", is no heading.
+    """
     titles = [
-        each
-        for each in paragraphs
+        number
+        for number, each in enumerate(paragraphs)
         if each.kind == HEADING and not (each.is_sure or _LABEL.match(each.text) or _NUMBER.match(each.text))
     ]
-    if titles:
-        max(titles, key=lambda each: (round(each.lines[0].size), each.text.isupper())).level = 1
+    title = max(titles, key=lambda number: _prominence(paragraphs[number]), default=None)
+    made: list[Paragraph] = []
+    for number, each in enumerate(paragraphs):
+        is_filing = is_filed_as(each.text) and not each.is_sure
+        if number == title:
+            each = replace(each, level=1)
+        elif is_filing or (title is not None and number < title and each.kind == HEADING and not each.is_sure):
+            each = Paragraph(each.lines)
+        made.append(each)
+    return made
+
+
+def _prominence(paragraph: Paragraph) -> tuple[int, bool]:
+    return round(paragraph.lines[0].size), paragraph.text.isupper()
 
 
 def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:
@@ -176,13 +194,14 @@ def _level(  # noqa: PLR0911 - one question after the other
     match = label or number
     title = text[match.end() :] if match else text
     letters = sum(map(str.isalpha, title))
-    if not match and (letters < _MIN_CAPITALS or (title.startswith("[") and title.endswith("]"))):
+    is_remark = (title.startswith("[") and title.endswith("]")) or title.lower() in _CONNECTIVES
+    if not match and (letters < _MIN_CAPITALS or is_remark):
         return 0
     is_large = lines[0].size >= LARGE * type_.size
     is_bold = not type_.is_bold and all(line.bold >= _FULL_BOLD for line in lines)
     is_capital = title.isupper() and letters > _MIN_CAPITALS
     last = title.rstrip("\"'”’»)]* ")[-1:]
-    if (last and last in ",;:?!") or (last == "." and not match) or len(title) > MAX_CHARS:
+    if (last and last in ",;?!") or (last in (".", ":") and not match) or len(title) > MAX_CHARS:
         return 0
     if any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
         return 0
@@ -230,7 +249,7 @@ def _is_title(title: str) -> bool:
         return False
     if re.search(r"[.!?]\s+\S", title):
         return False
-    if any(word in _VERBS for word in words):
+    if words[-1] in _SMALL_WORDS or any(word in _VERBS for word in words):
         return False
     small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
     return small <= len(words) // 5

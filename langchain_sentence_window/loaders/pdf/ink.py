@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.loaders.pdf.characters import HYPHEN, Boxes, PageCharacters
-from langchain_sentence_window.loaders.pdf.overprinting import printed_again
+from langchain_sentence_window.loaders.pdf.overprinting import MAX_SHIFT, printed_again
 
 MIN_HEIGHT = 0.5
 """Points of the height of a character that can be read; lower ones are left out."""
@@ -20,6 +20,7 @@ _SPACES = np.array(
     [*range(0x21), 0x7F, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF]
 )
 _MAX_SKEW = 5.0
+_SAME_PLACE = 0.02
 _LATIN_END = 0x250
 _REPLACEMENT = 0xFFFD
 _SURROGATES = (0xD800, 0xDFFF)
@@ -81,12 +82,24 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
         & (middle_y <= page.height)
     )
     seen = np.flatnonzero(visible)
-    visible[seen[printed_again(page.codes[seen], boxes[seen], page.sizes[seen])]] = False
+    again = printed_again(page.codes[seen], boxes[seen], page.sizes[seen])
+    visible[seen[again & ~_set_tight(page, seen)]] = False
     counts = np.bincount(quarters[visible], minlength=4)
     spaces_before = np.cumsum(spaces)
     for turns in sorted(range(4), key=lambda each: (-int(counts[each]), each)):
         if counts[turns]:
             yield _ink(page, np.flatnonzero(visible & (quarters == turns)), spaces_before, turns)
+
+
+def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which characters stand close behind an equal one that was drawn with them, such as the second of "ii"."""
+    tight = np.zeros(len(seen), np.bool_)
+    before, after = seen[:-1], seen[1:]
+    moved = np.abs(page.boxes[after] - page.boxes[before]).max(axis=1)
+    is_close = (moved > _SAME_PLACE * page.sizes[after]) & (moved <= MAX_SHIFT * page.sizes[after])
+    is_one = (page.codes[after] == page.codes[before]) & (page.origins[after] == page.origins[before]).all(axis=1)
+    tight[1:] = is_close & is_one
+    return tight
 
 
 def _ink(page: PageCharacters, index: npt.NDArray[np.int64], spaces_before: npt.NDArray[np.int64], turns: int) -> Ink:

@@ -20,6 +20,7 @@ from langchain_sentence_window.loaders.pdf.tables import Table, find_tables
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
 
 _SMALL_TYPE = 0.92
+_MIN_RULE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +82,7 @@ def lay_out(
     found: list[Paragraph] = []
     right = 0.0
     for ink, runs in zip(page.inks, page.runs, strict=True):
-        kept = [run for run in runs if id(run) not in dropped]
+        kept = [run for run in runs if id(run) not in dropped and not _is_rule(ink, run)]
         rules = page.rules if ink.turns == 0 else page.rules[:0]
         tables, kept = find_tables(page.characters, ink, kept, rules)
         last: Paragraph | None = None
@@ -98,6 +99,12 @@ def lay_out(
                     last = paragraph
             right = max(line.x1 for line in part)
     return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_), right)
+
+
+def _is_rule(ink: Ink, run: Run) -> bool:
+    """Return whether a run is a line drawn with hyphens or equals signs."""
+    start, end = run.words[0][0], run.words[-1][1]
+    return end - start >= _MIN_RULE and not ink.text[start:end].strip("-=~")
 
 
 def _in_order(ink: Ink, runs: list[Run], tables: list[Table]) -> Iterator[list[Line] | Table]:

@@ -18,7 +18,9 @@ _BULLET = re.compile(rf"[{BULLETS}](?:\s|$)|[{BULLETS[:-1]}]|[-–—o]\s(?=\S)"
 _ITEM = re.compile(
     r"\((?:\d{1,3}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6})\)(?:\s|$)|(?:\d{1,2}|[a-z]|[ivxlc]{1,5})\)(?:\s|$)|(?:[a-z]|[ivxlc]{2,5})\.\s"
 )
-_NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)")
+_NUMBER = re.compile(
+    r"(?:\d{1,3}[A-Z]?(?:\.\d{1,3})*\.?|[A-Z]\.|[IVXLC]{1,6}\.|§\s?\d+\S*)(?:\s|$)|\d{1,2}\.(?=[A-Z][A-Za-z])"
+)
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\"“]?[\dA-Z]")
 _FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
@@ -90,6 +92,11 @@ def has_marker(text: str) -> bool:
 def ends_sentence(text: str) -> bool:
     """Return whether a text ends with a mark that ends a sentence or a clause."""
     return text.rstrip(_CLOSERS)[-1:] in _ENDS if text.rstrip(_CLOSERS) else False
+
+
+def is_filed_as(text: str) -> bool:
+    """Return whether a line only says as what a text was filed, such as "Exhibit 10.1"."""
+    return _FILED_AS.fullmatch(text) is not None
 
 
 def is_entry(line: Line) -> bool:
@@ -174,7 +181,7 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
     early = _stops_early(above, line, right)
-    if _FILED_AS.fullmatch(above.text):
+    if is_filed_as(above.text):
         return True
     if (_size_changes(above, line) and (early or ends_sentence(above.text))) or is_entry(above) or is_entry(line):
         return True

@@ -18,6 +18,9 @@ MIN_PAGES = 3
 FEW_PAGES = 4
 """Pages of a file in which a line at the same place of two pages is a running one."""
 
+MIN_AT_ENDS = 2
+"""Page numbers in a row at an end of their pages."""
+
 MIN_SURE = 5
 """Page numbers in a row that need not stand apart from the lines around them."""
 
@@ -92,12 +95,12 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     Returns:
         For each page, the indices of its lines that are running heads, feet or page numbers.
     """
-    numbers, sure = _page_numbers(pages, MIN_PAGES), _page_numbers(pages, MIN_SURE)
+    outermost, numbers, sure = (_page_numbers(pages, least) for least in (MIN_AT_ENDS, MIN_PAGES, MIN_SURE))
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
     feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], len(pages))
     found: list[set[int]] = []
     for page, lines in enumerate(pages):
-        known = tops[page] | feet[page] | numbers[page]
+        known = tops[page] | feet[page] | outermost[page]
         outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
         found.append(outer | {i for i in numbers[page] if lines[i].is_alone or i in sure[page]})
     _add_beside(pages, found, numbers)

@@ -42,6 +42,11 @@ def test_larger_type_is_a_heading_and_the_largest_on_the_first_page_is_the_title
     assert headings(drawn(pages)) == [(1, "The Agreement"), (3, "Its terms")]
 
 
+def test_a_mark_of_the_filing_is_no_heading_and_no_title() -> None:
+    pages = page("Exhibit 10.1", "SUPPLY AGREEMENT", BODY, "BETWEEN", BODY)
+    assert headings(drawn(pages)) == [(1, "SUPPLY AGREEMENT")]
+
+
 def test_bold_lines_are_headings() -> None:
     pages = page(BODY, ("Governing law", "Helvetica-Bold", 11), BODY)
     assert headings(drawn(page(BODY), pages)) == [(3, "Governing law")]
@@ -60,6 +65,9 @@ def test_bold_lines_of_a_bold_file_are_no_headings() -> None:
         ("SCHEDULE A", 2),
         ("Section 2.1 Fees and Payment", 4),
         ("2. Fees and Payment", 3),
+        ("2A. Fees and Payment:", 3),
+        ("2.FEES AND PAYMENT:", 3),
+        ("2.Fees and Payment", 3),
         ("2.1 Fees", 4),
         ("2.1.3. Late Fees", 5),
         ("X. Other Terms", 3),
@@ -111,6 +119,7 @@ def test_a_title_that_begins_a_clause_is_a_heading_on_its_line() -> None:
         "2.1 The fees are due. They are paid in cash.",
         "Term. The agreement ends.",
         "2.1 E.g. a fee.",
+        "4.4 In the Case of a Sale, the Sum of: All Cash.",
         "2.1 Fees.",
         "2. No. 5 is alive.",
     ],

@@ -241,3 +241,22 @@ def test_a_page_number_in_the_middle_of_a_page_does_not_part_a_sentence() -> Non
         "Another paragraph.\n\nIts here lines.\n\nIts here end.\n\n"
         "This here one ends late because its words here go on below."
     )
+
+
+def test_lines_drawn_with_hyphens_are_left_out() -> None:
+    assert (
+        text_of(lines("The title of it", "---------------", "And its text.", pitch=40))
+        == "The title of it\n\nAnd its text."
+    )
+    assert "____" in text_of(lines("Signed:", "_______________"))
+
+
+def test_letters_that_are_set_tight_are_all_read() -> None:
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 700)
+        text.setFont("Helvetica", 12)
+        text.setCharSpace(-1.8)
+        text.textOut("viii")
+        canvas.drawText(text)
+
+    assert text_of(draw) == "viii"
