@@ -3,6 +3,7 @@
     SentenceWindowError
     ├── InvalidInputError (ValueError)      a value that was passed in can't be used
     │   └── FilterError                     a metadata filter can't be read
+    ├── DocumentReadError                   a file can't be read as a document
     ├── EmbeddingError (ValueError)         vectors can't be used: wrong in number or size, or not finite
     ├── StoreError                          an index on disk can't be used
     │   ├── IndexNotFoundError              there is no index at that path
@@ -19,6 +20,7 @@ after all changes were undone.
 from typing import Self
 
 __all__ = [
+    "DocumentReadError",
     "EmbeddingError",
     "FilterError",
     "IncompleteWindowError",
@@ -46,6 +48,10 @@ class InvalidInputError(SentenceWindowError, ValueError):
 
 class FilterError(InvalidInputError):
     """A metadata filter can't be read, for example because of an unknown operator."""
+
+
+class DocumentReadError(SentenceWindowError):
+    """A file can't be read as a document: it is damaged, encrypted, of another type, or not there."""
 
 
 class EmbeddingError(SentenceWindowError, ValueError):

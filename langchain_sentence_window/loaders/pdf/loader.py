@@ -1,0 +1,140 @@
+"""`PDFLoader`: PDFs in, one Document a page out."""
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.page_documents import page_document
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.loaders.pdf.reading import PdfFile, PdfSource, open_pdf
+
+MAX_LISTED_PAGES = 10
+"""Pages that a warning lists; it only counts the rest."""
+
+
+class PDFLoader(BaseLoader):
+    """A loader of PDFs, with one Document a page.
+
+    The text of a page is in reading order, also in columns. Lines of a paragraph are joined by a space, and the hyphen
+    of a word that was parted at a line's end is dropped. Paragraphs are separated by a blank line, items of a list and
+    rows of a table by a newline, and cells by a tab. Running heads, feet and page numbers are left out.
+
+    Which parts of the text are headings, paragraphs, items and rows is written into the metadata, so sentences that
+    cross a page are whole when the Documents of a file are split together.
+
+    Example:
+        >>> PDFLoader("contract.pdf").load()  # doctest: +SKIP
+        [Document(metadata={'source': 'contract.pdf', 'page': 0, ...}, page_content='...'), ...]
+    """
+
+    def __init__(self, path: PdfSource, *, password: str | None = None, source: str | None = None) -> None:
+        """Choose what to load.
+
+        Args:
+            path: The path of a PDF; of a folder, whose PDFs are then loaded, also those in folders below it, in order
+                of their paths; or the bytes of a PDF.
+            password: The password of encrypted files.
+            source: The name that the metadata gives to bytes; ``None`` for one made of their hash. With paths, leave
+                it out.
+
+        Raises:
+            InvalidInputError: A value is of another type.
+        """
+        if not isinstance(path, str | Path | bytes):
+            raise InvalidInputError(f"path is {shown(path)}; give the path of a PDF or of a folder, or a PDF's bytes")
+        if not isinstance(password, str | None):
+            raise InvalidInputError("password isn't a string; give the password as a string, or None")
+        if not isinstance(source, str | None) or (source is not None and not isinstance(path, bytes)):
+            raise InvalidInputError(
+                f"source is {shown(source)}; give a string as the name of a PDF's bytes, and leave it out with a path"
+            )
+        self._path = path
+        self._password = password
+        self._source = source
+
+    def lazy_load(self) -> Iterator[Document]:
+        """Yield the Documents one by one.
+
+        A page without text has none; a warning names the file and such pages. In a folder, a file that can't be read
+        has none either, and a warning says why.
+
+        Raises:
+            DocumentReadError: The file can't be read: it is damaged, encrypted, not a PDF or not there.
+            MissingExtraError: pypdfium2 isn't installed.
+        """
+        if isinstance(self._path, bytes):
+            yield from _load_file(self._path, self._source or _name_of(self._path), self._password)
+            return
+        path = Path(self._path)
+        if not path.is_dir():
+            yield from _load_file(path, str(self._path), self._password)
+            return
+        for each in sorted(each for each in path.rglob("*") if each.suffix.lower() == ".pdf" and each.is_file()):
+            try:
+                yield from _load_file(each, str(each), self._password)
+            except DocumentReadError as error:
+                warnings.warn(f"{error}; the other files are loaded", SentenceWindowWarning, stacklevel=2)
+
+
+def load_pdf(path: PdfSource, *, password: str | None = None, source: str | None = None) -> list[Document]:
+    """Load a PDF, or all PDFs of a folder, with one Document a page.
+
+    Args:
+        path: The path of a PDF or of a folder, or the bytes of a PDF.
+        password: The password of encrypted files.
+        source: The name that the metadata gives to bytes; ``None`` for one made of their hash.
+
+    Returns:
+        The Documents of all pages with text, see `PDFLoader`.
+
+    Raises:
+        InvalidInputError: A value is of another type.
+        DocumentReadError: The file can't be read.
+        MissingExtraError: pypdfium2 isn't installed.
+    """
+    return PDFLoader(path, password=password, source=source).load()
+
+
+def _name_of(data: bytes) -> str:
+    return f"sha256-{hashlib.sha256(data).hexdigest()[:16]}.pdf"
+
+
+def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[Document]:
+    without_text: list[int] = []
+    with open_pdf(path, password, name=name) as file:
+        about = file.about()
+        labels = file.page_labels()
+        for number in range(file.page_count):
+            page = file.read_page(number)
+            if not page.text:
+                if not file.has_ink(number):
+                    without_text.append(number)
+                continue
+            yield page_document(
+                page.text,
+                page.blocks,
+                page.continues,
+                source=name,
+                page=number,
+                total_pages=file.page_count,
+                page_label=labels[number] if labels else None,
+                about=about,
+            )
+        _warn_of_pages_without_text(name, without_text, file)
+
+
+def _warn_of_pages_without_text(name: str, pages: list[int], file: PdfFile) -> None:
+    if not pages and file.page_count:
+        return
+    listed = ", ".join(str(number + 1) for number in pages[:MAX_LISTED_PAGES])
+    if len(pages) > MAX_LISTED_PAGES:
+        listed += f" and {len(pages) - MAX_LISTED_PAGES} more"
+    scanned = file.pages_with_images(pages[:MAX_LISTED_PAGES])
+    cure = "they hold images, so recognize their text first (OCR)" if scanned else "they are empty"
+    which = f"no text on pages {listed} of {file.page_count}, counted from 1; {cure}" if pages else "no pages"
+    warnings.warn(f"{name} has {which}", SentenceWindowWarning, stacklevel=4)

@@ -1,0 +1,214 @@
+"""`locate`: where the sentences of a window stand on the pages of their PDF.
+
+Nothing of this is stored. The file is read again, which gives the same text, and each character of it is one of the
+page. A text that doesn't stand where the window says is refused, so no box is around anything else.
+"""
+
+import ctypes
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece, sentences_on_pages
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
+from langchain_sentence_window.loaders.pdf.frames import Boxes, PageFrame, read_frame
+from langchain_sentence_window.loaders.pdf.page_text import MADE, PageText
+from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
+from langchain_sentence_window.loaders.pdf.places import Indexes, Mask, line_boxes
+from langchain_sentence_window.loaders.pdf.reading import PdfFile, PdfSource, open_pdf
+
+_MARGIN = 10.0
+"""Points around a text in which characters are looked for that its boxes might touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """A rectangle on a page, in fractions of the page as a viewer shows it, from its upper left.
+
+    Attributes:
+        page: The page, from 0.
+        page_label: What the file calls the page, such as ``iv``; ``None`` if the metadata doesn't say.
+        x0: The left side, from 0 to 1.
+        y0: The upper side.
+        x1: The right side.
+        y1: The lower side.
+    """
+
+    page: int
+    page_label: str | None
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePlace:
+    """Where a sentence of a window stands.
+
+    Attributes:
+        text: The sentence.
+        start_index: Its first code point in the document, as the window's ``start_index`` counts.
+        end_index: One past the last code point.
+        is_hit: Whether the search found it.
+        boxes: In reading order, one or more for each of its lines.
+    """
+
+    text: str
+    start_index: int
+    end_index: int
+    is_hit: bool
+    boxes: tuple[PageBox, ...]
+
+
+def locate(
+    window: object, path: str | PathLike[str] | bytes | None = None, *, password: str | None = None
+) -> list[SentencePlace]:
+    """Find the rectangles of each sentence of a window on the pages of its PDF.
+
+    Args:
+        window: A window Document of a PDF that `PDFLoader` read, a page that it read, or a `Citation` of one.
+        path: Where the file is, or its bytes, if it isn't where ``source`` of the metadata says.
+        password: The password of an encrypted file.
+
+    Returns:
+        The sentences in order.
+
+    Raises:
+        InvalidInputError: The window isn't of a PDF that `PDFLoader` read, or the file's text is another one now.
+        DocumentReadError: The file can't be read.
+        MissingExtraError: pypdfium2 isn't installed.
+    """
+    document = window_of(window)
+    sentences = sentences_on_pages(document)
+    with open_pdf(pdf_of(document, path), password) as pdf:
+        return locate_in(pdf, sentences)
+
+
+def window_of(window: object) -> Document:
+    """Return the Document of a window, or of a citation.
+
+    Raises:
+        InvalidInputError: It is neither.
+    """
+    document = getattr(window, "document", window)
+    if isinstance(document, Document):
+        return document
+    raise InvalidInputError(f"the window is {shown(window)}; give a Document that a retriever returned, or a Citation")
+
+
+def pdf_of(document: Document, path: object) -> PdfSource:
+    """Return the file of a window: the one that is given, or the one that its metadata names.
+
+    Raises:
+        InvalidInputError: There is none.
+    """
+    if isinstance(path, bytes | bytearray | memoryview):
+        return bytes(path)
+    if isinstance(path, str | PathLike):
+        return Path(fspath(path))
+    source = document.metadata.get(SOURCE)
+    if path is not None or not isinstance(source, str) or not source:
+        raise InvalidInputError(f"the file is {shown(source if path is None else path)}; give its path or its bytes")
+    return Path(source)
+
+
+def locate_in(pdf: PdfFile, sentences: Iterable[PagedSentence]) -> list[SentencePlace]:
+    """Find the rectangles of sentences on the pages of an open PDF.
+
+    Raises:
+        InvalidInputError: The text of a page isn't the one that the sentences are from.
+    """
+    found = list(sentences)
+    by_page: dict[int, list[PagePiece]] = {}
+    for piece in (piece for sentence in found for piece in sentence.pieces):
+        by_page.setdefault(piece.page, []).append(piece)
+    boxes: dict[PagePiece, list[PageBox]] = {}
+    for page, pieces in sorted(by_page.items()):
+        boxes |= _boxes_on(pdf, page, pieces)
+    return [
+        SentencePlace(
+            each.text, each.start, each.end, each.is_hit, tuple(box for piece in each.pieces for box in boxes[piece])
+        )
+        for each in found
+    ]
+
+
+def _boxes_on(pdf: PdfFile, number: int, pieces: Iterable[PagePiece]) -> Mapping[PagePiece, list[PageBox]]:
+    if number >= pdf.page_count:
+        raise _changed(pdf, number)
+    text = pdf.read_page(number)
+    for piece in pieces:
+        if text.text[piece.start : piece.end] != piece.text:
+            raise _changed(pdf, number)
+    with pdf.open_page(number) as (page, textpage):
+        on_page = _Page(text, read_characters(page, textpage, number), read_frame(page), textpage)
+        return {
+            piece: [PageBox(number, piece.label, *box) for box in on_page.fractions(piece.start, piece.end)]
+            for piece in pieces
+        }
+
+
+def _changed(pdf: PdfFile, number: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"page {number + 1} of {pdf.name} hasn't the text of the window; the file has changed, or another loader than "
+        "langchain_sentence_window.loaders.PDFLoader read it. Load it again, and replace the document in the index"
+    )
+
+
+class _Page:
+    """An open page with its text."""
+
+    def __init__(self, text: PageText, characters: PageCharacters, frame: PageFrame, textpage: Any) -> None:
+        self._index = text.characters
+        self._loose = characters.boxes.astype(np.float64)
+        spaces = [code for code in np.unique(characters.codes).tolist() if chr(min(code, sys.maxunicode)).isspace()]
+        self._is_ink: Mask = ~characters.generated & ~np.isin(characters.codes, spaces)
+        self._tight = np.full((len(characters), 4), np.nan)
+        self._frame = frame
+        self._textpage = textpage
+
+    def fractions(self, start: int, end: int) -> list[list[float]]:
+        """Return the boxes of a stretch of the page's text, in fractions of the page."""
+        index = self._index[start:end]
+        chosen = np.array(list(dict.fromkeys(index[index != MADE].tolist())), np.intp)
+        if not len(chosen):
+            return []
+        loose = self._loose[chosen]
+        near = self._near(loose)
+        near[chosen] = True
+        indexes = np.flatnonzero(near)
+        tight = self._read_tight(indexes)
+        boxes = line_boxes(np.searchsorted(indexes, chosen), tight, loose, self._is_ink[indexes])
+        boxes = np.clip(boxes / ([self._frame.width, self._frame.height] * 2), 0, 1)
+        found: list[list[float]] = boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)].tolist()
+        return found
+
+    def _near(self, loose: Boxes) -> Mask:
+        """Return which characters of the page might touch a box around some of them."""
+        (left, top), (right, bottom) = loose[:, :2].min(axis=0) - _MARGIN, loose[:, 2:].max(axis=0) + _MARGIN
+        x0, y0, x1, y1 = self._loose.T
+        near: Mask = self._is_ink & (x0 <= right) & (x1 >= left) & (y0 <= bottom) & (y1 >= top)
+        return near
+
+    def _read_tight(self, indexes: Indexes) -> Boxes:
+        """Return the boxes around the ink of characters; each is asked for once."""
+        new = indexes[np.isnan(self._tight[indexes, 0])]
+        if len(new):
+            read = pdfium_raw().FPDFText_GetCharBox
+            left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+            boxes: list[tuple[float, ...]] = []
+            for index in new.tolist():
+                known = read(self._textpage, index, left, right, bottom, top)
+                boxes.append((left.value, bottom.value, right.value, top.value) if known else (0.0,) * 4)
+            self._tight[new] = self._frame.show(np.nan_to_num(np.array(boxes)))
+        return self._tight[indexes]

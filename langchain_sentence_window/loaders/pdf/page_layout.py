@@ -1,0 +1,161 @@
+"""The layout of a page: from its characters to its paragraphs in reading order."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from langchain_sentence_window.loaders.pdf.characters import PageCharacters
+from langchain_sentence_window.loaders.pdf.columns import reading_order
+from langchain_sentence_window.loaders.pdf.frames import Boxes
+from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
+from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
+from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines
+from langchain_sentence_window.loaders.pdf.paragraphs import (
+    Paragraph,
+    ends_sentence,
+    find_paragraphs,
+    goes_on,
+    goes_on_below,
+)
+from langchain_sentence_window.loaders.pdf.tables import Table, find_tables
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
+
+_SMALL_TYPE = 0.92
+_MIN_RULE = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageRuns:
+    """The runs of a page.
+
+    Attributes:
+        characters: The page's characters.
+        rules: Its ruling lines, see `read_rules`.
+        inks: The ink of each direction of writing, the main one first.
+        runs: The runs of each ink.
+    """
+
+    characters: PageCharacters
+    rules: Boxes
+    inks: list[Ink]
+    runs: list[list[Run]]
+
+    def rows(self) -> list[Line]:
+        """Return the lines of the main ink across all columns, from top to bottom."""
+        return join_lines(self.inks[0], self.runs[0]) if self.inks else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageLayout:
+    """The paragraphs of a page in reading order.
+
+    Attributes:
+        paragraphs: The paragraphs, headings marked.
+        right: The right side of the last paragraph's column, in points.
+    """
+
+    paragraphs: list[Paragraph]
+    right: float
+
+
+def page_runs(characters: PageCharacters, rules: Boxes) -> PageRuns:
+    """Find the runs of a page."""
+    inks = list(page_inks(characters))
+    return PageRuns(characters, rules, inks, [find_runs(ink) for ink in inks])
+
+
+def lay_out(
+    page: PageRuns, running: Iterable[int], type_: Typography, outline: Mapping[str, int], *, has_title: bool = False
+) -> PageLayout:
+    """Find the paragraphs of a page.
+
+    Args:
+        page: The page's runs.
+        running: Indices of the rows of `PageRuns.rows` that are running heads and feet.
+        type_: The file's typography.
+        outline: Titles of the outline's entries for this page with their levels, see `mark_headings`.
+        has_title: Whether this is the page where the file's title stands.
+    """
+    rows = page.rows()
+    left_out = [rows[i] for i in running if i < len(rows)]
+    dropped = {id(run) for row in left_out for run in row.runs}
+    breaks = [row.base for row in left_out]
+    found: list[Paragraph] = []
+    right = 0.0
+    for ink, runs in zip(page.inks, page.runs, strict=True):
+        kept = [run for run in runs if id(run) not in dropped and not _is_rule(ink, run)]
+        rules = page.rules if ink.turns == 0 else page.rules[:0]
+        tables, kept = find_tables(page.characters, ink, kept, rules)
+        last: Paragraph | None = None
+        for part in _in_order(ink, kept, tables):
+            if isinstance(part, Table):
+                found += _table_paragraphs(part, type_)
+                last = None
+                continue
+            for paragraph in find_paragraphs(part, type_.pitch):
+                if last is not None and _joins(last, paragraph, right, breaks):
+                    last.lines.extend(paragraph.lines)
+                else:
+                    found.append(paragraph)
+                    last = paragraph
+            right = max(line.x1 for line in part)
+    return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_), right)
+
+
+def _is_rule(ink: Ink, run: Run) -> bool:
+    """Return whether a run is a line drawn with hyphens or equals signs."""
+    start, end = run.words[0][0], run.words[-1][1]
+    return end - start >= _MIN_RULE and not ink.text[start:end].strip("-=~")
+
+
+def _in_order(ink: Ink, runs: list[Run], tables: list[Table]) -> Iterator[list[Line] | Table]:
+    """Yield the columns of a page, and its tables where they stand between lines."""
+    stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table)]}
+    for column in reading_order([*runs, *(run for run, _ in stand_ins.values())]):
+        inside = [stand_ins[id(run)][1] for run in column if id(run) in stand_ins]
+        text = [run for run in column if id(run) not in stand_ins]
+        for table in inside:  # from top to bottom, as the column is
+            middle = (table.box[1] + table.box[3]) / 2
+            above = [run for run in text if (run.y0 + run.y1) / 2 < middle]
+            if above:
+                yield join_lines(ink, above)
+            yield table
+            text = [run for run in text if (run.y0 + run.y1) / 2 >= middle]
+        if text:
+            yield join_lines(ink, text)
+
+
+def _stand_in(table: Table) -> Run:
+    """Return a run in a table's place, to find its place in the reading order."""
+    x0, y0, x1, y1 = table.box
+    return Run([], x0, y0, x1, y1, base=y1, size=1.0, letters=0, bold=0, italic=0)
+
+
+def _table_paragraphs(table: Table, type_: Typography) -> Iterator[Paragraph]:
+    for row in table.rows:
+        cells = [cell for cell in row.cells if cell]
+        if row.is_prose:
+            for cell in cells:
+                yield from find_paragraphs(cell, type_.pitch)
+        elif cells:
+            yield Paragraph([line for cell in cells for line in cell], TABLE_ROW, cells=[len(cell) for cell in cells])
+
+
+def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[float]) -> bool:
+    """Return whether a paragraph goes on after a gap: in the next column, after a page number, or in its sentence."""
+    before, after = last.lines[-1], paragraph.lines[0]
+    if after.base <= before.base or any(before.base < place < after.base for place in breaks):
+        return goes_on(last, after, right)
+    return goes_on_below(last, after, right)
+
+
+def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Paragraph]:
+    """Move notes at the end of a page before a paragraph that they part from its end on the next page."""
+    end = len(paragraphs)
+    while end and paragraphs[end - 1].lines[0].size < _SMALL_TYPE * type_.size:
+        end -= 1
+    if not 0 < end < len(paragraphs):
+        return paragraphs
+    last = paragraphs[end - 1]
+    if last.kind not in (PROSE, LIST_ITEM) or ends_sentence(last.text) or last.kind == HEADING:
+        return paragraphs
+    return [*paragraphs[: end - 1], *paragraphs[end:], last]

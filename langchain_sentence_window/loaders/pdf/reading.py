@@ -1,0 +1,306 @@
+"""A PDF file: its pages as text, the same each time the file is read.
+
+The text of a page depends on the pages around it too: on running heads, and on words and paragraphs that go on.
+"""
+
+import hashlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
+from langchain_sentence_window.errors import DocumentReadError
+from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
+from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
+from langchain_sentence_window.loaders.pdf.frames import read_frame
+from langchain_sentence_window.loaders.pdf.headings import outline_key
+from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpack
+from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
+from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
+from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
+from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
+from langchain_sentence_window.loaders.pdf.rules import read_rules
+from langchain_sentence_window.loaders.pdf.vocabulary import rejoins
+from langchain_sentence_window.splitting.blocks import HEADING
+
+PdfSource: TypeAlias = str | Path | bytes
+"""The path of a PDF, or its bytes."""
+
+MAX_KEPT_RUNS = 64
+"""Pages whose runs are kept between the first and the second reading of a file."""
+
+MAX_KEPT_PAGES = 1024
+"""Pages of which anything is kept; the others are read twice."""
+
+_MAX_OUTLINE = 10_000
+_MAX_OBJECTS = 10_000
+_MAX_LAYOUTS = 8
+_METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
+
+
+class PdfFile:
+    """An open PDF. Close it after use; it is a context manager.
+
+    Attributes:
+        name: What messages call it.
+        page_count: The number of its pages.
+    """
+
+    def __init__(self, document: Any, key: Hashable, name: str) -> None:
+        """Keep an open document; use `open_pdf`.
+
+        Args:
+            document: The document of pypdfium2.
+            key: Names the file's content.
+            name: What messages call it.
+        """
+        self.name = name
+        self._document = document
+        self._key = key
+        self._runs: dict[int, PageRuns] = {}
+        self._packed: dict[int, PackedPage] = {}
+        self._layouts: OrderedDict[int, PageLayout] = OrderedDict()
+        self._known: FileFacts | None = None
+        with PDFIUM_LOCK:
+            self.page_count: int = len(document)
+
+    def __enter__(self) -> Self:
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; closing it again does nothing."""
+        with PDFIUM_LOCK:
+            self._document.close()
+
+    @contextmanager
+    def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
+        """Open a page, and hold `PDFIUM_LOCK` meanwhile.
+
+        Args:
+            number: The page's number, from 0.
+
+        Yields:
+            The handles of the page and of its text for PDFium's own functions.
+
+        Raises:
+            DocumentReadError: The page is damaged.
+        """
+        raw = pdfium_raw()
+        with PDFIUM_LOCK:
+            page = raw.FPDF_LoadPage(self._document.raw, number)
+            if not page:
+                raise DocumentReadError(
+                    f"page {number + 1} of {self.name} can't be read: the file is damaged; repair it or write it anew"
+                )
+            try:
+                textpage = raw.FPDFText_LoadPage(page)
+                if not textpage:
+                    raise DocumentReadError(f"the text of page {number + 1} of {self.name} can't be read")
+                try:
+                    yield page, textpage
+                finally:
+                    raw.FPDFText_ClosePage(textpage)
+            finally:
+                raw.FPDF_ClosePage(page)
+
+    def read_characters(self, number: int) -> PageCharacters:
+        """Read the characters of a page, counted from 0."""
+        with self.open_page(number) as (page, textpage):
+            return read_characters(page, textpage, number)
+
+    def read_page(self, number: int) -> PageText:
+        """Read the text of a page.
+
+        Args:
+            number: The page's number, from 0.
+        """
+        layout = self._layout(number)
+        before, after = self._neighbor(number, -1), self._neighbor(number, 1)
+        continues = _continuation(before, layout) if before else ""
+        paragraphs = layout.paragraphs
+        if continues and before:
+            paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
+        goes = _continuation(layout, after) if after else ""
+        vocabulary = self.facts().vocabulary
+        drops = goes == "~" and vocabulary.drops_hyphen(_last_word(layout), _first_word(after)) if after else False
+        return write_page(paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
+
+    def about(self) -> dict[str, str]:
+        """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
+        with PDFIUM_LOCK:
+            found = self._document.get_metadata_dict(skip_empty=True)
+        named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
+        return {key: value for key, value in named.items() if value}
+
+    def page_labels(self) -> list[str]:
+        """Return the label of each page; an empty list if the file has none."""
+        with PDFIUM_LOCK:
+            labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
+        return labels if any(labels) else []
+
+    def has_ink(self, number: int) -> bool:
+        """Return whether a page has any text, even if it is only a running head."""
+        return bool(self._read_runs(number).inks)
+
+    def pages_with_images(self, numbers: Iterable[int]) -> list[int]:
+        """Return which of some pages hold images, as scanned pages do."""
+        raw = pdfium_raw()
+        found = []
+        for number in numbers:
+            with self.open_page(number) as (page, _):
+                kinds = (
+                    raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i))
+                    for i in range(min(_MAX_OBJECTS, raw.FPDFPage_CountObjects(page)))
+                )
+                if raw.FPDF_PAGEOBJ_IMAGE in kinds:
+                    found.append(number)
+        return found
+
+    def facts(self) -> FileFacts:
+        """Return what only the whole file tells."""
+        if self._known is None:
+            self._known = kept_facts(self._key, self._find_facts)
+        return self._known
+
+    def _find_facts(self) -> FileFacts:
+        return find_facts((self.read_rows(number) for number in range(self.page_count)), self._read_outline())
+
+    def read_rows(self, number: int) -> list[Line]:
+        """Read the lines of a page across its columns, running heads and feet included, from top to bottom."""
+        return self._read_runs(number).rows()
+
+    def _read_runs(self, number: int) -> PageRuns:
+        runs = self._runs.get(number)
+        if runs is None:
+            packed = self._packed.get(number)
+            if packed is not None:
+                runs = page_runs(unpack(packed), packed.rules)
+            else:
+                with self.open_page(number) as (page, textpage):
+                    runs = page_runs(read_characters(page, textpage, number), read_rules(page, read_frame(page)))
+                if MAX_KEPT_RUNS <= len(self._packed) + len(self._runs) < MAX_KEPT_PAGES:
+                    self._packed[number] = pack(runs.characters, runs.rules)
+            if len(self._runs) < MAX_KEPT_RUNS:
+                self._runs[number] = runs
+        return runs
+
+    def _layout(self, number: int) -> PageLayout:
+        layout = self._layouts.get(number)
+        if layout is None:
+            facts = self.facts()
+            layout = lay_out(
+                self._read_runs(number),
+                facts.running[number],
+                facts.type_,
+                facts.outline.get(number, {}),
+                has_title=number == facts.title_page,
+            )
+            self._layouts[number] = layout
+            while len(self._layouts) > _MAX_LAYOUTS:
+                self._layouts.popitem(last=False)
+        return layout
+
+    def _neighbor(self, number: int, step: int) -> PageLayout | None:
+        """Return the layout of the nearest page with text before or after a page."""
+        number += step
+        while 0 <= number < self.page_count:
+            layout = self._layout(number)
+            if layout.paragraphs:
+                return layout
+            number += step
+        return None
+
+    def _read_outline(self) -> dict[int, dict[str, int]]:
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        with PDFIUM_LOCK:
+            for count, entry in enumerate(self._document.get_toc()):
+                if count >= _MAX_OUTLINE:
+                    break
+                destination = entry.get_dest()
+                page = destination.get_index() if destination else None
+                key = outline_key(entry.get_title())
+                if page is not None and key:
+                    found[page].setdefault(key, min(MAX_LEVEL, entry.level + 1))
+        return dict(found)
+
+
+def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None = None) -> PdfFile:
+    """Open a PDF.
+
+    Args:
+        source: Its path or its bytes.
+        password: The password of an encrypted file.
+        name: What messages call it; ``None`` for its path.
+
+    Raises:
+        DocumentReadError: It can't be read: it is damaged, encrypted, not a PDF or not there.
+        MissingExtraError: pypdfium2 isn't installed.
+    """
+    library = pdfium()
+    if isinstance(source, bytes):
+        name = name or "the PDF"
+        key: Hashable = hashlib.sha256(source).digest()
+        opened: str | bytes = source
+    else:
+        path = Path(source)
+        name = name or str(source)
+        try:
+            state = path.stat()
+            opened = str(path.resolve())
+        except (OSError, ValueError) as error:
+            raise DocumentReadError(f"{name} can't be read ({_reason(error)}); check the path") from error
+        key = (opened, state.st_mtime_ns, state.st_size)
+        if not path.is_file():
+            raise DocumentReadError(f"{name} is a folder; give the path of a PDF")
+    if isinstance(source, bytes) and not source:
+        raise DocumentReadError(f"{name} is empty; give the bytes of a PDF")
+    try:
+        with PDFIUM_LOCK:
+            document = library.PdfDocument(opened, password=password)
+    except library.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
+            cure = "the password= is another one" if password else "give its password, password=..."
+            raise DocumentReadError(f"{name} is encrypted; {cure}") from error
+        raise DocumentReadError(
+            f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
+        ) from error
+    return PdfFile(document, key, name)
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+def _continuation(before: PageLayout, after: PageLayout) -> Continuation:
+    """Return how the text goes on from a page to the next."""
+    if not before.paragraphs or not after.paragraphs:
+        return ""
+    last, first = before.paragraphs[-1], after.paragraphs[0]
+    if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
+        return ""
+    return "~" if rejoins(_last_word(before), _first_word(after)) else "+"
+
+
+def _last_word(layout: PageLayout) -> str:
+    return layout.paragraphs[-1].lines[-1].text.rpartition(" ")[2]
+
+
+def _first_word(layout: PageLayout) -> str:
+    return layout.paragraphs[0].lines[0].text.partition(" ")[0]
+
+
+def clean_text(text: str) -> str:
+    """Return a text of the file's own without what can't be stored: control characters and lone surrogates."""
+    return "".join(each for each in text if each.isprintable()).strip()

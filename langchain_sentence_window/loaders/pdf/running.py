@@ -1,0 +1,234 @@
+"""Running heads and feet: lines at the top or bottom of pages that repeat, and page numbers.
+
+Lines are taken from the outside in, and the first one that doesn't repeat ends it, so body text stays. A line repeats
+if other pages have the same line near the same end, up to numbers that count the pages. When in doubt, a line is kept.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+MAX_LINES = 6
+"""Lines at each end of a page that may be running ones."""
+
+MIN_PAGES = 3
+"""Pages on which a line must stand to be a running one; in a file of few pages two are enough."""
+
+FEW_PAGES = 4
+"""Pages of a file in which a line at the same place of two pages is a running one."""
+
+MIN_AT_ENDS = 2
+"""Page numbers in a row at an end of their pages."""
+
+MIN_SURE = 5
+"""Page numbers in a row that need not stand apart from the lines around them."""
+
+MIN_APART = 4
+"""Lines from one page number to the next on the same page."""
+
+MIN_WORDS = 3
+"""Words before a page number in the middle of a page; fewer may be a heading's, such as "Schedule 2"."""
+
+MAX_DIGITS = 4
+"""Digits of a page number."""
+
+MAX_CHARS = 80
+"""Characters of a line with words before a page number."""
+
+_NUMBER = re.compile(r"\d+")
+_PAGE_WORDS = frozenset(
+    {
+        "",
+        "page",
+        "pg",
+        "p",
+        "of",
+        "pageof",
+        "pof",
+        "seite",
+        "von",
+        "seitevon",
+        "page de",
+        "pagede",
+        "página",
+        "páginade",
+        "pagina",
+        "paginadi",
+    }
+)
+_PAGE_NUMBER = re.compile(
+    r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
+    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})\s?[-–—]\s?\d{1,3})"
+    r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
+)
+_AFTER = "after "
+_ANY = "\0"
+"""Stands for a number; no line has it."""
+
+_MOST = 0.6
+_SAME_PLACE = 3.0
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLine:
+    """A line of a page, for finding what repeats.
+
+    Attributes:
+        text: Its words with one space between them.
+        y: Its place on the page in points from the top.
+        is_alone: Whether it stands apart from the lines around it.
+    """
+
+    text: str
+    y: float
+    is_alone: bool = True
+
+
+def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
+    """Find the running lines of a file.
+
+    Args:
+        pages: The lines of each page, from top to bottom.
+
+    Returns:
+        For each page, the indices of its lines that are running heads, feet or page numbers.
+    """
+    outermost, numbers, sure = (_page_numbers(pages, least) for least in (MIN_AT_ENDS, MIN_PAGES, MIN_SURE))
+    tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
+    feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], len(pages))
+    found: list[set[int]] = []
+    for page, lines in enumerate(pages):
+        known = tops[page] | feet[page] | outermost[page]
+        outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+        found.append(outer | {i for i in numbers[page] if lines[i].is_alone or i in sure[page]})
+    _add_beside(pages, found, numbers)
+    if len(pages) > FEW_PAGES:
+        _add_usual(pages, found)
+    return [frozenset(each) for each in found]
+
+
+def _from_outside(order: Iterable[int], known: set[int]) -> Iterator[int]:
+    for i in order:
+        if i not in known:
+            return
+        yield i
+
+
+def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Add lines that run on most pages where another line, such as a stamp, stands outside of them."""
+    counts = Counter(key for page, lines in enumerate(pages) for key in {_key(lines[i].text) for i in found[page]})
+    usual = {key for key, count in counts.items() if count >= _MOST * len(pages) and any(map(str.isalpha, key))}
+    for page, lines in enumerate(pages):
+        edges = {*range(len(lines))[:MAX_LINES], *range(len(lines))[-MAX_LINES:]}
+        found[page] |= {i for i in edges if _key(lines[i].text) in usual}
+
+
+def _key(text: str) -> str:
+    """Return a line without its numbers."""
+    return _NUMBER.sub(_ANY, text).casefold()
+
+
+def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
+    """Return for each page the indices of the lines near one end that stand on other pages too."""
+    groups: dict[str, list[tuple[int, int, EdgeLine]]] = defaultdict(list)
+    for page, lines in enumerate(edges):
+        for i, line in lines:
+            groups[_key(line.text)].append((page, i, line))
+    found: list[set[int]] = [set() for _ in edges]
+    for key, places in groups.items():
+        if sum(map(str.isalpha, key)) < MIN_PAGES and _ANY not in key:
+            continue
+        on_pages = len({page for page, _, _ in places})
+        for page, i, line in _agreeing(key, places, page_count):
+            if on_pages >= MIN_PAGES or (
+                page_count <= FEW_PAGES
+                and any(other != page and abs(each.y - line.y) < _SAME_PLACE for other, _, each in places)
+            ):
+                found[page].add(i)
+    return found
+
+
+def _agreeing(key: str, places: list[tuple[int, int, EdgeLine]], page_count: int) -> list[tuple[int, int, EdgeLine]]:
+    """Return the lines whose numbers are the same on most pages, or count the pages."""
+    numbers = [[int(number[:9]) for number in _NUMBER.findall(line.text)] for _, _, line in places]
+    pages = {page for page, _, _ in places}
+    counts_pages = "".join(filter(str.isalpha, key)) in _PAGE_WORDS or (
+        len(pages) > MIN_PAGES and len(pages) >= _MOST * page_count
+    )
+    agreeing = set(range(len(places)))
+    for column in range(len(numbers[0])):
+        constant = Counter(row[column] for row in numbers)
+        offset = Counter(row[column] - place[0] for row, place in zip(numbers, places, strict=True))
+        keep = {i for i, row in enumerate(numbers) if constant[row[column]] >= min(MIN_PAGES, len(pages))}
+        if counts_pages:
+            keep |= {
+                i
+                for i, (row, place) in enumerate(zip(numbers, places, strict=True))
+                if offset[row[column] - place[0]] > 1
+            }
+        agreeing &= keep
+    return [place for i, place in enumerate(places) if i in agreeing]
+
+
+def _page_numbers(pages: Sequence[Sequence[EdgeLine]], least: int) -> list[set[int]]:
+    """Return for each page the indices of its page numbers: alone or after the same words, at least so many in a row.
+
+    A page of the file may hold several pages of the text that was printed into it.
+    """
+    found: list[set[int]] = [set() for _ in pages]
+    chains: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for page, lines in enumerate(pages):
+        for i, line in enumerate(lines):
+            numbered = _numbered(line.text)
+            if numbered is None:
+                continue
+            kind, number = numbered
+            chain = chains.get((kind, number - 1), [])
+            if chain and chain[-1][0] == page and i - chain[-1][1] < MIN_APART:
+                continue
+            chain = chains[kind, number] = [*chain[-least:], (page, i)]
+            enough = MIN_PAGES if kind.startswith(_AFTER) else least
+            if len(chain) >= enough or (least <= MIN_PAGES and len(pages) <= FEW_PAGES and len(chain) > 1):
+                for at, index in chain:
+                    found[at].add(index)
+    return found
+
+
+def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numbers: list[set[int]]) -> None:
+    """Add lines that stand above or below page numbers in the middle of pages, always the same ones."""
+    beside = [
+        (page, at, _key(pages[page][at].text))
+        for page, kept in enumerate(numbers)
+        for i in kept & found[page]
+        for at in (i - 1, i + 1)
+        if 0 <= at < len(pages[page]) and at not in found[page]
+    ]
+    counts = Counter(key for _, _, key in beside)
+    for page, at, key in beside:
+        if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
+            found[page].add(at)
+
+
+def _numbered(text: str) -> tuple[str, int] | None:
+    """Return what kind of page number a line is, and the number; ``None`` if it is no page number."""
+    match = _PAGE_NUMBER.fullmatch(text)
+    if match is not None:
+        kind, number = _value(match["number"], match["part"])
+        return (kind, number) if number else None
+    words, _, last = text.rpartition(" ")
+    if last.isdecimal() and len(last) <= MAX_DIGITS and len(words.split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
+        return f"{_AFTER}{_key(words)}", int(last)
+    return None
+
+
+def _value(number: str, part: str | None) -> tuple[str, int]:
+    if part:
+        return part, int(_NUMBER.findall(number)[0])
+    if number.isdecimal():
+        return "", int(number)
+    values = [_ROMAN[letter] for letter in number]
+    return "roman", sum(
+        -value if i + 1 < len(values) and value < values[i + 1] else value for i, value in enumerate(values)
+    )

@@ -1,0 +1,148 @@
+import io
+from collections.abc import Callable
+
+import pypdf
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from langchain_sentence_window.documents.layout import read_layout
+from langchain_sentence_window.loaders import load_pdf
+from tests.loaders.pdf.drawing import drawn
+
+BODY = "The parties agree on what stands in this paragraph, which has a few words."
+
+
+def page(*lines: str | tuple[str, str, float], gap: float = 30) -> Callable[[Canvas], None]:
+    """Draw paragraphs of one line; a tuple has its text, font and size."""
+
+    def draw(canvas: Canvas) -> None:
+        for number, line in enumerate(lines):
+            text, font, size = line if isinstance(line, tuple) else (line, "Helvetica", 11.0)
+            canvas.setFont(font, size)
+            canvas.drawString(72, 740 - gap * number, text)
+
+    return draw
+
+
+def headings(data: bytes) -> list[tuple[int, str]]:
+    found = []
+    for document in load_pdf(data):
+        read = read_layout(document.metadata["layout"], len(document.page_content))
+        assert read is not None
+        found += [
+            (block.level, document.page_content[block.start : block.end])
+            for block in read[0]
+            if block.kind == "heading"
+        ]
+    return found
+
+
+def test_larger_type_is_a_heading_and_the_largest_on_the_first_page_is_the_title() -> None:
+    pages = page(("The Agreement", "Helvetica", 20), BODY, ("Its terms", "Helvetica", 15), BODY, BODY)
+    assert headings(drawn(pages)) == [(1, "The Agreement"), (3, "Its terms")]
+
+
+def test_a_mark_of_the_filing_is_no_heading_and_no_title() -> None:
+    pages = page("Exhibit 10.1", "SUPPLY AGREEMENT", BODY, "BETWEEN", BODY)
+    assert headings(drawn(pages)) == [(1, "SUPPLY AGREEMENT")]
+
+
+def test_bold_lines_are_headings() -> None:
+    pages = page(BODY, ("Governing law", "Helvetica-Bold", 11), BODY)
+    assert headings(drawn(page(BODY), pages)) == [(3, "Governing law")]
+
+
+def test_bold_lines_of_a_bold_file_are_no_headings() -> None:
+    bold = [(text, "Helvetica-Bold", 11.0) for text in (BODY, "Governing law", BODY)]
+    assert headings(drawn(page(BODY), page(*bold))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("ARTICLE IV TERM", 2),
+        ("Article 4: Term and Termination", 2),
+        ("SCHEDULE A", 2),
+        ("Section 2.1 Fees and Payment", 4),
+        ("2. Fees and Payment", 3),
+        ("2A. Fees and Payment:", 3),
+        ("2.FEES AND PAYMENT:", 3),
+        ("2.Fees and Payment", 3),
+        ("2.1 Fees", 4),
+        ("2.1.3. Late Fees", 5),
+        ("X. Other Terms", 3),
+        ("LIMITATION OF LIABILITY", 3),
+    ],
+)
+def test_numbers_and_capitals_make_headings(line: str, level: int) -> None:
+    assert headings(drawn(page(BODY), page(BODY, line, BODY))) == [(level, line)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2. The licensee pays the fees within thirty days.",
+        "2.1 the fees",
+        "12",
+        "Governing law",
+        "IN WITNESS WHEREOF, THE PARTIES SIGN:",
+        "By: JOHN SMITH",
+        "JOHN SMITH ______________",
+        "$ 100.00",
+        "(a) FEES",
+        "Section 2 applies to all of the fees that are due under this Agreement",
+        '1.7 "FDA" means the Food and Drug Administration',
+        "[THE REST OF THIS PAGE IS BLANK]",
+        "FEES .................... 12",
+        "a",
+    ],
+)
+def test_other_lines_are_no_headings(line: str) -> None:
+    assert headings(drawn(page(BODY), page(BODY, line, BODY))) == []
+
+
+def test_a_label_is_joined_to_the_title_below_it() -> None:
+    assert headings(drawn(page(BODY), page("ARTICLE IV", "TERM AND TERMINATION", BODY))) == [
+        (2, "ARTICLE IV TERM AND TERMINATION")
+    ]
+
+
+def test_a_title_that_begins_a_clause_is_a_heading_on_its_line() -> None:
+    data = drawn(page(BODY), page(f"2.1 Term. {BODY}", BODY))
+    assert headings(data) == [(4, "2.1 Term.")]
+    assert load_pdf(data)[1].page_content == f"2.1 Term. {BODY}\n\n{BODY}"
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "2.1 The fees are due. They are paid in cash.",
+        "Term. The agreement ends.",
+        "2.1 E.g. a fee.",
+        "4.4 In the Case of a Sale, the Sum of: All Cash.",
+        "2.1 Fees.",
+        "2. No. 5 is alive.",
+    ],
+)
+def test_a_sentence_that_begins_a_clause_is_no_heading_on_its_line(clause: str) -> None:
+    texts = [text for _, text in headings(drawn(page(BODY), page(clause, BODY)))]
+    assert texts in ([], [clause])
+
+
+def test_lines_of_a_list_are_no_headings() -> None:
+    names = ["1. Lily Tomas", "2. Bernd Friedlander", "3. Markus Eistert", "4. Ed Smith"]
+    assert headings(drawn(page(BODY), page(BODY, *names, BODY))) in ([], [(3, names[0])])
+
+
+def test_lines_that_stand_twice_on_a_page_are_no_headings() -> None:
+    assert headings(drawn(page(BODY), page(BODY, "MULTIPLIED BY", BODY, "MULTIPLIED BY", BODY))) == []
+
+
+def test_entries_of_the_outline_are_headings() -> None:
+    writer = pypdf.PdfWriter(io.BytesIO(drawn(page(BODY, "about our fees", BODY), page(BODY, "and when to pay", BODY))))
+    parent = writer.add_outline_item(title="About our fees", page_number=0)
+    writer.add_outline_item(title="And  when to pay", page_number=1, parent=parent)
+    writer.add_outline_item(title="which isn't there", page_number=1)
+    written = io.BytesIO()
+    writer.write(written)
+    assert headings(written.getvalue()) == [(2, "about our fees"), (3, "and when to pay")]

@@ -1,0 +1,292 @@
+import io
+import pickle
+import shutil
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+from PIL import Image
+from pypdf.constants import PageLabelStyle
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+
+import langchain_sentence_window.loaders
+from langchain_sentence_window.documents.layout import read_layout
+from langchain_sentence_window.errors import (
+    DocumentReadError,
+    InvalidInputError,
+    MissingExtraError,
+    SentenceWindowWarning,
+)
+from langchain_sentence_window.loaders import PDFLoader, load_pdf
+from langchain_sentence_window.loaders.pdf import pdfium as pdfium_module
+from langchain_sentence_window.loaders.pdf.page_text import MADE
+from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from tests.loaders.pdf.drawing import drawn, lines
+
+SECRET = "abracadabra!"  # noqa: S105
+HELLO = drawn(lines("Hello world."))
+
+
+def empty(canvas: Canvas) -> None:
+    del canvas
+
+
+def scanned(canvas: Canvas) -> None:
+    canvas.drawImage(ImageReader(Image.new("L", (60, 60), 200)), 0, 0, 500, 700)
+
+
+def encrypted(password: str) -> bytes:
+    writer = pypdf.PdfWriter(io.BytesIO(HELLO))
+    writer.encrypt(password)
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def texts(documents: list[Document]) -> list[str]:
+    return [document.page_content for document in documents]
+
+
+def test_a_page_is_a_document(tmp_path: Path) -> None:
+    path = tmp_path / "two.pdf"
+    path.write_bytes(drawn(lines("Hello world."), lines("The second page.")))
+    loader = PDFLoader(path)
+    assert isinstance(loader, BaseLoader)
+    documents = list(loader.lazy_load())
+    assert texts(documents) == ["Hello world.", "The second page."]
+    assert (
+        documents[1].metadata.items()
+        >= {
+            "source": str(path),
+            "page": 1,
+            "total_pages": 2,
+            "layout": "prose:0:16",
+        }.items()
+    )
+    assert "page_label" not in documents[1].metadata
+    assert load_pdf(str(path)) == documents
+
+
+def test_metadata_is_flat_and_says_what_the_file_says_of_itself() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setTitle("Supply \x00Agreement")
+        canvas.setAuthor("Dr. Hale")
+        canvas.setSubject("")
+        canvas.drawString(72, 700, "Hello.")
+
+    (document,) = load_pdf(drawn(draw), source="agreement")
+    assert document.metadata["title"] == "Supply Agreement"
+    assert document.metadata["author"] == "Dr. Hale"
+    assert document.metadata["source"] == "agreement"
+    assert document.metadata["creationdate"].startswith("D:")
+    assert all(type(value) in (str, int) for value in document.metadata.values())
+
+
+def test_bytes_are_named_by_their_content() -> None:
+    (one,), (other,) = load_pdf(HELLO), load_pdf(drawn(lines("Hello you.")))
+    assert one.metadata["source"] != other.metadata["source"]
+    assert load_pdf(HELLO)[0].metadata["source"] == one.metadata["source"]
+
+
+def test_page_labels(tmp_path: Path) -> None:
+    writer = pypdf.PdfWriter(io.BytesIO(drawn(*[lines(f"Text {word}.") for word in ("a", "b", "c")])))
+    writer.set_page_label(0, 1, style=PageLabelStyle.LOWERCASE_ROMAN)
+    writer.set_page_label(2, 2, style=PageLabelStyle.DECIMAL, start=1)
+    path = tmp_path / "labels.pdf"
+    writer.write(path)
+    assert [document.metadata["page_label"] for document in load_pdf(path)] == ["i", "ii", "1"]
+
+
+def test_a_folder_is_loaded_in_the_order_of_its_paths(tmp_path: Path) -> None:
+    for name in ("b.pdf", "a/z.PDF", "c.pdf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(drawn(lines(f"This is {name}.")))
+    (tmp_path / "note.txt").write_text("no PDF")
+    assert texts(load_pdf(tmp_path)) == ["This is a/z.PDF.", "This is b.pdf.", "This is c.pdf."]
+    assert load_pdf(tmp_path / "a")[0].metadata["source"] == str(tmp_path / "a" / "z.PDF")
+
+
+def test_a_bad_file_of_a_folder_is_named_and_the_others_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(HELLO)
+    (tmp_path / "b.pdf").write_bytes(b"no PDF at all")
+    (tmp_path / "c.pdf").write_bytes(encrypted(SECRET))
+    (tmp_path / "d.pdf").write_bytes(b"")
+    (tmp_path / "e.pdf").write_bytes(HELLO)
+    with pytest.warns(SentenceWindowWarning) as caught:
+        documents = load_pdf(tmp_path)
+    assert [Path(document.metadata["source"]).name for document in documents] == ["a.pdf", "e.pdf"]
+    said = sorted(str(warning.message) for warning in caught)
+    assert [name in message for name, message in zip(("b.pdf", "c.pdf", "d.pdf"), said, strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize("content", [b"", b"no PDF", HELLO[:40], b"%PDF-1.7\n%%EOF"])
+def test_a_file_that_is_no_pdf_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.pdf"
+    path.write_bytes(content)
+    with pytest.raises(DocumentReadError, match=r"bad\.pdf"):
+        load_pdf(path)
+    with pytest.raises(DocumentReadError, match="upload"):
+        load_pdf(content, source="upload")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DocumentReadError, match=r"none\.pdf .*check the path"):
+        load_pdf(tmp_path / "none.pdf")
+    with pytest.raises(DocumentReadError, match="check the path"):
+        load_pdf("nul\x00.pdf")
+
+
+def test_an_encrypted_file_needs_its_password(tmp_path: Path) -> None:
+    path = tmp_path / "secret.pdf"
+    path.write_bytes(encrypted(SECRET))
+    with pytest.raises(DocumentReadError, match=r"secret\.pdf is encrypted; give its password, password="):
+        load_pdf(path)
+    with pytest.raises(DocumentReadError, match="another"):
+        load_pdf(path, password=SECRET[::-1])
+    assert texts(load_pdf(path, password=SECRET)) == ["Hello world."]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": None},
+        {"path": 7},
+        {"path": ["a.pdf"]},
+        {"path": "a", "password": 7},
+        {"path": "a", "source": "b"},
+        {"path": HELLO, "source": 7},
+    ],
+)
+def test_arguments_of_other_types_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match="give"):
+        PDFLoader(**arguments)
+
+
+def test_pages_without_text_are_named_once_a_file() -> None:
+    data = drawn(lines("Hello world."), scanned, empty, scanned)
+    with pytest.warns(SentenceWindowWarning, match="scan has no text on pages 2, 3, 4 of 4.*OCR") as caught:
+        documents = load_pdf(data, source="scan")
+    assert len(caught) == 1
+    assert [document.metadata["page"] for document in documents] == [0]
+    with pytest.warns(SentenceWindowWarning, match="pages 1 of 1.*empty"):
+        assert load_pdf(drawn(empty)) == []
+
+
+def test_a_page_with_nothing_but_a_running_head_has_no_document_and_no_warning() -> None:
+    pages = [lines("Supply Agreement", y=780)] * 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_pdf(drawn(*pages)) == []
+
+
+def test_a_sentence_goes_on_across_pages() -> None:
+    head = "The parties agree that this sentence, which is a long one, does not end on"
+    pages = [lines(head), lines("this page but on the next."), lines("Another page begins.")]
+    documents = load_pdf(drawn(*pages))
+    assert [document.metadata["layout"][0] for document in documents] == ["p", "+", "p"]
+
+
+def test_a_word_goes_on_across_pages_without_its_hyphen() -> None:
+    pages = [lines("The parties have reached an agree-"), lines("ment on the price.")]
+    one, other = load_pdf(drawn(*pages))
+    assert one.page_content + other.page_content == "The parties have reached an agreement on the price."
+    assert other.metadata["layout"].startswith("~prose:0:")
+
+
+def test_loading_starts_before_the_whole_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(HELLO)
+    (tmp_path / "b.pdf").write_bytes(b"no PDF")
+    loading = PDFLoader(tmp_path).lazy_load()
+    assert next(loading).page_content == "Hello world."
+    with pytest.warns(SentenceWindowWarning, match=r"b\.pdf"):
+        assert list(loading) == []
+
+
+def test_a_loader_is_copied_and_loads_again() -> None:
+    loader = pickle.loads(pickle.dumps(PDFLoader(HELLO)))  # noqa: S301
+    assert loader.load() == loader.load() == load_pdf(HELLO)
+
+
+def test_threads_may_load_at_once() -> None:
+    data = drawn(*[lines(f"Page {word} of the text.") for word in "abcdefgh"])
+    expected = load_pdf(data)
+    found: list[list[Document]] = []
+    threads = [threading.Thread(target=lambda: found.append(load_pdf(data))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
+
+
+def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn(*[lines("Old head", y=780)] * 4))
+    assert load_pdf(path) == []
+    path.write_bytes(drawn(lines("A new text that is longer.")))
+    assert texts(load_pdf(path)) == ["A new text that is longer."]
+
+
+def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    pdfium_module.pdfium.cache_clear()
+    pdfium_module.pdfium_raw.cache_clear()
+    try:
+        with pytest.raises(MissingExtraError, match=r"langchain-sentence-window\[pdf\]"):
+            load_pdf(HELLO)
+    finally:
+        pdfium_module.pdfium.cache_clear()
+
+
+def test_the_folder_of_loaders_lists_its_names() -> None:
+    assert set(langchain_sentence_window.loaders.__all__) <= set(dir(langchain_sentence_window.loaders))
+    with pytest.raises(AttributeError, match="no attribute 'DOCXLoader'"):
+        _ = langchain_sentence_window.loaders.DOCXLoader
+
+
+LONG = drawn(*[lines(*[f"Line {i} of page {page}, with a few words." for i in range(30)]) for page in range(4)])
+
+
+@given(st.data())
+def test_damaged_files_are_loaded_or_refused(data: st.DataObject) -> None:
+    damaged = bytearray(LONG[: data.draw(st.integers(0, len(LONG)))] if data.draw(st.booleans()) else LONG)
+    for at in data.draw(st.lists(st.integers(0, max(0, len(damaged) - 1)), max_size=30)) if damaged else ():
+        damaged[at] = data.draw(st.integers(0, 255))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SentenceWindowWarning)
+        try:
+            documents = load_pdf(bytes(damaged))
+        except DocumentReadError:
+            return
+    for document in documents:
+        document.page_content.encode()
+        assert read_layout(document.metadata["layout"], len(document.page_content)) is not None
+
+
+@given(st.lists(st.text(st.characters(codec="latin-1", categories=["L", "N", "P"]), min_size=1, max_size=12)))
+def test_every_character_of_the_text_is_one_of_the_page(words: list[str]) -> None:
+    data = drawn(lines(*(" ".join(words[i : i + 5]) for i in range(0, len(words), 5))))
+    with open_pdf(data) as pdf:
+        page, characters = pdf.read_page(0), pdf.read_characters(0)
+        assert len(page.text) == len(page.characters)
+        made = page.characters == MADE
+        assert page.text.split() == page.text.strip().split()
+        assert all(each.isspace() for each, is_made in zip(page.text, made, strict=True) if is_made)
+        drawn_there = "".join("-" if code == 2 else chr(code) for code in characters.codes[page.characters[~made]])
+        assert "".join(each for each, is_made in zip(page.text, made, strict=True) if not is_made) == drawn_there
+
+
+def test_folders_are_not_followed_forever(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(HELLO)
+    shutil.copy(tmp_path / "a.pdf", tmp_path / "b.pdf")
+    (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
+    assert len(load_pdf(tmp_path)) == 2

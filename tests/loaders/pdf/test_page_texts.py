@@ -1,0 +1,262 @@
+"""What becomes of made-up pages: reading order, paragraphs, words, lists."""
+
+from collections.abc import Callable
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from langchain_sentence_window.documents.layout import read_layout
+from langchain_sentence_window.loaders import load_pdf
+from tests.loaders.pdf.drawing import both, drawn, lines, mapped, squeezed, turned
+
+LEFT = [
+    "The first column of this page has several",
+    "lines of text, most of which are as wide",
+    "as the column, as they are in a journal or",
+    "a newspaper. Its last sentence goes on in",
+    "the other column, at the top of the page,",
+    "where a reader would look for it when he",
+]
+RIGHT = [
+    "or she comes to the end of this line. The",
+    "second column has as many lines as the one",
+    "before, and they are as wide. If both were",
+    "read line by line across the page, nobody",
+    "would understand a word of it, and neither",
+    "would a machine that looks for sentences.",
+]
+
+
+def text_of(*pages: Callable[[Canvas], None]) -> str:
+    return "\n--\n".join(document.page_content for document in load_pdf(drawn(*pages)))
+
+
+def blocks_of(*pages: Callable[[Canvas], None]) -> list[tuple[str, str]]:
+    found = []
+    for document in load_pdf(drawn(*pages)):
+        text = document.page_content
+        read = read_layout(document.metadata["layout"], len(text))
+        assert read is not None
+        assert squeezed("".join(text[block.start : block.end] for block in read[0])) == squeezed(text)
+        found += [(block.kind, text[block.start : block.end]) for block in read[0]]
+    return found
+
+
+def across(*rows: tuple[str, str], y: float = 700, x: float = 320) -> Callable[[Canvas], None]:
+    """Draw two columns row by row, as some programs do."""
+
+    def draw(canvas: Canvas) -> None:
+        for number, (left, right) in enumerate(rows):
+            canvas.drawString(60, y - 15 * number, left)
+            canvas.drawString(x, y - 15 * number, right)
+
+    return draw
+
+
+def test_lines_of_a_paragraph_are_joined_and_paragraphs_are_parted() -> None:
+    page = both(lines("One paragraph with", "two lines.", y=700), lines("And another one.", y=650))
+    assert text_of(page) == "One paragraph with two lines.\n\nAnd another one."
+
+
+def test_an_indented_line_begins_a_paragraph() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(90, 700, "This paragraph begins with an indented line, and")
+        canvas.drawString(72, 685, "it ends here, before the right side of the page.")
+        canvas.drawString(90, 670, "This is another paragraph, as its line is indented,")
+        canvas.drawString(72, 655, "although there is no white space above it.")
+
+    assert text_of(draw).count("\n\n") == 1
+
+
+@pytest.mark.parametrize("y", [700, 693])
+def test_columns_are_read_one_after_the_other(y: int) -> None:
+    page = both(lines(*LEFT, x=60), lines(*RIGHT, x=320, y=y))
+    assert text_of(page) == " ".join(LEFT + RIGHT)
+
+
+def test_columns_that_are_drawn_across_are_read_one_after_the_other() -> None:
+    assert text_of(across(*zip(LEFT, RIGHT, strict=True))) == " ".join(LEFT + RIGHT)
+
+
+def test_a_title_across_both_columns_comes_first_and_a_note_below_them_last() -> None:
+    title = "This is a line across the whole page, above both columns, which is read before them."
+    note = "And this is another line across the whole page, below both of them, to be read last."
+    page = both(across(*zip(LEFT, RIGHT, strict=True)), lines(title, y=740, x=60), lines(note, y=560, x=60))
+    assert text_of(page) == f"{title}\n\n{' '.join(LEFT + RIGHT)}\n\n{note}"
+
+
+def test_three_columns() -> None:
+    words = [
+        "a column with several",
+        "lines that are as wide",
+        "as they can be in it, and",
+        "that all of them fill now.",
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for column in range(3):
+            for number, line in enumerate(words):
+                canvas.drawString(50 + 170 * column, 700 - 12 * number, f"{line}"[: 26 - column])
+
+    text = text_of(draw)
+    assert text.index("column with several") == 2
+    assert text.count(" ".join(words[:2])) == 3
+
+
+def test_a_number_before_a_wide_gap_stays_with_its_paragraph() -> None:
+    def draw(canvas: Canvas) -> None:
+        for number in range(6):
+            canvas.drawString(60, 700 - 40 * number, f"1.{number + 1}")
+            canvas.drawString(120, 700 - 40 * number, "The parties agree on this and on that, as they")
+            canvas.drawString(120, 685 - 40 * number, "always do when they have nothing to quarrel about.")
+
+    assert text_of(draw).split("\n\n")[3] == (
+        "1.4 The parties agree on this and on that, as they always do when they have nothing to quarrel about."
+    )
+
+
+def test_a_word_that_is_parted_at_the_end_of_a_line_is_joined() -> None:
+    assert (
+        text_of(lines("Both have reached an agree-", "ment on the price."))
+        == "Both have reached an agreement on the price."
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "joined"),
+    [
+        ("They made a non-", "compete clause.", "non-compete"),
+        ("See the X-Ray-", "Unit in the hall.", "X-Ray-Unit"),
+        ("The years 2019-", "2020 were odd.", "2019-2020"),
+        ("A third-", "party claims it.", "third-party"),
+    ],
+)
+def test_a_hyphen_of_a_compound_stays(one: str, other: str, joined: str) -> None:
+    assert joined in text_of(lines(one, other))
+
+
+def test_the_words_of_the_file_tell_whether_a_hyphen_stays() -> None:
+    other = lines("Their long-term goals", "and their longterm goals", "are brick-layer goals.", y=600)
+    assert "a brick-layer is" in text_of(both(lines("They say that a brick-", "layer is rich."), other))
+
+
+def test_ligatures_are_written_out_and_spaces_are_plain() -> None:
+    data = mapped(b"BT /F 12 Tf 72 700 Td (a b1ce 2x) Tj ET", {"31": "\ufb03", "32": "\xa0"})
+    (document,) = load_pdf(data)
+    assert document.page_content == "a bffice x"
+
+
+def test_soft_hyphens_are_dropped() -> None:
+    data = mapped(b"BT /F 12 Tf 72 700 Td (agree1ment) Tj ET", {"31": "\xad"})
+    assert load_pdf(data)[0].page_content == "agreement"
+
+
+def test_items_of_a_list_are_told_apart() -> None:
+    items = ["• apples and pears from the garden", "• plums", "(a) the first of the letters", "(b) the second one"]
+    found = blocks_of(lines("We have got the following things:", *items))
+    assert found == [("prose", "We have got the following things:"), *(("list_item", item) for item in items)]
+
+
+def test_an_item_in_a_sentence_stays_there() -> None:
+    page = lines("The licensee may use the software at home and at work, but not", "(b) in the woods.")
+    assert len(blocks_of(page)) == 1
+
+
+def test_entries_of_a_table_of_contents_are_lines() -> None:
+    page = lines(
+        "Definitions ........................ 3", "Term ............................... 12", "Fees ............ 14"
+    )
+    assert [kind for kind, _ in blocks_of(page)] == ["list_item"] * 3
+
+
+def test_a_turned_page_is_read_as_it_is_shown() -> None:
+    data = drawn(lines(*LEFT))
+    assert {load_pdf(turned(data, degrees))[0].page_content for degrees in (0, 90, 180, 270)} == {" ".join(LEFT)}
+
+
+def test_text_that_runs_upwards_is_read_too() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.rotate(90)
+        for number, line in enumerate(LEFT):
+            canvas.drawString(100, -200 - 15 * number, line)
+
+    assert text_of(draw) == " ".join(LEFT)
+
+
+def test_a_note_on_the_side_comes_last() -> None:
+    def note(canvas: Canvas) -> None:
+        canvas.saveState()
+        canvas.rotate(90)
+        canvas.drawString(300, -30, "A note on the side")
+        canvas.restoreState()
+
+    assert text_of(both(note, lines("The text of the page."))) == "The text of the page.\n\nA note on the side"
+
+
+def test_what_cannot_be_seen_is_left_out() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "Seen.")
+        canvas.drawString(72, 900, "Above the page.")
+        canvas.drawString(-400, 600, "Left of it.")
+        canvas.setFont("Helvetica", 0.01)
+        canvas.drawString(72, 500, "A dot.")
+        canvas.setFont("Helvetica", 60)
+        canvas.rotate(45)
+        canvas.drawString(300, 100, "DRAFT")
+
+    assert text_of(draw) == "Seen."
+
+
+def test_notes_do_not_part_a_paragraph_that_goes_on() -> None:
+    body = lines(
+        "The parties agree that this sentence does not end", "on this page, as a note stands below it and the", y=700
+    )
+    notes = lines("1 A note in small type.", y=100, size=8)
+    first, second = load_pdf(drawn(both(body, notes), lines("sentence goes on here.")))
+    assert first.page_content.endswith("a note stands below it and the")
+    assert first.page_content.startswith("1 A note")
+    assert second.metadata["layout"].startswith("+")
+
+
+def test_a_page_number_in_the_middle_of_a_page_does_not_part_a_sentence() -> None:
+    def page(number: int, what: str) -> Callable[[Canvas], None]:
+        return both(
+            lines(f"This printed page {what} ends before the end of its", y=700),
+            lines(str(2 * number - 1), x=300, y=660),
+            lines(f"last {what} sentence, which ends here.", y=640),
+            lines(
+                "Another paragraph.",
+                f"Its {what} lines.",
+                f"Its {what} end.",
+                f"This {what} one ends late because its",
+                y=600,
+            ),
+            lines(str(2 * number), x=300, y=500),
+            lines(f"words {what} go on below.", y=460),
+        )
+
+    assert text_of(page(1, "here"), page(2, "there")).split("\n--\n")[0] == (
+        "This printed page here ends before the end of its last here sentence, which ends here.\n\n"
+        "Another paragraph.\n\nIts here lines.\n\nIts here end.\n\n"
+        "This here one ends late because its words here go on below."
+    )
+
+
+def test_lines_drawn_with_hyphens_are_left_out() -> None:
+    assert (
+        text_of(lines("The title of it", "---------------", "And its text.", pitch=40))
+        == "The title of it\n\nAnd its text."
+    )
+    assert "____" in text_of(lines("Signed:", "_______________"))
+
+
+def test_letters_that_are_set_tight_are_all_read() -> None:
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 700)
+        text.setFont("Helvetica", 12)
+        text.setCharSpace(-1.8)
+        text.textOut("viii")
+        canvas.drawText(text)
+
+    assert text_of(draw) == "viii"

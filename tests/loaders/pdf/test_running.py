@@ -1,0 +1,125 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.loaders import load_pdf
+from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
+from tests.loaders.pdf.drawing import both, drawn, lines
+
+BODY = ["The {} page begins here and has", "some lines of its {} own, such as", "this {} one and", "the {} last."]
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+
+
+def found(*pages: Sequence[str]) -> list[list[str]]:
+    """The running lines of pages, each with a body between its head and its feet."""
+    edges = [[EdgeLine(text, 20.0 * i) for i, text in enumerate(page)] for page in pages]
+    return [[page[i] for i in sorted(kept)] for page, kept in zip(pages, running_lines(edges), strict=True)]
+
+
+def with_body(heads: Sequence[str], feet: Sequence[str], page: int) -> list[str]:
+    return [*heads, *(line.format(ORDINALS[page]) for line in BODY), *feet]
+
+
+@pytest.mark.parametrize(
+    ("heads", "feet"),
+    [
+        (["Supply Agreement"], []),
+        ([], ["Page {} of 8"]),
+        ([], ["- {} -"]),
+        ([], ["{}"]),
+        (["Confidential", "Supply Agreement"], ["Source: AGAPE CORP, 10-K, 12/2/2019", "{}"]),
+        (["Supply Agreement, page {}"], []),
+        ([], ["A-{}"]),
+    ],
+)
+def test_lines_that_repeat_up_to_page_numbers_are_found(heads: list[str], feet: list[str]) -> None:
+    pages = [
+        with_body([each.format(n + 1) for each in heads], [each.format(n + 1) for each in feet], n) for n in range(8)
+    ]
+    expected = [[each.format(n + 1) for each in heads + feet] for n in range(8)]
+    assert found(*pages) == expected
+
+
+def test_roman_numbers_are_found() -> None:
+    assert found(*[with_body([], [number], n) for n, number in enumerate(["i", "ii", "iii", "iv"])]) == [
+        ["i"],
+        ["ii"],
+        ["iii"],
+        ["iv"],
+    ]
+
+
+def test_heads_that_alternate_are_found() -> None:
+    heads = ["Chapter One", "The Long Book"] * 4
+    assert found(*[with_body([head], [], n) for n, head in enumerate(heads)]) == [[head] for head in heads]
+
+
+def test_the_first_page_may_differ() -> None:
+    pages = [with_body(["A Title"], [], 0), *(with_body(["The Head"], [str(n + 1)], n) for n in range(1, 6))]
+    assert found(*pages)[0] == []
+    assert all(found(*pages)[1:])
+
+
+def test_a_head_below_a_line_of_one_page_is_found() -> None:
+    pages = [with_body(["Exhibit 10", "The Head"], [], 0), *(with_body(["The Head"], [], n) for n in range(1, 6))]
+    assert found(*pages)[0] == ["The Head"]
+
+
+def test_page_numbers_in_the_middle_of_a_page_are_found() -> None:
+    pages = [
+        [
+            f"The {each} text",
+            str(2 * n + 1),
+            *(f"{more} {each} text" for more in "abcd"),
+            str(2 * n + 2),
+            f"Its {each} end",
+        ]
+        for n, each in enumerate(ORDINALS[:4])
+    ]
+    assert found(*pages)[1] == ["3", "4"]
+
+
+@pytest.mark.parametrize("heads", ["Schedule {}", "SCHEDULE {}", "{}. Definitions", "Section {}"])
+def test_headings_with_numbers_stay(heads: str) -> None:
+    pages = [with_body([heads.format(n + 1)], [], n) for n in range(3)] + [with_body([], [], n) for n in range(3, 6)]
+    assert found(*pages) == [[]] * 6
+
+
+def test_amounts_stay() -> None:
+    pages = [with_body([], [amount], n) for n, amount in enumerate(["100", "250", "75", "100"])]
+    assert found(*pages) == [[]] * 4
+
+
+def test_two_pages_must_have_the_line_at_the_same_place() -> None:
+    assert found(with_body(["The Head"], [], 0), with_body(["The Head"], [], 1)) == [["The Head"]] * 2
+    assert found(with_body(["The Head"], [], 0), with_body(["Other", "The Head"], [], 1)) == [[], []]
+
+
+@given(st.lists(st.lists(st.text("ab1 #-", min_size=1, max_size=3), max_size=8), max_size=8))
+def test_any_lines_are_read(pages: list[list[str]]) -> None:
+    for page, kept in zip(
+        pages, running_lines([[EdgeLine(text, 1.0) for text in page] for page in pages]), strict=True
+    ):
+        assert kept <= set(range(len(page)))
+
+
+@given(st.lists(st.lists(st.integers(), max_size=9), max_size=9))
+def test_lines_that_do_not_repeat_stay(pages: list[list[int]]) -> None:
+    said = [[f"{'abcdefghi'[n]}{'klmnopqrs'[i]} says" for i, _ in enumerate(page)] for n, page in enumerate(pages)]
+    assert found(*said) == [[]] * len(pages)
+
+
+def test_heads_and_feet_are_left_out_of_the_text() -> None:
+    pages = [
+        both(
+            lines("Supply Agreement", y=770),
+            lines(*(line.format(ORDINALS[n]) for line in BODY)),
+            lines(f"Page {n + 1} of 4", x=250, y=40),
+        )
+        for n in range(4)
+    ]
+    assert [document.page_content for document in load_pdf(drawn(*pages))] == [
+        " ".join(BODY).format(*[ORDINALS[n]] * 4) for n in range(4)
+    ]

@@ -1,0 +1,284 @@
+"""The tables of a page: by ruling lines, by columns of figures, and what only looks like one."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, Table, TableStyle
+
+from langchain_sentence_window.loaders.pdf.frames import read_frame
+from langchain_sentence_window.loaders.pdf.ink import page_inks
+from langchain_sentence_window.loaders.pdf.lines import find_runs
+from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf.rules import read_rules
+from langchain_sentence_window.loaders.pdf.tables import find_tables
+from tests.loaders.pdf.drawing import both, drawn, lines, turned
+
+Rows = list[list[list[str]]]
+"""The lines of each cell of each row."""
+
+Draw = Callable[[Canvas], None]
+
+
+def tables_of(pdf: bytes) -> tuple[list[Rows], str]:
+    """The tables of a page, and the letters outside of them."""
+    with open_pdf(pdf) as opened:
+        characters = opened.read_characters(0)
+        with opened.open_page(0) as (page, _):
+            rules = read_rules(page, read_frame(page))
+    ink = next(page_inks(characters))
+    tables, left = find_tables(characters, ink, find_runs(ink), rules)
+    outside = " ".join(ink.text[low:high] for run in left for low, high in run.words)
+    assert [table.box[1] for table in tables] == sorted(table.box[1] for table in tables)
+    return [[[[line.text for line in cell] for cell in row.cells] for row in table.rows] for table in tables], outside
+
+
+def rows_of(pdf: bytes) -> list[list[str]]:
+    """The rows of the only table, the lines of a cell joined."""
+    ((table), _) = tables_of(pdf)
+    (rows,) = table
+    return [[" ".join(cell) for cell in row] for row in rows]
+
+
+def table(
+    data: Sequence[Sequence[object]], *style: tuple[object, ...], x: float = 72, y: float = 400, **options: object
+) -> Draw:
+    """Draw a table; ``y`` is its lower end."""
+
+    def draw(canvas: Canvas) -> None:
+        made = Table(data, style=TableStyle(list(style)), **options)
+        made.wrapOn(canvas, 450, 700)
+        made.drawOn(canvas, x, y)
+
+    return draw
+
+
+GRID = ("GRID", (0, 0), (-1, -1), 0.5, "black")
+PRICES = [["Item", "Price", "Due"], ["Chairs", "120.00", "May 1"], ["Tables and lamps", "75.50", "June 30"]]
+
+
+def test_a_grid_parts_cells() -> None:
+    pdf = drawn(both(lines("Before the table.", y=700), table(PRICES, GRID), lines("After the table.", y=300)))
+    assert rows_of(pdf) == PRICES
+    assert tables_of(pdf)[1] == "Before the table. After the table."
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_grid_on_a_page_that_is_turned(degrees: int) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.translate(300, 400)
+        canvas.rotate(degrees)
+        table(PRICES, GRID, x=-100, y=0)(canvas)
+
+    assert rows_of(turned(drawn(draw), degrees)) == PRICES
+
+
+def test_a_cell_of_several_lines_is_one_cell() -> None:
+    note = Paragraph("This is a note that takes several lines of its narrow cell.", ParagraphStyle("note"))
+    (found,), _ = tables_of(drawn(table([["Item", "Note"], ["Chairs", note]], GRID, colWidths=[80, 90])))
+    assert [len(cell) for cell in found[1]] == [1, 4]
+    assert " ".join(found[1][1]) == note.getPlainText()
+
+
+def test_cells_may_be_empty_and_span_columns_and_rows() -> None:
+    data = [["Prices", "", ""], ["Chairs", "", "May 1"], ["", "75.50", ""]]
+    spans = [("SPAN", (0, 0), (2, 0)), ("SPAN", (0, 1), (0, 2))]
+    assert rows_of(drawn(table(data, GRID, *spans))) == [["Prices"], ["Chairs", "", "May 1"], ["75.50", ""]]
+
+
+def test_lines_between_columns_alone_part_rows_where_rows_are_ruled() -> None:
+    style = [("LINEBELOW", (0, 0), (-1, -1), 0.5, "black"), ("LINEAFTER", (0, 0), (0, -1), 0.5, "black")]
+    data = [["Term", "Meaning"], ["Fee", "what the buyer pays"], ["Goods", "what the seller sends"]]
+    assert rows_of(drawn(table(data, *style))) == data
+
+
+def test_rules_that_are_filled_rectangles_or_sides_of_rectangles() -> None:
+    def bars(canvas: Canvas) -> None:
+        for x in (72, 172, 272):
+            canvas.rect(x, 600, 0.8, 60, stroke=0, fill=1)
+        path = canvas.beginPath()
+        for y in (600, 630, 660):
+            path.rect(72, y, 200, 0.8)
+        canvas.drawPath(path, stroke=0, fill=1)
+
+    def boxes(canvas: Canvas) -> None:
+        for x in (72, 172):
+            for y in (600, 630):
+                canvas.rect(x, y, 100, 30)
+
+    words = [lines("One", "Three", x=80, y=640, pitch=30), lines("Two", "Four", x=180, y=640, pitch=30)]
+    for ruled in (bars, boxes):
+        assert rows_of(drawn(both(ruled, *words))) == [["One", "Two"], ["Three", "Four"]]
+
+
+def test_rules_inside_a_form() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.beginForm("grid")
+        table(PRICES, GRID, x=0, y=0)(canvas)
+        canvas.endForm()
+        canvas.translate(100, 300)
+        canvas.scale(0.8, 0.8)
+        canvas.doForm("grid")
+
+    assert rows_of(drawn(draw)) == PRICES
+
+
+def test_a_text_that_runs_over_its_line_stays_in_its_cell() -> None:
+    def draw(canvas: Canvas) -> None:
+        for x in (72, 132, 300):
+            canvas.line(x, 600, x, 660)
+        for y in (600, 630, 660):
+            canvas.line(72, y, 300, y)
+        canvas.drawString(74, 640, "Publications and")
+        canvas.drawString(74 + 87, 640, "written consent")
+        lines("Term", x=74, y=610)(canvas)
+        lines("two years", x=140, y=610)(canvas)
+
+    assert rows_of(drawn(draw)) == [["Publications and", "written consent"], ["Term", "two years"]]
+
+
+def test_a_cell_of_a_whole_paragraph_makes_its_row_prose() -> None:
+    clause = Paragraph(
+        "The seller shall not publish any of this before the buyer agrees. " * 8, ParagraphStyle("clause")
+    )
+    pdf = drawn(
+        table([["Provision", "Clause"], ["Publication", clause], ["Term", "two years"]], GRID, colWidths=[80, 300])
+    )
+    with open_pdf(pdf) as opened:
+        characters = opened.read_characters(0)
+        with opened.open_page(0) as (page, _):
+            rules = read_rules(page, read_frame(page))
+    ink = next(page_inks(characters))
+    (found,), _ = find_tables(characters, ink, find_runs(ink), rules)
+    assert [row.is_prose for row in found.rows] == [False, True, False]
+
+
+def columns(*rows: tuple[str, ...], xs: Sequence[float] = (72, 250, 400), y: float = 600, pitch: float = 15) -> Draw:
+    """Draw texts in columns, without rules."""
+
+    def draw(canvas: Canvas) -> None:
+        for number, row in enumerate(rows):
+            for x, text in zip(xs, row, strict=False):
+                canvas.drawString(x, y - number * pitch, text)
+
+    return draw
+
+
+YEARS = (("Year", "Minimum", "Paid in"), ("One", "$1,500,000", "May"), ("Two", "$2,000,000", "June"))
+
+
+def test_columns_of_figures_are_a_table() -> None:
+    pdf = drawn(both(lines("The fees are these, and they are due as follows.", y=640), columns(*YEARS)))
+    assert rows_of(pdf) == [list(row) for row in YEARS]
+    assert tables_of(pdf)[1] == "The fees are these, and they are due as follows."
+    two = [(name, amount) for name, amount, _ in YEARS]
+    assert rows_of(drawn(columns(*two))) == [list(row) for row in two]
+
+
+def test_the_head_of_a_column_may_be_missing_or_on_two_lines() -> None:
+    rows = (("", "Minimum", "Paid"), ("Year", "amount", "in"), *YEARS[1:])
+    assert rows_of(drawn(columns(*rows))) == [list(row) for row in rows]
+
+
+def test_a_text_below_a_table_makes_no_column() -> None:
+    pdf = drawn(both(columns(*(row[:2] for row in YEARS)), lines("alone", x=500, y=540)))
+    assert rows_of(pdf) == [list(row[:2]) for row in YEARS]
+    assert tables_of(pdf)[1] == "alone"
+
+
+def test_a_line_without_a_first_text_goes_on_with_the_row_above() -> None:
+    rows = (*YEARS[:2], ("", "", "and July"), YEARS[2], ("", "", "or later"))
+    (found,), _ = tables_of(drawn(columns(*rows)))
+    assert found[1][2] == ["May", "and July"]
+    assert found[2][2] == ["June", "or later"]
+
+
+LOOKALIKES: dict[str, Draw] = {
+    "two columns of prose": columns(
+        ("The buyer shall pay the fee", "and the seller shall send"),
+        ("of $100 on May 1 of each", "the 20 goods within 30 days"),
+        ("year in which goods have", "of each payment, unless they"),
+        ("arrived at the named place", "agree on another day before."),
+    ),
+    "contents": columns(("1. Fees", "", "3"), ("2. Goods", "", "12"), ("3. Term", "", "14"), ("4. End", "", "15")),
+    "contents with leaders": lines("Fees ............ 3", "Goods ........... 12", "Term ............ 14", "End ... 15"),
+    "contents in roman": columns(("Preface", "iv"), ("Fees", "v"), ("Goods", "ix"), ("Term", "x")),
+    "signatures": columns(
+        ("SELLER INC.", "BUYER LLC"), ("By: /s/ A", "By: /s/ B"), ("Date: 5/11/2016", "Date: 5/4/2016")
+    ),
+    "addresses": columns(
+        ("Seller Inc.", "Buyer LLC"), ("2600 Tenth Street", "20 Richmond St."), ("Berkeley, CA", "Toronto")
+    ),
+    "numbered clauses": columns(("1.1", "The fee is $100."), ("1.2", "It is due on May 1."), ("1.3", "2% later.")),
+    "list items": columns(("(a)", "12 chairs;"), ("(b)", "30 tables;"), ("(c)", "4 lamps.")),
+    "bullets": columns(("\u2022", "12 chairs"), ("\u2022", "30 tables"), ("\u2022", "4 lamps"), xs=(72, 100)),
+    "definitions": columns(
+        ('"Fee"', "means the amount of $100 that is due"),
+        ('"Goods"', "means the 20 chairs that the seller sends"),
+        ('"Term"', "means the 5 years that begin on May 1"),
+    ),
+    "two rows": columns(*YEARS[:2]),
+    "justified prose": columns(
+        ("The fee is", "$100 and is", "due"),
+        ("on the first day", "of May in each", "year"),
+        ("until the term", "has ended,", "in 2025"),
+        xs=(72, 180, 300),
+    ),
+    "an underlined title": both(lines("TITLE"), lambda canvas: canvas.line(72, 697, 110, 697)),
+    "a frame": both(lines("Framed text.", "More of it."), lambda canvas: canvas.rect(60, 600, 300, 150)),
+    "a form with one column": both(
+        lines("Territory:", "Developer:", x=80, y=640, pitch=30),
+        lambda canvas: canvas.rect(72, 600, 300, 30),
+        lambda canvas: canvas.rect(72, 630, 300, 30),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_what_only_looks_like_a_table(name: str) -> None:
+    assert tables_of(drawn(LOOKALIKES[name]))[0] == []
+
+
+def test_a_drawing_of_many_lines_is_no_table() -> None:
+    def draw(canvas: Canvas) -> None:
+        lines("A map.", "Another line.")(canvas)
+        path = canvas.beginPath()
+        for number in range(6_000):
+            path.moveTo(number % 600, 0)
+            path.lineTo(number % 600, 700)
+            path.moveTo(0, number % 800)
+            path.lineTo(500, number % 800)
+        canvas.drawPath(path)
+
+    assert tables_of(drawn(draw)) == ([], "A map. Another line.")
+
+
+WORD = st.text(st.sampled_from("abcdefgh0123456789$%."), min_size=1, max_size=8)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 4), st.integers(2, 5), st.data())
+def test_the_cells_of_any_grid_are_found(height: int, width: int, data: st.DataObject) -> None:
+    cells = data.draw(st.lists(st.lists(WORD, min_size=width, max_size=width), min_size=height, max_size=height))
+    assert rows_of(drawn(table(cells, GRID))) == cells
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(*[st.integers(50, 550)] * 4), max_size=12),
+    st.lists(st.tuples(st.integers(50, 250), WORD), max_size=30),
+)
+def test_no_letter_is_lost(strokes: list[tuple[int, ...]], words: list[tuple[int, str]]) -> None:
+    def draw(canvas: Canvas) -> None:
+        for x0, y0, x1, y1 in strokes:
+            canvas.line(x0, y0, x1 if abs(x1 - x0) > abs(y1 - y0) else x0, y1 if abs(x1 - x0) <= abs(y1 - y0) else y0)
+        canvas.drawString(50, 570, "words:")
+        for number, (x, word) in enumerate(words):
+            canvas.drawString(x + number % 2 * 260, 560 - number // 2 * 15, word)  # two a line, apart
+
+    tables, outside = tables_of(drawn(draw))
+    inside = "".join(text for rows in tables for row in rows for cell in row for text in cell)
+    assert sorted((inside + outside).replace(" ", "")) == sorted("words:" + "".join(word for _, word in words))
