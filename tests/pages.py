@@ -75,6 +75,7 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
     """Run the Python blocks of a page in a folder, and yield each with what it printed."""
     page = path.read_text(encoding="utf-8")
     shutil.copytree(ROOT / "examples" / "documents", folder / "documents")
+    shutil.copy(ROOT / "examples" / "agreement.pdf", folder)
     names: dict[str, object] = {"__name__": "__main__"}
     with chdir(folder), _a_model_that_answers():
         for block in blocks_of(page):

@@ -27,6 +27,7 @@ from langchain_sentence_window import (
     create_tools,
     errors,
     evaluation,
+    loaders,
     testing,
 )
 from tests.pages import DOCS, PAGES, ROOT, blocks_of, run
@@ -122,6 +123,7 @@ PUBLIC = [
     *(f"errors.{name}" for name in errors.__all__),
     *(f"adapters.{name}" for name in adapters.__all__),
     *(f"testing.{name}" for name in testing.__all__),
+    *(f"loaders.{name}" for name in loaders.__all__),
 ]
 
 

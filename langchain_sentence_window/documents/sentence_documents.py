@@ -35,6 +35,7 @@ from langchain_sentence_window.documents.keys import (
     WINDOW_TEXT,
 )
 from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.numbering import NAMING_KEYS
 from langchain_sentence_window.documents.parts.spans import PartSpan, cut_spans, first_piece, read_spans, write_spans
 from langchain_sentence_window.documents.source_documents import carried_metadata
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
@@ -147,9 +148,14 @@ def sentence_documents(
 
 
 def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """Return the values of the front matter, unless it was split into sentences, as in plain text."""
+    """Return the values of the front matter, unless it was split into sentences, as in plain text.
+
+    A text can't say where it is from.
+    """
     found = read_front_matter(text)
-    return found.values if found is not None and (not sentences or found.end <= sentences[0].start) else {}
+    if found is None or (sentences and sentences[0].start < found.end):
+        return {}
+    return {key: value for key, value in found.values.items() if key not in NAMING_KEYS}
 
 
 def _with_metadata(document: Document, more: Mapping[str, Any]) -> Document:

@@ -29,12 +29,15 @@ from langchain_sentence_window.splitting.spans import trim
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"
 ELEMENT_ID = "element_id"
+_FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 LAYOUT = "layout"
 IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID)
+NAMING_KEYS = frozenset({SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY, TOTAL_PAGES, *IDENTITY_KEYS})
+"""Keys that say where a Document is from; only loaders write them, never a document's own text."""
+
 PART = "part"
 """The key of a part's position, where nothing else tells the parts of a source apart."""
 
-_FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 _MAX_DIGITS = 15
 
 
