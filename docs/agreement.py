@@ -18,8 +18,8 @@ SECTIONS = {
     "writing. A fee that was paid for a month in which the hall was closed is paid back, unless the hall was closed by "
     "order of a court, or for fewer than three days in a row.",
     "3. Term": "This agreement runs for two years. Either party may end it earlier by a notice of one month. The "
-    "notice takes effect only if it is signed by the same person who signed this agreement, or by a person who was named to "
-    "the other party in writing. Fees for the time after the end are paid back within thirty days.",
+    "notice takes effect only if it is signed by the same person who signed this agreement, or by a person who was "
+    "named to the other party in writing. Fees for the time after the end are paid back within thirty days.",
     "4. Law": "The law of Kenya applies. Disputes go to the courts of Nairobi. Before a party goes to court, both "
     "parties meet once to settle the dispute.",
 }
