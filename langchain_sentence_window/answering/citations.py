@@ -19,7 +19,7 @@ class Citation:
 
     Attributes:
         number: The source's number, from 1.
-        location: Where the source is from: ``file:start-end (heading > path)``, as far as it is known.
+        location: Where the source is from, such as ``file, pp. 4–5 (heading > path)``, see `describe_location`.
         document: The source itself.
     """
 
