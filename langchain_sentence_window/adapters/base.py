@@ -15,14 +15,25 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey, Vectors
 from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
+from langchain_sentence_window.documents.indexed_documents import (
+    IndexedDocument,
+    indexed_documents,
+    runs_of,
+)
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
+from langchain_sentence_window.documents.parts.numbering import source_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 T = TypeVar("T")
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """What stores call the metadata filter of a search."""
+
+_TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
+_TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
@@ -42,6 +53,8 @@ class StoreAdapter:
     """Names of a search's argument that is a filter, the usual one first."""
     added_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
+    holds_json: ClassVar[bool] = False
+    """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
     """Whether `hybrid_search` works."""
     mixes_neighbors: ClassVar[bool] = False
@@ -68,6 +81,22 @@ class StoreAdapter:
             other = getattr(self.store, "embedding", None)
             found = other if isinstance(other, Embeddings) else None
         return found
+
+    # Metadata
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether the store gives back the value of a metadata key as it was given.
+
+        Args:
+            key: The key.
+            value: A value as JSON holds it.
+        """
+        return self.holds_json or is_scalar(value)
+
+    @property
+    def limits(self) -> StoreLimits:
+        """What metadata the store can hold; the rest is left out, with a warning."""
+        return StoreLimits(self.name, self.holds, _TO_JSON if self.holds_json else _TO_SCALARS)
 
     # Search
 
@@ -130,15 +159,46 @@ class StoreAdapter:
             return None
         return found if matches is None else [document for document in found if matches(document)]
 
+    async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
+        """List the documents of which a filter lets sentences through.
+
+        Args:
+            io: Makes the calls.
+            filter: The filter, in the store's form; ``None`` for no filter.
+            source: The source that their metadata must name; ``None`` for any.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        sentences = map(self.read, await self.list_sentences(io, filter))
+        return indexed_documents(runs_of(each for each in sentences if source in (None, source_of(each.source))))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        raise InvalidInputError(
+            f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or a "
+            "filter; name them by their ids, or write an adapter with the method list_sentences"
+        )
+
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document that the store returned.
 
         Raises:
             IncompleteWindowError: Its metadata isn't what the splitter writes.
         """
-        if self.added_keys.isdisjoint(document.metadata):
+        # `None` is the empty column of a store that holds none.
+        unwanted = [
+            key
+            for key, value in document.metadata.items()
+            if key in self.added_keys or (value is None and not self.holds(key, None))
+        ]
+        if not unwanted:
             return read_sentence(document)
-        metadata = {key: value for key, value in document.metadata.items() if key not in self.added_keys}
+        metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
         return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
 
     # Write
@@ -185,6 +245,26 @@ class StoreAdapter:
             Whether it was done. If not, sentences are written with `put`, then old ones are deleted with `remove`.
         """
         return False
+
+    async def delete_documents(
+        self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
+    ) -> int | None:
+        """Delete whole source documents in one transaction, if the store can.
+
+        Args:
+            io: Makes the calls.
+            doc_ids: Their names; ``None`` for any.
+            filter: A filter that all their sentences must match; ``None`` for no filter.
+            source: The source that their metadata must name; ``None`` for any.
+
+        Returns:
+            The number of documents that were deleted; ``None`` if it wasn't done. Then they are found with
+            `list_documents`, and their sentences deleted with `remove`.
+
+        Raises:
+            InvalidInputError: The filter matches only a part of a document; nothing was deleted.
+        """
+        return None
 
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""

@@ -14,10 +14,20 @@ from langchain_sentence_window.adapters.filtering import Matcher, all_of, checke
 class CommunityFaissAdapter(DeleteFirstAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
+    holds_json = True
+
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search everything if a filter is given, as the store filters what it has found."""
         wider = {"fetch_k": self.store.index.ntotal} if "filter" in settings else {}
         return await super().search(io, query, wider | dict(settings))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Look at all documents, if they are in memory."""
+        held = getattr(self.store.docstore, "_dict", None)
+        if held is None:
+            return await super().list_sentences(io, filter)
+        matches = None if filter is None else self.matcher(filter)
+        return [document for document in list(held.values()) if matches is None or matches(document)]
 
     async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add documents with their vectors."""

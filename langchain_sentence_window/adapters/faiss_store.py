@@ -11,12 +11,15 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.base import Scored, StoreAdapter
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.documents.parts.numbering import filter_of_source
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 
 
 class FaissStoreAdapter(StoreAdapter):
     """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
 
+    holds_json = True
     is_hybrid = True
     mixes_neighbors = True
     read_batch_size = sys.maxsize  # one call reads one state
@@ -42,6 +45,26 @@ class FaissStoreAdapter(StoreAdapter):
         replace = partial(self.store.replace_documents, show_progress=show_progress)
         await io.call(replace, self.store.areplace_documents, sentences, doc_ids, **keywords)
         return True
+
+    async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
+        """List them without reading their sentences."""
+        joined = self._of_source(filter, source)
+        found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
+        return found
+
+    async def delete_documents(
+        self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
+    ) -> int | None:
+        """Delete them in one transaction, which checks the filter too."""
+        given = self._of_source(filter, source)
+        delete, adelete = self.store.delete_documents, self.store.adelete_documents
+        return int(await io.call(delete, adelete, doc_ids, filter=given))
+
+    def _of_source(self, filter: Any, source: str | None) -> Any:
+        if source is None:
+            return filter
+        of_source = filter_of_source(source)
+        return of_source if filter is None else self.join([filter, of_source])
 
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors."""

@@ -29,10 +29,17 @@ class GetWhereAdapter(StoreAdapter):
         """Get documents within the filter."""
         if filter is None:
             return await super().get(io, ids, None)
-        got = await self.get_where(io, list(ids), filter)
+        return await self._documents_where(io, list(ids), filter)
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Get all documents within the filter."""
+        return await self._documents_where(io, None, filter)
+
+    async def _documents_where(self, io: IO, ids: list[str] | None, filter: Any) -> list[Document]:
+        got = await self.get_where(io, ids, filter)
         rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
         return [Document(page_content=text, metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]
 
-    async def get_where(self, io: IO, ids: list[str], filter: Any) -> Mapping[str, Any]:
-        """Call the store's ``get``; return its lists of ``ids``, ``documents`` and ``metadatas``."""
+    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
+        """Call the store's ``get``, for some ids or all; return its ``ids``, ``documents`` and ``metadatas``."""
         raise NotImplementedError

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.filtering import (
@@ -17,6 +20,17 @@ from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 
 class InMemoryAdapter(StoreAdapter):
     """The store filters by functions of a Document; a mapping is made into one."""
+
+    holds_json = True
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Look at all documents, as they are in memory."""
+        held = [
+            Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
+            for each in list(self.store.store.values())
+        ]
+        matches = None if filter is None else self.matcher(filter)
+        return held if matches is None else [document for document in held if matches(document)]
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return a function that calls them all."""

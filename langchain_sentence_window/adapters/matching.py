@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
 from langchain_sentence_window.stores.faiss.database.operators import MISSING, OPERATORS, is_equal
 
@@ -33,6 +34,8 @@ def _holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
     if key == "$not":
         return not _all_of(value, metadata)
     stored = metadata.get(key, MISSING)
+    if key in SENTENCE_KEYS and isinstance(stored, list | tuple):
+        stored = {}  # which is there and equals nothing
     if not isinstance(value, Mapping):
         return is_equal(stored, value)
     return all(OPERATORS[name].holds(stored, operand) for name, operand in value.items())

@@ -10,9 +10,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
+from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
+_PAGE_SIZE = 1_000
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -20,6 +23,11 @@ class MilvusAdapter(DeleteFirstAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
     filter_names = ("expr", "filter")
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
+        holds_json = self.store.enable_dynamic_field or self.store._metadata_field
+        return has_only([key, value]) and (bool(holds_json) or is_scalar(value))
 
     @property
     def embedding(self) -> Embeddings | None:
@@ -52,7 +60,27 @@ class MilvusAdapter(DeleteFirstAdapter):
         async def query(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
             return await store.aclient.query(*given, **keywords)
 
-        rows = await io.call(store.client.query, query, store.collection_name, **settings)
+        return self._documents(await io.call(store.client.query, query, store.collection_name, **settings))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Go through all that is within an expression; an iterator only blocks."""
+        if self.store.col is None:
+            return []
+        return await io.in_thread(self._all_within, filter or "")
+
+    def _all_within(self, expression: str) -> list[Document]:
+        store, found = self.store, list[Document]()
+        settings = {"filter": expression, "output_fields": store._get_output_fields(), "batch_size": _PAGE_SIZE}
+        rows = store.client.query_iterator(store.collection_name, **settings)
+        try:
+            while part := rows.next():
+                found += self._documents(part)
+        finally:
+            rows.close()
+        return found
+
+    def _documents(self, rows: Sequence[Any]) -> list[Document]:
+        store = self.store
         found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
         return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
 

@@ -1,7 +1,7 @@
 """The keys of the metadata contract.
 
-A sentence Document, which a vector store holds, carries only flat scalars, as some stores refuse anything else. The
-keys of a window Document are in `langchain_sentence_window.documents.window_metadata`.
+In a sentence Document, which a vector store holds, the values of these keys are strings and numbers, as some stores
+refuse anything else. The keys of a window Document are in `langchain_sentence_window.documents.window_metadata`.
 
 ====================  =====================================================
 key                   meaning
@@ -26,7 +26,8 @@ key                   meaning
 ``window_parts``      its places in the parts of the document, as JSON
 ====================  =====================================================
 
-``heading`` is left out if there is none. All other metadata of a source document is carried along.
+``heading`` is left out if there is none. All other metadata of a source document is carried along: lists, dicts and
+``None`` too, if the store holds them, and dates as strings. What it can't hold is left out, with a warning.
 
 If the metadata of a source document has a key of this table, that key is renamed: ``kind`` becomes ``source_kind``, or
 ``source_source_kind`` if the document has another ``source_kind`` too. So nothing is lost, and no value of a document

@@ -34,6 +34,7 @@ from langchain_sentence_window.documents.keys import (
 from langchain_sentence_window.documents.parts.joining import JoinedDocument
 from langchain_sentence_window.documents.parts.spans import PartSpan, cut_spans, first_piece, read_spans, write_spans
 from langchain_sentence_window.documents.source_documents import carried_metadata
+from langchain_sentence_window.documents.stored_metadata import MetadataFitter
 from langchain_sentence_window.documents.values import checked, is_index, number
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
@@ -57,7 +58,7 @@ class StoredSentence:
         kind: The kind of its block, see `Block`.
         heading: The heading path; empty if there is none.
         text: Its text.
-        source: The source document's own metadata, scalars only; of several parts, that of the first.
+        source: The source document's own metadata; of several parts, that of the first.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
     """
@@ -82,17 +83,21 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 
 
 def sentence_documents(
-    joined: JoinedDocument, sentences: Sequence[Sentence], inline_window: tuple[int, int] | None = None
+    joined: JoinedDocument,
+    sentences: Sequence[Sentence],
+    fitter: MetadataFitter,
+    inline_window: tuple[int, int] | None = None,
 ) -> list[Document]:
     """Make the Documents that a store holds, one for each sentence of a document.
 
     Args:
         joined: The source document.
         sentences: Its sentences, in order.
+        fitter: Fits the metadata of its parts to the store.
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text, doc_id = joined.text, joined.doc_id
-    own = [carried_metadata(part.carried, doc_id) for part in joined.parts]
+    own = [carried_metadata(each, doc_id) for each in fitter.fit([part.carried for part in joined.parts])]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
@@ -181,9 +186,14 @@ def _read(document: Document) -> StoredSentence:
     return sentence
 
 
+def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without the keys of this package."""
+    return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+
+
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
-    """Return the source document's own metadata, without our keys, and without ids and empty columns from a store."""
-    own = {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS and value is not None}
+    """Return the source document's own metadata, without our keys, and without ids from a store."""
+    own = own_metadata(metadata)
     # Told by their length first, as working out the id takes longer than all else.
     ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
     if ids:

@@ -7,7 +7,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.ids import storable_text
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, RENAMED, SOURCE, START_INDEX
-from langchain_sentence_window.documents.values import is_scalar, plain
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -16,10 +15,10 @@ MAX_METADATA_KEYS = 1_000
 
 
 def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
-    """Return the metadata of a source document that its sentences carry: scalars, with keys of the contract renamed.
+    """Return the metadata of a source document that its sentences carry, with keys of the contract renamed.
 
     Args:
-        document: The source document.
+        document: The source document, its metadata fitted to the store.
         doc_id: Its name.
 
     Raises:
@@ -30,7 +29,7 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
             f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
-    given = {key: plain(value) for key, value in document.metadata.items() if is_scalar(value)}
+    given = document.metadata
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
     known = {DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():

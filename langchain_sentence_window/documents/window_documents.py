@@ -6,6 +6,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.documents.parts.joining import shared_metadata
 from langchain_sentence_window.documents.parts.spans import as_entries
@@ -36,7 +37,7 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     best = sentences[window.doc_id, window.best.index]
     made = {key: make(window, sentences) for key, make in WINDOW_METADATA.items()} | part_metadata(window, sentences)
     added = {key: value for key, value in made.items() if value is not None}
-    return Document(id=made[WINDOW_ID], page_content=text, metadata={**best.source, **added})
+    return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **added})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -53,7 +54,7 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     first, last = sentences[0], sentences[-1]
     whole = Window(first.doc_id, first.index, last.index, ())
     metadata = {
-        **shared_metadata([each.source for each in sentences]),
+        **own_values(shared_metadata([each.source for each in sentences])),
         DOC_ID: first.doc_id,
         START_INDEX: first.start,
         END_INDEX: last.end,

@@ -33,13 +33,13 @@ class WindowDocumentIndex(DocumentIndex):
 
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> DeleteResponse:
         """Delete documents with the retriever's ``delete``."""
-        self.retriever.delete(ids, **kwargs)
-        return DeleteResponse(num_failed=0, failed=[])
+        deleted = self.retriever.delete(ids, **kwargs)
+        return DeleteResponse(num_deleted=deleted, num_failed=0, failed=[])
 
     async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> DeleteResponse:
         """Async version of `delete`."""
-        await self.retriever.adelete(ids, **kwargs)
-        return DeleteResponse(num_failed=0, failed=[])
+        deleted = await self.retriever.adelete(ids, **kwargs)
+        return DeleteResponse(num_deleted=deleted, num_failed=0, failed=[])
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Read documents with the retriever's ``get``."""

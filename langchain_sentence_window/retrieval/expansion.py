@@ -64,7 +64,8 @@ class ExpansionPolicy:
         if not self.by_value:
             return self.default
         values = metadata.values() if self.key is None else [metadata.get(self.key)]
-        return next((self.by_value[value] for value in values if value in self.by_value), self.default)
+        scalars = (value for value in values if not isinstance(value, list | dict))
+        return next((self.by_value[value] for value in scalars if value in self.by_value), self.default)
 
     def describe(self) -> WindowSetting:
         """Return the setting that this policy was read from."""

@@ -40,7 +40,7 @@ async def replace_documents(
     *,
     show_progress: bool,
     bm25_index: BM25Index | None = None,
-) -> None:
+) -> int | None:
     """Replace all sentences of the source documents in the store.
 
     If an embedder fails, the old sentences stay. A store that embeds may have replaced whole batches before, see
@@ -56,6 +56,9 @@ async def replace_documents(
         show_progress: Whether to show a progress bar while embedding, if the store lets us embed.
         bm25_index: A lexical index to update too.
 
+    Returns:
+        The number of the documents that were there; ``None`` if that isn't known.
+
     Raises:
         InvalidInputError: A document is too long for a store that can't fetch by id, or the filter forbids it.
     """
@@ -65,7 +68,7 @@ async def replace_documents(
     if await adapter.replace_documents(
         io, sentences, doc_ids, contexts=contexts, within=scope.filter, show_progress=show_progress
     ):
-        return
+        return None
     stored = await stored_sentences(io, adapter, doc_ids)
     if stored is None:
         _check_lengths(adapter, sentences)
@@ -78,20 +81,45 @@ async def replace_documents(
     await adapter.remove(io, [id_ for id_ in reversed(stale) if id_ not in new])
     if bm25_index is not None:
         await io.in_thread(bm25_index.change, stale, sentences)
+    return None if stored is None else sum(map(bool, stored.values()))
 
 
 async def delete_documents(
-    io: IO, scope: Scope, doc_ids: Sequence[str], *, bm25_index: BM25Index | None = None
-) -> None:
-    """Delete all sentences of the source documents; ignore those that don't exist or that the filter forbids.
+    io: IO,
+    scope: Scope,
+    doc_ids: Sequence[str] | None,
+    *,
+    source: str | None = None,
+    bm25_index: BM25Index | None = None,
+) -> int:
+    """Delete all sentences of source documents; ignore those that don't exist or that the filter forbids.
+
+    Args:
+        io: Makes the calls.
+        scope: The store, and the filter that all sentences of a document must match.
+        doc_ids: The names of the documents; ``None`` for all that match.
+        source: The source that their metadata names; ``None`` for any.
+        bm25_index: A lexical index to update too.
+
+    Returns:
+        The number of documents that were deleted. A store that can't fetch by id is believed to have had them all.
 
     Raises:
-        InvalidInputError: The filter matches only a part of a document.
+        InvalidInputError: The filter matches only a part of a document, or the store can't list its documents and
+            there are no names. Nothing was deleted.
     """
+    deleted = await scope.adapter.delete_documents(io, doc_ids, scope.filter, source)
+    if deleted is not None:
+        return deleted
+    if doc_ids is None or source is not None:
+        found = [each.doc_id for each in await scope.adapter.list_documents(io, scope.filter, source)]
+        doc_ids = found if doc_ids is None else [name for name in found if name in set(doc_ids)]
     if scope.is_bound:
         doc_ids = [name for name, sentences in (await _readable(io, scope, doc_ids)).items() if sentences]
-    if doc_ids:
-        await replace_documents(io, scope, [], doc_ids, show_progress=False, bm25_index=bm25_index)
+    if not doc_ids:
+        return 0
+    were_there = await replace_documents(io, scope, [], doc_ids, show_progress=False, bm25_index=bm25_index)
+    return len(set(doc_ids)) if were_there is None else were_there
 
 
 async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[Document]:

@@ -56,7 +56,7 @@ async def ingest_documents(
     groups = await _with_known_parts(io, scope, groups)
     joined = await io.in_thread(lambda: [group.join() for group in groups])
     warn_of_parts(joined)
-    sentences = await io.in_thread(splitter.split_joined, joined)
+    sentences = await io.in_thread(splitter.split_joined, joined, scope.adapter.limits)
     doc_ids = [document.doc_id for document in joined]
     by_id = {document.doc_id: document.document for document in joined}
     # In a thread, as `situate` may ask a model.

@@ -11,7 +11,10 @@ from langchain_core.retrievers import LangSmithRetrieverParams
 
 from langchain_sentence_window._arguments import check_order, checked_documents
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.callback_runs import search_params
@@ -145,19 +148,53 @@ class SentenceWindowRetriever(RetrieverSettings):
         """Async version of `add_documents`."""
         return await self._add(ASYNC, checked_documents(documents), show_progress=False)
 
-    def delete(self, ids: Sequence[str] | None = None) -> None:
-        """Delete documents by their ``doc_id``.
+    def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
+        """List the documents in the store: their names, sources, titles, numbers of sentences and pages.
 
-        Documents that don't exist, or that the filter forbids, are ignored.
+        Args:
+            filter: Narrows the retriever's own filter. A document of which it lets through a part is listed with that
+                part's sentences and pages.
+            source: The source that their metadata names, such as a path or an address; ``None`` for any.
 
         Raises:
-            InvalidInputError: There is no list of ids, or the filter allows only a part of a document.
+            InvalidInputError: The store can't list what it holds, or the filter can't be read.
         """
-        run(delete_documents(BLOCKING, self.scope(), checked_ids(ids), bm25_index=self.bm25_index))
+        scope = self.scope(filter)
+        return run(scope.adapter.list_documents(BLOCKING, scope.filter, _text_of(source)))
 
-    async def adelete(self, ids: Sequence[str] | None = None) -> None:
+    async def adocuments(
+        self, filter: Any = None, *, source: str | PathLike[str] | None = None
+    ) -> list[IndexedDocument]:
+        """Async version of `documents`."""
+        scope = self.scope(filter)
+        return await scope.adapter.list_documents(ASYNC, scope.filter, _text_of(source))
+
+    def delete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
+        """Delete whole documents: by their ``doc_id``, their source, or a filter. All that are given must fit.
+
+        Documents that don't exist, or that the retriever's own filter forbids, are ignored.
+
+        Args:
+            ids: The ``doc_id`` of each document.
+            source: The source that their metadata names, such as a path or an address.
+            filter: Narrows the retriever's own filter. A document is deleted if all its sentences match.
+
+        Returns:
+            The number of documents deleted.
+
+        Raises:
+            InvalidInputError: There is no list of ids, no source and no filter; or a filter allows only a part of a
+                document, or can't be read; or the store can't list what it holds. Nothing was deleted.
+        """
+        return run(self._delete(BLOCKING, ids, source, filter))
+
+    async def adelete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
         """Async version of `delete`."""
-        await delete_documents(ASYNC, self.scope(), checked_ids(ids), bm25_index=self.bm25_index)
+        return await self._delete(ASYNC, ids, source, filter)
 
     def get(self, ids: Sequence[str]) -> list[Document]:
         """Read whole documents by their ``doc_id``, joined from their sentences.
@@ -243,6 +280,13 @@ class SentenceWindowRetriever(RetrieverSettings):
         with FaissStore(checked_embedding(embedding)) as store:
             cls(vectorstore=store, **settings)
 
+    async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
+        check_binds(filter)
+        names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
+        return await delete_documents(
+            io, self.scope(filter), names, source=_text_of(source), bm25_index=self.bm25_index
+        )
+
     async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
         return await ingest_documents(
             io,
@@ -254,3 +298,14 @@ class SentenceWindowRetriever(RetrieverSettings):
             bm25_index=self.bm25_index,
             show_progress=show_progress,
         )
+
+
+def _text_of(source: str | PathLike[str] | None) -> str | None:
+    """Return a source as metadata has it.
+
+    Raises:
+        InvalidInputError: It isn't a string or a path.
+    """
+    if source is None or isinstance(source, str | PathLike):
+        return None if source is None else str(source)
+    raise InvalidInputError(f"source is {shown(source)}; give the source in the documents' metadata as a string")

@@ -15,6 +15,8 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.documents.keys import SENTENCE_KEYS
+from langchain_sentence_window.documents.stored_metadata import MetadataFitter
 from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, carry_mixed
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
@@ -35,7 +37,8 @@ def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool =
         show_progress: Whether to show a progress bar.
 
     Returns:
-        The number of sentences that were copied. After an error, call it again.
+        The number of sentences that were copied. After an error, call it again. Metadata that the target can't hold is
+        left out, with one warning that names the keys.
 
     Raises:
         InvalidInputError: The target can't take vectors.
@@ -94,10 +97,11 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
             "build it with NeighborMixedEmbeddings(embedding), or NeighborMixedEmbeddings(embedding, (1,)) for "
             "vectors of sentences alone"
         )
-    copied = 0
+    copied, fitter = 0, MetadataFitter(adapter.limits)
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
         while part := (await io.in_thread(next, slices, None)):
-            documents, vectors = _checked_slice(part)
+            given, vectors = _checked_slice(part)
+            documents = fitter.fit(given, untouched=SENTENCE_KEYS)
             if adapter.mixes_neighbors:
                 await adapter.add_vectors(io, documents, vectors)
             elif isinstance(embedding, NeighborMixedEmbeddings):
@@ -106,6 +110,7 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
                 prepared.finish(target)
             copied += len(documents)
             bar.update(len(documents))
+    fitter.warn()
     return copied
 
 

@@ -94,7 +94,7 @@ def column_width(text: str, gaps: Sequence[Gap]) -> float:
         if not gap.is_blank and text[gap.end].islower() and text[gap.start - 1] not in ".!?;:,"
     )
     if len(wrapped) >= MIN_WRAPPED_LINES:
-        return max(MIN_COLUMN_CHARS, wrapped[len(wrapped) // 10] - 1)
+        return max(MIN_COLUMN_CHARS, 0.9 * wrapped[len(wrapped) // 10])
     lengths = sorted(gap.start - gap.line for gap in gaps)
     lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
     return max(MIN_COLUMN_CHARS, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else MIN_COLUMN_CHARS

@@ -14,6 +14,7 @@ from langchain_sentence_window.documents.parts.grouping import JoinParts, group_
 from langchain_sentence_window.documents.parts.joining import JoinedDocument
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.sentence_documents import sentence_documents
+from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block
 from langchain_sentence_window.splitting.detection import language_of, language_of_parts
@@ -176,7 +177,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         return self._split(text, self._rulesets.of(language or self.language_of(text, {})), None)
 
-    def split_documents(self, documents: Iterable[Document]) -> list[Document]:
+    def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
 
         Pages, elements, rows and chunks are first joined to the documents that they are parts of, as loaders write it
@@ -185,8 +186,9 @@ class SentenceSplitter(BaseDocumentTransformer):
         Args:
             documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
                 by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
-                differ, what most of the text says. Metadata other than strings, numbers and booleans is left out, as
-                many stores can't hold it.
+                differ, what most of the text says.
+            limits: What metadata the store can hold that they go to. The rest is left out, with one warning that names
+                the keys. Any store holds strings, numbers and booleans, and dates as strings.
 
         Returns:
             The sentences, document by document, in order; documents without text have none. Their metadata is
@@ -198,15 +200,18 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
         warn_of_parts(joined)
-        return self.split_joined(joined)
+        return self.split_joined(joined, limits)
 
-    def split_joined(self, joined: Iterable[JoinedDocument]) -> list[Document]:
-        """Cut documents whose parts are joined into sentence Documents."""
-        return [
-            made
+    def split_joined(self, joined: Iterable[JoinedDocument], limits: StoreLimits = ANY_STORE) -> list[Document]:
+        """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
+        fitter = MetadataFitter(limits)
+        made = [
+            sentence
             for document in joined
-            for made in sentence_documents(document, self._split_segments(document), self._inline_window)
+            for sentence in sentence_documents(document, self._split_segments(document), fitter, self._inline_window)
         ]
+        fitter.warn()
+        return made
 
     def _split_segments(self, document: JoinedDocument) -> list[Sentence]:
         """Split each segment by itself; positions and indexes count from the beginning of the document."""

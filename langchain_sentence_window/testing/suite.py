@@ -1,7 +1,9 @@
 """The conformance suite; see `langchain_sentence_window.testing`."""
 
 import re
+import warnings
 from collections.abc import Awaitable, Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
@@ -84,15 +86,44 @@ class SentenceWindowStoreTests:
             number=3,
             share=0.25,
             flag=True,
-            nested={"left": ["out", "of", "any", "store"]},
         )
         await way(retriever, "add_documents", [given])
         found = await way(retriever, "invoke", "kiwi juice", k=1, window=0)
         assert "kiwi" in found[0].page_content
         for window in await way(retriever, "invoke", "emoji tabs", k=9, window=1):
             _check_verbatim(window, given)
-            assert window.metadata.keys() == _OURS | given.metadata.keys() - {"nested"}
+            assert window.metadata.keys() == _OURS | given.metadata.keys()
             assert window.metadata.items() >= {key: given.metadata[key] for key in _KEPT}.items()
+
+    @pytest.mark.asyncio
+    async def test_metadata_comes_back_as_it_was_or_is_warned_of(
+        self, way: Way, retriever: SentenceWindowRetriever
+    ) -> None:
+        """Check that one warning names what the store can't hold, and that windows share no list with the store."""
+        own: dict[str, Any] = {
+            "groups": ["staff", "north"],
+            "numbers": [1, 2],
+            "mixed": [1, "b", None],
+            "empty": [],
+            "nested": {"list": [{"none": None}]},
+            "nothing": None,
+            "large": 2**70,
+            "name": "Zoë \N{GRINNING FACE}",
+        }
+        given = source("a", "One kiwi. Two kiwi.", day=date(2024, 5, 1), odd=object(), **own)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SentenceWindowWarning)
+            await way(retriever, "add_documents", [given])
+        (told,) = [str(each.message) for each in caught if issubclass(each.category, SentenceWindowWarning)]
+        left_out = {key for key in (*own, "odd") if repr(key) in told}
+        assert "odd" in left_out
+        expected = {key: value for key, value in own.items() if key not in left_out} | {"day": "2024-05-01"}
+        for _ in range(2):
+            (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
+            assert {key: window.metadata[key] for key in expected} == expected
+            assert window.metadata.keys().isdisjoint(left_out)
+            for key in expected.keys() & {"groups", "nested"}:
+                window.metadata[key].clear()
 
     @pytest.mark.asyncio
     async def test_no_window_leaves_its_section(self, way: Way, retriever: SentenceWindowRetriever) -> None:
@@ -186,6 +217,48 @@ class SentenceWindowStoreTests:
             assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
         found = await way(retriever, "invoke", "kiwi", k=9, window=0)
         assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
+
+    # What is there
+
+    @pytest.mark.asyncio
+    async def test_documents_are_listed_and_deleted_by_source_and_filter(
+        self, way: Way, make_store: MakeStore, words: WordVectors
+    ) -> None:
+        """Check that documents are listed with what they are, and deleted whole; or that the store can't list."""
+        retriever = self.over(make_store(words))
+        given = [
+            source("a", "# Fruit\n\nOne kiwi. Two kiwi.", "acme", source="fruit.md", page=0),
+            source("b", "One plum.", "acme", source="plum.md", title="Plums"),
+            source("c", "One fig.", "umbra", source="fig.md"),
+        ]
+        await way(retriever, "add_documents", given)
+        try:
+            listed = await way(retriever, "documents")
+        except InvalidInputError as error:
+            assert "can't list what it holds" in str(error)  # noqa: PT017 - some stores can't
+            with pytest.raises(InvalidInputError, match="can't list what it holds"):
+                await way(retriever, "delete", source="fruit.md")
+            return
+        found = sorted((each.doc_id, each.source, each.title, each.sentences, each.pages) for each in listed)
+        assert found == [
+            ("a", "fruit.md", "Fruit", 3, 1),
+            ("b", "plum.md", "Plums", 1, None),
+            ("c", "fig.md", None, 1, None),
+        ]
+        assert all(each.metadata["source"] == each.source for each in listed)
+        assert [each.doc_id for each in await way(retriever, "documents", source="plum.md")] == ["b"]
+        assert await way(retriever, "delete", source="nothing.md") == 0
+        assert await way(retriever, "delete", ["a", "nothing"], source="plum.md") == 0
+        assert await way(retriever, "delete", source="fruit.md") == 1
+        if self.has_filters:
+            acme, umbra = self.tenant_filter("acme"), self.tenant_filter("umbra")
+            assert [each.doc_id for each in await way(retriever, "documents", acme)] == ["b"]
+            assert await way(self.over(retriever.vectorstore, filter=umbra), "delete", source="plum.md") == 0
+            if self.splitter.inline_window is None:
+                assert await way(retriever, "delete", filter=umbra) == 1
+                assert [each.doc_id for each in await way(retriever, "documents")] == ["b"]
+        assert await way(retriever, "delete", ["b"], source="plum.md") == 1
+        assert "b" not in {each.doc_id for each in await way(retriever, "documents")}
 
     # Who sees what
 

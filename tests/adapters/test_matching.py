@@ -15,6 +15,9 @@ from langchain_sentence_window.errors import FilterError
 from tests.stores.faiss.test_filters import nested_filters
 from tests.toys import WordEmbeddings
 
+MANY = [f"none of {number}" for number in range(101)]
+"""More values than are written twice."""
+
 texts = st.one_of(
     st.sampled_from(["a", "b", "ab", "10", "", "'", "a\0", "a\0b", "a\ue000", "\ue0001", "é", "😀", "\uffff"]),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
@@ -31,7 +34,7 @@ stored = st.one_of(
     values,
     st.none(),
     st.sampled_from([2**63, 2**64, -(2**70), 10**400, -(10**400)]),
-    st.lists(values, max_size=2),
+    st.lists(values | st.none() | st.lists(values, max_size=1), max_size=4),
     st.dictionaries(st.sampled_from("xy"), values, max_size=1),
 )
 keys = st.sampled_from(["x", "y", "doc_id", "sentence_index", 'a.b"', "k\0", "key with blanks", "_"])
@@ -44,9 +47,10 @@ def is_storable(metadata: dict[str, Any]) -> bool:
 
 metadatas: st.SearchStrategy[dict[str, Any]] = st.dictionaries(keys, stored, max_size=4).filter(is_storable)
 operations = st.one_of(
-    st.tuples(st.sampled_from(["$eq", "$ne"]), st.one_of(values, st.none())),
+    st.tuples(st.sampled_from(["$eq", "$ne", "$contains", "$not_contains"]), st.one_of(values, st.none())),
     st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), values),
     st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(st.one_of(values, st.none()), max_size=3)),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(values, max_size=3).map(lambda some: [*some, *MANY])),
     st.tuples(st.just("$between"), st.tuples(values, values).map(list)),
     st.tuples(st.just("$exists"), st.booleans()),
 )
@@ -85,14 +89,52 @@ def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], 
         ({"none": {"$exists": True}}, True),
         ({"x": {"$gt": 0, "$lt": 1}}, False),
         ({"x": {"$in": []}}, False),
-        ({"listed": {"$ne": "a"}}, True),
-        ({"listed": "a"}, False),
+        ({"listed": "a"}, True),
+        ({"listed": "b"}, False),
+        ({"listed": {"$ne": "a"}}, False),
+        ({"listed": {"$ne": "b"}}, True),
+        ({"listed": {"$in": ["b", "a"]}}, True),
+        ({"listed": {"$nin": ["b", "a"]}}, False),
+        ({"listed": {"$nin": ["b"]}}, True),
+        ({"listed": 3}, True),
+        ({"listed": None}, True),
+        ({"none": {"$ne": None}}, False),
+        ({"listed": {"$gt": 5}}, True),
+        ({"listed": {"$gt": 7}}, False),
+        ({"listed": {"$between": [4, 6]}}, False),
+        ({"listed": {"$gte": 4, "$lte": 6}}, True),
+        ({"listed": "inner"}, False),
+        ({"listed": {"$exists": True}}, True),
+        ({"empty": {"$in": ["a"]}}, False),
+        ({"empty": None}, False),
+        ({"empty": {"$ne": "a"}}, True),
+        ({"empty": {"$exists": True}}, True),
+        ({"listed": {"$contains": "a"}}, True),
+        ({"listed": {"$contains": None}}, True),
+        ({"listed": {"$not_contains": "a"}}, False),
+        ({"listed": {"$not_contains": "b"}}, True),
+        ({"name": {"$contains": "b"}}, False),
+        ({"name": {"$not_contains": "b"}}, True),
+        ({"missing": {"$not_contains": "b"}}, True),
+        ({"doc_id": "a"}, False),
+        ({"doc_id": {"$ne": "a"}}, True),
         ({"$not": {"missing": 1}}, True),
         ({"$or": [{"x": 2}, {"name": {"$between": ["a", "c"]}}]}, True),
     ],
 )
 def test_what_it_means_is_known(filter: dict[str, Any], *, holds: bool) -> None:
-    assert matcher(filter)({"x": 1, "none": None, "listed": ["a"], "name": "b"}) is holds
+    metadata = {
+        "x": 1,
+        "none": None,
+        "listed": ["a", 3, 7, None, ["inner"], {"inner": "inner"}],
+        "empty": [],
+        "name": "b",
+        "doc_id": ["a"],
+    }
+    assert matcher(filter)(metadata) is holds
+    with FaissStore(WordEmbeddings()) as store:
+        store.add_documents([Document(page_content="page", metadata=metadata, id="1")])
+        assert bool(store.get_by_ids_within(["1"], filter)) is holds
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ async def test_a_document_index_searches_and_reads_as_its_retriever(
     }
     assert await way(wrapped, "invoke", "refund", k=1) == await way(retriever, "invoke", "refund", k=1)
     assert await way(wrapped, "get", ["a", "b"]) == await way(retriever, "get", ["a", "b"])
-    assert await way(wrapped, "delete", ["a", "none"]) == {"num_failed": 0, "failed": []}
+    assert await way(wrapped, "delete", ["a", "none"]) == {"num_deleted": 1, "num_failed": 0, "failed": []}
     assert held(retriever) == ["A card."]
 
 

@@ -16,6 +16,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.stored_metadata import ANY_STORE, StoreLimits
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.conftest import Invoke
@@ -70,6 +71,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
     assert window.metadata == {
         "source": "billing.md",
         "year": 2,
+        "tags": ["x"],
         "doc_id": "a",
         "start_index": 24,
         "end_index": 53,
@@ -551,10 +553,10 @@ async def test_the_event_loop_goes_on_while_documents_are_split_and_embedded() -
     loop_thread = threading.get_ident()
 
     class Watching(SentenceSplitter):
-        def split_joined(self, joined: Iterable[JoinedDocument]) -> list[Document]:
+        def split_joined(self, joined: Iterable[JoinedDocument], limits: StoreLimits = ANY_STORE) -> list[Document]:
             if threading.get_ident() == loop_thread:
                 in_loop.append("split_joined")
-            return super().split_joined(joined)
+            return super().split_joined(joined, limits)
 
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(Slow()), splitter=Watching())
     await retriever.aadd_documents([document("Refund. Card.")])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.splitting.spans import pieces, trim
 
@@ -167,7 +167,8 @@ def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
     given = Document(
         page_content="# A\n\nOne. Two.  Three.", metadata={"source": "a.md", "year": 3, "tags": ["x"]}, id="doc"
     )
-    made = SentenceSplitter().split_documents([given])
+    with pytest.warns(SentenceWindowWarning, match="many a store can't hold it: 'tags'; add the documents with"):
+        made = SentenceSplitter().split_documents([given])
     assert [document.page_content for document in made] == ["# A", "One.", "Two.", "Three."]
     common = {"source": "a.md", "year": 3, "doc_id": "doc", "section_start": 0, "section_end": 4, "heading": "A"}
     assert [document.metadata for document in made] == [
@@ -178,7 +179,8 @@ def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
     ]
     assert len({document.id for document in made}) == 4
     assert given.metadata == {"source": "a.md", "year": 3, "tags": ["x"]}
-    again = SentenceSplitter().transform_documents([given])
+    with pytest.warns(SentenceWindowWarning, match="'tags'"):
+        again = SentenceSplitter().transform_documents([given])
     assert [document.id for document in again] == [document.id for document in made]
 
 

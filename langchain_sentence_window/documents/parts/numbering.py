@@ -102,6 +102,23 @@ def source_of(metadata: Mapping[str, Any]) -> str | None:
     return f"{folder}/{name}" if name and folder else name
 
 
+def filter_of_source(source: str) -> dict[str, Any]:
+    """Return a filter that matches the metadata of which `source_of` gives a source."""
+    folder, _, name = source.rpartition("/")
+    is_absent = {"$exists": False}
+    named: list[dict[str, Any]] = [
+        {_FILE_NAME: source, _FILE_DIRECTORY: is_absent},
+        {_FILE_NAME: name, _FILE_DIRECTORY: folder},
+    ]
+    return {
+        "$or": [
+            {SOURCE: source},
+            {_FILE_PATH: source, SOURCE: is_absent},
+            *({**each, SOURCE: is_absent, _FILE_PATH: is_absent} for each in named),
+        ]
+    }
+
+
 def part_of(document: Document, key: str | None = None) -> Part:
     """Read which part of its source a Document is.
 

@@ -67,11 +67,14 @@ class _Region:
         return _inner(self.white)
 
     def cut(self, ink: Ink) -> None:
-        """Cut the lines into columns, without lines below the table."""
+        """Cut the lines into columns, without lines below the table and columns without text."""
         self.rows = [_cut(ink, line, self.gutters) for line in self.lines]
         while self.rows and sum(map(bool, self.rows[-1])) < 2 and not self._ends_in_cell():  # noqa: PLR2004
             self.rows.pop()
             self.lines.pop()
+        # What is left may have no text in a column of the lines that were left out.
+        used = [number for number in range(len(self.gutters) + 1) if self.column(number)]
+        self.rows = [[row[number] for number in used] for row in self.rows]
 
     def is_stacked(self) -> bool:
         """Return whether each line stands below the one before it, so that it is clear to which row it belongs."""
@@ -178,7 +181,7 @@ def _cut(ink: Ink, line: Line, gutters: list[_Gap]) -> list[Line | None]:
 
 
 def _is_table(region: _Region) -> bool:
-    rows, count = region.rows, len(region.gutters) + 1
+    rows, count = region.rows, len(region.rows[0]) if region.rows else 0
     if sum(sum(map(bool, row)) > 1 for row in rows) < MIN_ROWS or not region.is_stacked():
         return False
     columns = [region.column(number) for number in range(count)]

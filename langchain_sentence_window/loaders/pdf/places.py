@@ -1,8 +1,9 @@
 """Boxes around a text on a page: one for each line, around its characters and no others.
 
-Characters that follow each other on a line share a box; a column's gap or a new line begins another. Boxes are as high
-as their font, so that they look even. Where the box of a line would touch any other character, as in a tight line
-above, it is trimmed; where trimming isn't enough, the line gets several boxes.
+Characters that follow each other on a line share a box; a column's gap or a new line begins another. So does a text
+that the file draws before the one on its left: readers keep to the file's order, and should find the text's order in
+the boxes. Boxes are as high as their font, so that they look even. Where the box of a line would touch any other
+character, as in a tight line above, it is trimmed; where trimming isn't enough, the line gets several boxes.
 
 Everything is in points from the upper left of the page as it is shown, see `PageFrame`.
 """
@@ -56,7 +57,7 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
     own, loose, tight = own[:, swap], loose[:, swap], tight[:, swap]
     neighbors = _Neighbors(np.flatnonzero(has_ink), tight)
     boxes: list[Boxes] = []
-    for run in np.split(np.arange(len(chosen)), _breaks(loose)):
+    for run in np.split(np.arange(len(chosen)), _breaks(chosen, loose)):
         others = neighbors.touching(_around(own[run], loose[run]), chosen[run])
         boxes += _fit(own[run], loose[run], others)
     return np.stack(boxes)[:, swap]
@@ -97,13 +98,14 @@ def _runs_down(loose: Boxes) -> bool:
     return len(steps) > 0 and bool(np.median(steps[:, 0]) < np.median(steps[:, 1]))
 
 
-def _breaks(loose: Boxes) -> Indexes:
-    """Return the positions of characters that aren't beside the one before them."""
+def _breaks(chosen: Indexes, loose: Boxes) -> Indexes:
+    """Return the positions of characters that aren't beside the one before them, or that the file draws before it."""
     before, after = loose[:-1], loose[1:]
     heights = np.minimum(before[:, 3] - before[:, 1], after[:, 3] - after[:, 1])
     shared = np.minimum(before[:, 3], after[:, 3]) - np.maximum(before[:, 1], after[:, 1])
     gaps = np.maximum(after[:, 0] - before[:, 2], before[:, 0] - after[:, 2])
-    return np.flatnonzero((shared < MIN_SHARED_HEIGHT * heights) | (gaps > MAX_GAP * heights)) + 1
+    is_beside = (shared >= MIN_SHARED_HEIGHT * heights) & (gaps <= MAX_GAP * heights)
+    return np.flatnonzero(~is_beside | (np.diff(chosen) < 0)) + 1
 
 
 def _around(own: Boxes, loose: Boxes) -> Boxes:

@@ -12,10 +12,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.ids import checked_ids, is_storable_id
-from langchain_sentence_window.documents.keys import PER_SECTION_KEYS, PER_SENTENCE_KEYS
-from langchain_sentence_window.documents.sentence_documents import sentence_key
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
+from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
+from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
+from langchain_sentence_window.stores.faiss.database.listing import ListedSource
 from langchain_sentence_window.stores.faiss.database.schema import Record
 
 MAX_METADATA_DEPTH = 100
@@ -69,6 +71,20 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
         for source, section in [(read[record.source_metadata], read[record.section_metadata])]
         for metadata in [(_copied(source) if record.source_metadata in nested else source) | section | own]
     ]
+
+
+def to_indexed_documents(sources: Sequence[ListedSource]) -> list[IndexedDocument]:
+    """Convert what is known of the documents in the database."""
+    return indexed_documents(
+        SentenceRun(each.doc_id, each.sentences, str(section.get(HEADING, "")), own_metadata(source))
+        for each in sources
+        for section, source in [(_from_json(each.section_metadata), _from_json(each.source_metadata))]
+    )
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = json.loads(text)
+    return with_nul(metadata) if needs_stand_in(text) else metadata
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:

@@ -14,6 +14,7 @@ from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
 from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks, register_for_forks
+from langchain_sentence_window.stores.faiss.database.listing import ListedSource
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, NestedWriteError
 from langchain_sentence_window.stores.faiss.database.opening import has_traces_of_index
 from langchain_sentence_window.stores.faiss.database.schema import Record
@@ -153,6 +154,12 @@ class StoreEngine:
         )
         self._run(lambda: self._catch_up_after_write(len(records)))
 
+    def remove_documents(self, condition: Condition) -> int:
+        """Remove whole documents in one transaction, and return their number; see `Transaction.remove_documents`."""
+        removed = self._write(lambda transaction: transaction.remove_documents(condition))
+        self._run(lambda: self._catch_up_after_write(0))
+        return removed
+
     def _catch_up_after_write(self, rows_added: int) -> None:
         self._vectors.catch_up_after_write()
         self._lexical.catch_up_after_write(rows_added)
@@ -162,6 +169,10 @@ class StoreEngine:
     def fetch(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
         """Fetch the records with some ids that meet a condition; other ids are left out."""
         return self._read(lambda snapshot: snapshot.by_ids(ids, where))
+
+    def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
+        """Return what is known of the documents that meet a condition; see `list_sources`."""
+        return self._read(lambda snapshot: snapshot.sources(of_sources, of_sentences))
 
     def unknown_keys(self, keys: Sequence[str]) -> list[str]:
         """Return the keys that no record has in its metadata; none for an empty index."""

@@ -14,12 +14,13 @@ from langchain_sentence_window._handles import OpenFiles
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss.conversion import to_documents
+from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
+from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
 from langchain_sentence_window.stores.faiss.database.restoring import restore_index
 from langchain_sentence_window.stores.faiss.database.state_files import RESTORING_FILE
 from langchain_sentence_window.stores.faiss.description import describe_store
@@ -207,6 +208,25 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
         """Async version of `get_by_ids_within`."""
         return await run_in_executor(None, self.get_by_ids_within, ids, filter)
+
+    def list_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
+        """List the documents that a retriever added, in the order in which they were last written.
+
+        No sentence is read, unless the filter asks for what differs among a document's sentences.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter. A document of which it matches
+                a part is listed with that part's sentences and pages.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        return to_indexed_documents(self._engine.sources(compile_for_sources(given), compile_filter(given)))
+
+    async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
+        """Async version of `list_documents`."""
+        return await run_in_executor(None, self.list_documents, filter)
 
     def sample_embedded(self) -> list[tuple[str, Vectors]]:
         """Return a few texts as they were embedded, with their unit vectors.

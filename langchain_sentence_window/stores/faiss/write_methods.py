@@ -178,6 +178,32 @@ class WriteMethods(VectorStore):
         self._engine.write(remove=compile_filter(filter) if filter is not None else with_ids(checked_ids(ids)))
         return True
 
+    def delete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
+        """Delete whole documents that a retriever added, in one transaction.
+
+        Args:
+            doc_ids: Their names; those that don't exist are ignored. ``None`` for any.
+            filter: A filter on the metadata of their sentences; ``None`` for any.
+
+        Returns:
+            The number of documents deleted.
+
+        Raises:
+            InvalidInputError: There are neither names nor a filter, or the filter matches only a part of a document;
+                nothing was deleted.
+            FilterError: The filter is invalid.
+        """
+        if doc_ids is None and filter is None:
+            raise InvalidInputError("delete_documents takes doc_ids or a filter; filter={} matches every document")
+        conditions = [] if filter is None else [compile_filter(filter)]
+        conditions += [] if doc_ids is None else [of_documents(checked_ids(doc_ids))]
+        sql = " AND ".join(f"({sql})" for sql, _ in conditions)
+        return self._engine.remove_documents((sql, [value for _, values in conditions for value in values]))
+
+    async def adelete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
+        """Async version of `delete_documents`."""
+        return await run_in_executor(None, partial(self.delete_documents, doc_ids, filter=filter))
+
     def discard_staged(self) -> int:
         """Drop the texts and vectors of interrupted calls, which are kept for a retry.
 

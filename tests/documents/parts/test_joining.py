@@ -214,7 +214,8 @@ def test_chunks_of_docling_share_their_headings() -> None:
         return part(text, dl_meta={"headings": ["Terms", "Fees"], "doc_items": [item]})
 
     chunks = [chunk("Terms\nFees\nThe fee is due.", 1), chunk("Terms\nFees\nIt is payable.", 1)]
-    made = list(map(read_sentence, SentenceSplitter().split_documents(chunks)))
+    with pytest.warns(SentenceWindowWarning, match="'dl_meta'"):
+        made = list(map(read_sentence, SentenceSplitter().split_documents(chunks)))
     assert [(each.text, each.heading) for each in made] == [
         ("Terms", "Terms"),
         ("Fees", "Terms > Fees"),
@@ -273,7 +274,8 @@ def test_documents_of_one_doc_id_that_are_no_parts_are_refused() -> None:
 def test_nothing_is_written_into_what_was_given() -> None:
     pages = [part("The fee is payable by the", page=0, tags=["x"]), part("party.", page=1, tags=["x"])]
     copies = [each.model_copy(deep=True) for each in pages]
-    cut(pages)
+    with pytest.warns(SentenceWindowWarning, match="'tags'"):
+        cut(pages)
     assert pages == copies
 
 

@@ -70,7 +70,11 @@ def test_text_that_runs_up_the_page_has_a_box_a_line() -> None:
 
 
 def test_text_from_right_to_left_has_a_box_a_line() -> None:
-    assert boxes_of([3, 2, 1, 0, 4], row(0, 0, 4) + row(10, 20, 1)) == [[0, 0, 20, 10], [10, 20, 15, 30]]
+    assert boxes_of([0, 1, 2, 3, 4], row(0, 0, 4)[::-1] + row(10, 20, 1)) == [[0, 0, 20, 10], [10, 20, 15, 30]]
+
+
+def test_parts_of_a_line_that_are_drawn_in_another_order_have_boxes_of_their_own() -> None:
+    assert boxes_of([3, 4, 0, 1, 2], row(10, 0, 3) + row(0, 0, 2)) == [[0, 0, 9.98, 10], [10.02, 0, 25, 10]]
 
 
 def test_boxes_without_a_size_or_a_place_do_no_harm() -> None:

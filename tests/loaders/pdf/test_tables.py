@@ -183,6 +183,12 @@ def test_the_head_of_a_column_may_be_missing_or_on_two_lines() -> None:
     assert rows_of(drawn(columns(*rows))) == [list(row) for row in rows]
 
 
+def test_a_text_below_a_table_makes_no_column() -> None:
+    pdf = drawn(both(columns(*(row[:2] for row in YEARS)), lines("alone", x=500, y=540)))
+    assert rows_of(pdf) == [list(row[:2]) for row in YEARS]
+    assert tables_of(pdf)[1] == "alone"
+
+
 def test_a_line_without_a_first_text_goes_on_with_the_row_above() -> None:
     rows = (*YEARS[:2], ("", "", "and July"), YEARS[2], ("", "", "or later"))
     (found,), _ = tables_of(drawn(columns(*rows)))

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
 from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, Condition, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from tests.toys import WordEmbeddings
+from tests.toys import WordEmbeddings, document
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
 """Many filters name keys that no document has, on purpose."""
@@ -279,6 +279,23 @@ def test_keys_and_values_are_never_sql() -> None:
         store.delete(filter={"x": evil})
         store.delete([evil])
         assert len(store) == 1
+
+
+def test_filters_reach_into_lists_of_documents_and_windows(words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), lexical_weight=0)
+    groups: dict[str, Any] = {"both": ["staff", "north"], "one": ["north"], "none": [], "name": "staff"}
+    retriever.add_documents([document("A card.", name, groups=given) for name, given in groups.items()])
+
+    def found(filter: dict[str, Any]) -> set[str]:
+        return {each.metadata["doc_id"] for each in retriever.invoke("card", filter=filter)}
+
+    assert found({"groups": "staff"}) == {"both", "name"}
+    assert found({"groups": {"$in": ["staff", "south"]}}) == {"both", "name"}
+    assert found({"groups": {"$nin": ["staff"]}}) == {"one", "none"}
+    assert found({"groups": {"$ne": "north"}}) == {"none", "name"}
+    assert found({"groups": {"$contains": "staff"}}) == {"both"}
+    assert found({"groups": {"$in": [*map(str, range(20_000)), "north"]}}) == {"both", "one"}
+    assert found({"$not": {"groups": {"$in": ["staff", "north"]}}}) == {"none"}
 
 
 def test_keys_that_no_document_has_are_looked_for_once_a_state(words: WordEmbeddings) -> None:

@@ -17,6 +17,7 @@ MAX_VALUES = 30_000
 """The largest number of keys and values in one filter."""
 
 _MAX_SQL_LENGTH = 900_000  # SQLite takes a million
+_GROUPS = 4  # more need fewer brackets, and SQLite's limit of an expression's depth is far
 _MAX_BRACKETS = 60  # SQLite's parser has a stack of 100, of which the innermost part takes some
 
 Owner: TypeAlias = Literal["source", "section", "sentence"]
@@ -100,16 +101,17 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
         return Part("0" if joint == " OR " else "1", [])
     if len(parts) == 1:
         return parts[0]
-    # In halves, the deeper one first, as SQLite's parser stack is limited.
-    middle = len(parts) // 2
-    halves = [_joined(joint, parts[:middle]), _joined(joint, parts[middle:])]
-    left, right = sorted(halves, key=lambda part: -part.brackets)
+    # In groups, the deepest one first, as SQLite's parser stack is limited.
+    size = -(-len(parts) // _GROUPS)
+    groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
+    first, *others = sorted(groups, key=lambda part: -part.brackets)
+    owners = {part.owner for part in groups}
     whole = Part(
-        f"({left.sql}{joint}{right.sql})",
-        left.parameters + right.parameters,
-        left.owner if left.owner == right.owner else "sentence",
-        left.is_narrow or right.is_narrow if joint == " AND " else left.is_narrow and right.is_narrow,
-        1 + max(left.brackets, 2 + right.brackets),
+        f"({joint.join(part.sql for part in (first, *others))})",
+        [parameter for part in (first, *others) for parameter in part.parameters],
+        owners.pop() if len(owners) == 1 else "sentence",
+        (any if joint == " AND " else all)(part.is_narrow for part in groups),
+        1 + max(first.brackets, 2 + others[0].brackets),
     )
     check_size(whole)
     return whole

@@ -5,11 +5,16 @@ The syntax is the one that LangChain's PGVectorStore and Chroma share::
     {"source": "billing.md"}                              equal to
     {"page": {"$gte": 3, "$lt": 9}}                       compared
     {"lang": {"$in": ["en", "fr"]}}                       one of
+    {"groups": {"$in": ["staff", "north"]}}               one of the list's elements is one of these
     {"$or": [{"lang": "en"}, {"draft": {"$exists": False}}]}
 
 All conditions in a mapping must hold. A comparison with a missing key doesn't hold, so ``$ne`` and ``$nin`` hold only
 where the key exists. Numbers and strings never equal each other. Integers of more than 64 bits in metadata are compared
 as floats, so no filter can name one.
+
+If the value is a list, a comparison holds if it holds for one of its elements; ``$ne`` and ``$nin`` hold if they hold
+for all. Lists and dicts in a list match nothing, and neither does a dict. ``$contains`` matches lists alone, and
+``$not_contains`` whatever ``$contains`` doesn't, as in Chroma.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,6 +54,17 @@ def compile_filter(filter: Filter) -> Condition:
     check_size(part)
     condition = part.sql, part.parameters
     return for_few(condition) if part.is_narrow else condition
+
+
+def compile_for_sources(filter: Filter) -> Condition | None:
+    """Compile a filter for rows of ``sources``; ``None`` if it asks for more than the metadata there.
+
+    Raises:
+        FilterError: As for `compile_filter`.
+    """
+    part = _all_of(filter, 0)
+    check_size(part)
+    return (part.sql, part.parameters) if part.owner == "source" else None
 
 
 def filter_keys(filter: Filter) -> list[str]:

@@ -1,6 +1,9 @@
 """The operators of metadata filters: what each means in SQL, and in Python for stores that don't filter by it.
 
 Both mean the same, to the letter. In SQL, keys and values are always parameters.
+
+A condition on a list holds if it holds for an element of it, and its negation if it holds for none. Elements that are
+lists or mappings match nothing. The keys of this package's own hold no lists, so theirs aren't looked into.
 """
 
 import math
@@ -10,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS
+from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import Owner, Part, join, negated
 from langchain_sentence_window.stores.faiss.database.json_nul import with_nul, without_nul
@@ -21,6 +24,18 @@ MISSING: Any = object()
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_INTEGER = 2**63
+_MAX_WRITTEN_TWICE = 100
+
+# The value of a key that is a path, or of any key, and its elements if it is a list.
+_ITSELF_OR_ELEMENTS = (
+    "SELECT json_extract(metadata, ?) AS value, json_type(metadata, ?) AS type UNION ALL "
+    "SELECT value, type FROM json_each(metadata, ?) WHERE json_type(metadata, ?) = 'array'"
+)
+_ITSELF_OR_ELEMENTS_OF_KEY = (
+    "SELECT value, type FROM json_each(metadata) WHERE key = ? UNION ALL "
+    "SELECT inner.value, inner.type FROM json_each(metadata) AS outer, "
+    "json_each(CASE outer.type WHEN 'array' THEN outer.value ELSE '[]' END) AS inner WHERE outer.key = ?"
+)
 
 
 class Operator(NamedTuple):
@@ -61,7 +76,10 @@ def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
         value = _value(operand)
         return _where(key, f"{sign} ?", _same_type(value), [value])
 
-    return Operator(to_sql, lambda stored, operand: _compares(compares, stored, operand))
+    def holds(stored: Any, operand: Any) -> bool:
+        return any(_compares(compares, each, operand) for each in _elements(stored))
+
+    return Operator(to_sql, holds)
 
 
 _AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
@@ -73,7 +91,7 @@ def _in(key: str, operand: object) -> Part:
     groups = [[each for each in given if isinstance(each, str) is is_text] for is_text in (True, False)]
     conditions = [_one_of(key, group) for group in groups if group]
     if len(given) < len(values):
-        conditions.append(_where_type(key, "= 'null'"))
+        conditions.append(_where(key, "IS NULL", "IS 'null'", []))
     return join(" OR ", conditions)
 
 
@@ -85,16 +103,27 @@ def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
     return stored is not MISSING and not _is_one_of(stored, values)
 
 
+def _contains(key: str, operand: object) -> Part:
+    return join(" AND ", [_where_type(key, "= 'array'"), equals(key, operand)])
+
+
+def _has_element(stored: Any, value: Any) -> bool:
+    return isinstance(stored, list | tuple) and _is_one_of(stored, [value])
+
+
 def _between(key: str, operand: object) -> Part:
     low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
     if low is None or high is None:
         raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
-    return join(" AND ", [_AT_LEAST.to_sql(key, low), _AT_MOST.to_sql(key, high)])
+    values = [_value(low), _value(high)]
+    if isinstance(low, str) is not isinstance(high, str):
+        return join(" OR ", [])  # nothing is between a string and a number
+    return _where(key, "BETWEEN ? AND ?", _same_type(low), values)
 
 
 def _is_between(stored: Any, operand: Any) -> bool:
     low, high = operand
-    return _AT_LEAST.holds(stored, low) and _AT_MOST.holds(stored, high)
+    return any(_compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _elements(stored))
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
@@ -103,28 +132,42 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 # In SQL. Comparisons and types are this module's own expressions; keys and values are parameters. A plain key is looked
-# up by a path, which is faster than the lookup of a key with dots, quotes or other characters.
+# up by a path, which is faster than the lookup of a key with dots, quotes or other characters. So is a value that isn't
+# a list without a subquery, and few values are written twice for it; many are written once, as SQLite limits their
+# number.
 
 
 def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
-    if _PLAIN.fullmatch(key):
-        path = f"$.{key}"
-        # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
-        sql = f"(ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types})"
-        return Part(sql, [path, *values, path], _owner(key))
-    return _where_any(key, f"value {comparison} AND type {types}", values)
+    """Return the condition that a value, or an element of it if it is a list, compares and is of a type."""
+    path, holds = f"$.{key}", f"value {comparison} AND type {types}"
+    if not _PLAIN.fullmatch(key):
+        return _among(_ITSELF_OR_ELEMENTS_OF_KEY, holds, Part("", [_value(key)] * 2 + values, brackets=12))
+    if len(values) > _MAX_WRITTEN_TWICE:
+        return _among(_ITSELF_OR_ELEMENTS, holds, Part("", [path] * 4 + values, _owner(key), brackets=10))
+    # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
+    itself = f"ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types}"
+    if key in SENTENCE_KEYS:
+        return Part(f"({itself})", [path, *values, path], _owner(key))
+    elements = f"EXISTS (SELECT 1 FROM json_each(metadata, ?) WHERE {holds})"  # noqa: S608
+    return Part(
+        # CASE, as SQLite evaluates both sides of AND wherever the result is compared.
+        f"({itself} OR CASE json_type(metadata, ?) WHEN 'array' THEN {elements} ELSE 0 END)",
+        [path, *values, path, path, path, *values],
+        _owner(key),
+        brackets=10,
+    )
+
+
+def _among(values: str, condition: str, part: Part) -> Part:
+    return part._replace(sql=f"EXISTS (SELECT 1 FROM ({values}) WHERE {condition})")  # noqa: S608
 
 
 def _where_type(key: str, types: str) -> Part:
     if _PLAIN.fullmatch(key):
         sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
         return Part(sql, [f"$.{key}"], _owner(key))
-    return _where_any(key, f"type {types}", [])
-
-
-def _where_any(key: str, condition: str, values: list[Any]) -> Part:
-    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND {condition})"  # noqa: S608
-    return Part(sql, [_value(key), *values])
+    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"  # noqa: S608
+    return Part(sql, [_value(key)])
 
 
 def _owner(key: str) -> Owner:
@@ -169,8 +212,16 @@ def _list(operator: str, operand: object) -> Sequence[object]:
 # In Python
 
 
+def _elements(stored: Any) -> Sequence[Any]:
+    return stored if isinstance(stored, list | tuple) else [stored]
+
+
 def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
-    return any(stored is None if value is None else _compares(operator.eq, stored, value) for value in values)
+    return any(
+        each is None if value is None else _compares(operator.eq, each, value)
+        for each in _elements(stored)
+        for value in values
+    )
 
 
 def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
@@ -200,6 +251,11 @@ OPERATORS: Mapping[str, Operator] = {
     "$ne": Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value])),
     "$in": Operator(_in, _is_one_of),
     "$nin": Operator(_not_in, _is_none_of),
+    "$contains": Operator(_contains, _has_element),
+    "$not_contains": Operator(
+        lambda key, operand: negated(_contains(key, operand)),
+        lambda stored, value: not _has_element(stored, value),
+    ),
     "$between": Operator(_between, _is_between),
     "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
 }

@@ -15,6 +15,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.damage import find_damage
 from langchain_sentence_window.stores.faiss.database.filters import having_key
+from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
 from langchain_sentence_window.stores.faiss.database.schema import (
     IS_ONE_OF,
     Changes,
@@ -96,6 +97,10 @@ class Snapshot:
     def copy_to(self, target: sqlite3.Connection, pages_at_once: int) -> None:
         """Copy the whole database into another one, in steps that Ctrl-C can interrupt."""
         self._connection.backup(target, pages=pages_at_once, progress=lambda *_: None)
+
+    def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
+        """Return what is known of the documents that meet a condition; see `list_sources`."""
+        return list(list_sources(self._connection, of_sources, of_sentences))
 
     def find_damage(self) -> str | None:
         """Read everything and describe the first damage found; return ``None`` if there is none."""

@@ -9,7 +9,9 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
+from langchain_sentence_window.stores.faiss.database.listing import match_documents
 from langchain_sentence_window.stores.faiss.database.rows import sentence_row, shared_rows
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
@@ -74,6 +76,22 @@ class Transaction(Snapshot):
                 sentences=state.sentences - removed,
                 last_removal=state.last_removal + removed,
             )
+
+    def remove_documents(self, condition: Condition) -> int:
+        """Remove the documents of which a condition matches sentences, and return their number.
+
+        Raises:
+            InvalidInputError: It matches only a part of a document; nothing was removed.
+        """
+        matched = match_documents(self._connection, self._simplest(condition))
+        if matched.partly is not None:
+            raise InvalidInputError(
+                f"the filter lets through only a part of document {matched.partly!r:.80}; give one that matches all of "
+                "it, or delete it by its id with a retriever that has no filter. Nothing was deleted."
+            )
+        if matched.documents:
+            self.remove(matched.condition)
+        return len(matched.documents)
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors, and remove those with the same ids."""

@@ -1,0 +1,130 @@
+"""Values of metadata in the form that JSON holds them."""
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+from langchain_sentence_window.documents.values import plain
+
+MAX_LEVELS = 99
+"""Levels of nested lists and dicts in a value."""
+
+MAX_VALUES = 100_000
+"""Values in a value, itself and its lists and dicts counted."""
+
+_AS_TEXT = (Decimal, UUID, PurePath)
+_ISO = (date, time)  # a datetime is a date
+_LISTS = (list, tuple, set, frozenset)
+
+
+def as_json(value: Any) -> Any:
+    """Convert a value to what JSON gives back unchanged.
+
+    Strings, numbers, booleans and ``None`` stay, those of subclasses and of NumPy as the plain type. Lists, tuples and
+    sets become lists, a set's in the order of its values. Mappings become dicts; whole numbers as keys become strings.
+    Dates and times become ISO strings. Decimals, UUIDs and paths become strings. Members of an ``Enum`` become their
+    value.
+
+    Returns:
+        A value that shares no list and no dict with the given one.
+
+    Raises:
+        ValueError: JSON can't hold it, such as another object, bytes, NaN, or what contains itself; or it has more
+            than `MAX_LEVELS` levels or `MAX_VALUES` values.
+    """
+    return _Converter().convert(value, MAX_LEVELS)
+
+
+def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy metadata with its lists and dicts, as a store may keep the ones that it returned."""
+    return {key: _copied(value) if isinstance(value, list | dict) else value for key, value in metadata.items()}
+
+
+class _Converter:
+    """Converts one value, and counts the values in it."""
+
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
+
+    def convert(self, value: Any, levels: int) -> Any:
+        """Convert a value that may have so many more levels."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"it has more than {MAX_VALUES:,} values")
+        if isinstance(value, Enum) and not isinstance(value, str | int | float):
+            return self.convert(value.value, levels)
+        if not isinstance(value, (Mapping, *_LISTS)):
+            return _scalar(value)
+        if not levels:
+            raise ValueError(f"it nests more than {MAX_LEVELS} levels")
+        return self._dict(value, levels - 1) if isinstance(value, Mapping) else self._list(value, levels - 1)
+
+    def _list(self, values: Iterable[Any], levels: int) -> list[Any]:
+        converted = [self.convert(each, levels) for each in values]
+        return sorted(converted, key=_order) if isinstance(values, set | frozenset) else converted
+
+    def _dict(self, given: Mapping[Any, Any], levels: int) -> dict[str, Any]:
+        converted: dict[str, Any] = {}
+        for key, value in given.items():
+            name = self.convert(key, 0)
+            if isinstance(name, int) and not isinstance(name, bool):
+                name = str(name)
+            if not isinstance(name, str) or name in converted:
+                raise ValueError("its keys aren't different strings")
+            converted[name] = self.convert(value, levels)
+        return converted
+
+
+def _scalar(value: Any) -> str | float | None:
+    if value is None or isinstance(value, str | int | float):
+        return None if value is None else _finite(value)
+    if isinstance(value, _ISO):
+        return _iso(value)
+    return str(value) if isinstance(value, _AS_TEXT) else _of_numpy(value)
+
+
+def _finite(value: str | float) -> str | float:
+    converted = plain(value)
+    if isinstance(converted, float) and not math.isfinite(converted):
+        raise ValueError("it isn't finite")
+    if isinstance(converted, int):
+        int.__repr__(converted)  # fails where it has more digits than Python writes
+    return converted
+
+
+def _iso(value: date | time) -> str:
+    if value != value:  # noqa: PLR0124 - pandas' NaT is a date
+        raise ValueError("it is no date")
+    return str(value.isoformat())
+
+
+def _of_numpy(value: Any) -> str | float:
+    """Convert a scalar of NumPy, told by its module, as importing NumPy takes a while."""
+    if type(value).__module__ == "numpy" and value.ndim == 0:
+        kind = value.dtype.kind
+        if kind in "biuf":
+            number: float = value.item()
+            return _finite(number)
+        if kind == "M" and str(value) != "NaT":
+            return str(value)
+    raise ValueError(f"it is of type {type(value).__name__}")
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    """Return the key that sorts the values of a set, of any types."""
+    if isinstance(value, int | float):
+        return "", value
+    return type(value).__name__, value if isinstance(value, str) else repr(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_copied, value))
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,110 @@
+"""The metadata of source documents that a store can hold: what it can't hold is left out with one warning."""
+
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.json_values import as_json
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.errors import SentenceWindowWarning
+
+_MAX_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """What metadata a store can hold.
+
+    Attributes:
+        name: What to call the store in a warning.
+        holds: Says whether the store gives back the value of a key as it was given, as ``holds(key, value)``. It is
+            asked about values as `as_json` returns them.
+        cure: What to do about values that it can't hold.
+        typed: Keys whose values aren't converted: only a plain string, number or boolean goes there.
+    """
+
+    name: str
+    holds: Callable[[str, Any], bool]
+    cure: str
+    typed: Collection[str] = ()
+
+
+ANY_STORE = StoreLimits(
+    "many a store",
+    lambda _, value: is_scalar(value),
+    "add the documents with a retriever's add_documents, which keeps all that its store can hold",
+)
+"""The limits of a store that isn't known: it holds strings, numbers and booleans."""
+
+
+class MetadataFitter:
+    """Fits the metadata of the documents of one call to a store, and warns once of all that was left out."""
+
+    def __init__(self, limits: StoreLimits) -> None:
+        """Take what the store can hold."""
+        self._limits = limits
+        self._left_out: dict[str, None] = {}
+
+    def fit(self, documents: Sequence[Document], untouched: Collection[str] = ()) -> list[Document]:
+        """Return documents with the metadata that the store can hold, in the form of JSON; see `as_json`.
+
+        Args:
+            documents: The documents; they aren't changed.
+            untouched: Keys whose values stay as they are.
+
+        Returns:
+            One document for each. None shares a list or a dict of its metadata with the one that was given.
+        """
+        fitted: list[Document] = []
+        for document in documents:
+            metadata = self._fitted(document.metadata, untouched)
+            fitted.append(document.model_copy(update={"metadata": metadata}))
+        return fitted
+
+    def warn(self) -> None:
+        """Warn of the keys that were left out, if there are any."""
+        if not self._left_out:
+            return
+        keys = list(self._left_out)
+        named = ", ".join(keys[:_MAX_NAMED]) + (f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else "")
+        warnings.warn(
+            SentenceWindowWarning(
+                f"metadata was left out, as {self._limits.name} can't hold it: {named}; {self._limits.cure}"
+            ),
+            stacklevel=3,
+        )
+
+    def _fitted(self, metadata: Mapping[Any, Any], untouched: Collection[str]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for key, value in metadata.items():
+            if key in untouched:
+                kept[key] = value
+            elif key == DOC_ID and not is_scalar(value):
+                kept |= {} if value is None else {key: _named(value)}  # the same name as if it weren't converted
+            else:
+                self._keep(kept, key, value)
+        return kept
+
+    def _keep(self, kept: dict[str, Any], key: object, value: Any) -> None:
+        try:
+            name, converted = as_json(key), as_json(value)
+        except Exception:  # noqa: BLE001 - what an object makes of itself may raise anything
+            name = None
+        is_typed = key in self._limits.typed and not is_scalar(value)
+        if isinstance(name, str) and not is_typed and self._limits.holds(name, converted):
+            kept[name] = converted
+        else:
+            self._left_out[shown(key)] = None
+
+
+def _named(value: object) -> str | None:
+    """Return the name that an object gives a document; ``None`` if its ``str`` fails."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+        return None
