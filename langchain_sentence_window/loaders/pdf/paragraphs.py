@@ -138,7 +138,7 @@ def goes_on(last: Paragraph, after: Line, right: float) -> bool:
         return False
     # A paragraph of sentences ends with a mark, a line of an address or of a title doesn't.
     is_sentence = len(last.lines) > 1 or text.rpartition(" ")[2].islower()
-    return (is_sentence and _is_long(last)) or not _stops_early(before, after, right)
+    return _is_long(last) and (is_sentence or not _stops_early(before, after, right))
 
 
 def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
@@ -208,6 +208,8 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
         return True
     if _is_bold_change(above, line) and (early or ended):
         return True
+    if early and above.text.isupper() and _is_centered(above, left, right) and not _is_centered(line, left, right):
+        return not text.isupper()
     first = text.lstrip("\"'“‘«([")[:1]
     if first.islower():
         return False
