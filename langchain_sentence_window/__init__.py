@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.context import format_context
     from langchain_sentence_window.answering.locations import describe_location
     from langchain_sentence_window.answering.tools import create_tools
+    from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
     from langchain_sentence_window.ranking.bm25_index import BM25Index
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
@@ -25,6 +26,7 @@ __all__ = [
     "Citation",
     "CrossEncoderReranker",
     "FaissStore",
+    "IndexedDocument",
     "LateInteractionReranker",
     "NeighborMixedEmbeddings",
     "SentenceSplitter",
@@ -45,6 +47,7 @@ _HOMES = {
     "CrossEncoderReranker": "reranking.cross_encoder",
     "NeighborMixedEmbeddings": "embedding.neighbor_mixing",
     "FaissStore": "stores.faiss.faiss_store",
+    "IndexedDocument": "documents.indexed_documents",
     "LateInteractionReranker": "reranking.late_interaction",
     "SentenceSplitter": "splitting.splitter",
     "SentenceTransformerCrossEncoder": "reranking.cross_encoder",

@@ -13,7 +13,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.ids import is_storable_id, sentence_id
-from langchain_sentence_window.documents.parts.grouping import group_documents
+from langchain_sentence_window.documents.parts.grouping import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation.questions import Question
@@ -36,10 +36,12 @@ def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) 
         InvalidInputError: There is none of that name, or a span runs past its end.
     """
     known: dict[str, str] = {}
-    for group in group_documents(checked_documents(documents), join=True):
-        joined = group.join()
-        for name in (joined.doc_id, *source_names(joined.parts[0].document)):
-            known.setdefault(name, joined.text)
+    for group in group_by_name(checked_documents(documents), join=True):
+        joined = group.join() if group.is_one_document else None
+        for part in group.parts:
+            text = joined.text if joined else part.text
+            for name in (group.doc_id, *source_names(part.document)):
+                known.setdefault(name, text)
     texts: dict[str, str] = {}
     for question in questions:
         if question.doc_id not in known:

