@@ -10,6 +10,7 @@ from langchain_sentence_window.answering.citation_format import source_number
 from langchain_sentence_window.answering.escaping import escape_leading_numbers, escape_numbers, escape_tags
 from langchain_sentence_window.answering.locations import describe_location, span_of, text_key
 from langchain_sentence_window.answering.shown_spans import ShownSpans
+from langchain_sentence_window.documents.lead_ins import shown_lead_ins
 
 GAP = "\n[...]\n"
 """Marks where text is left out because an earlier source shows it."""
@@ -24,12 +25,14 @@ def format_context(documents: Iterable[Document]) -> str:
 
     Returns:
         One block for each document, between tags that separate it from instructions. ``[n]`` is the n-th document.
-        A number is missing if earlier sources show all of its text. See `tagged` for what is escaped.
+        A number is missing if earlier sources show all of its text. A window's lead-ins stand above its text, each on
+        a line, unless an earlier source shows them. See `tagged` for what is escaped.
 
     Raises:
         InvalidInputError: The documents aren't a list of Documents.
     """
     spans: dict[str, ShownSpans] = {}
+    led: dict[str, ShownSpans] = {}
     begun: dict[tuple[str, int], str] = {}
     texts: set[str] = set()
     blocks: list[str] = []
@@ -37,15 +40,31 @@ def format_context(documents: Iterable[Document]) -> str:
         span = span_of(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
-            known = spans.setdefault(text_key(document, span[0], begun), ShownSpans())
+            key = text_key(document, span[0], begun)
+            known = spans.setdefault(key, ShownSpans())
             parts = (document.page_content[start - span[0] : end - span[0]] for start, end in known.add(span))
             text = GAP.join(part.strip() for part in parts if part.strip())
+            leads = _new_lead_ins(document, known, led.setdefault(key, ShownSpans())) if text else []
+            text = "\n".join([*leads, text])
         else:
             text = "" if document.page_content in texts else document.page_content
             texts.add(document.page_content)
         if text.strip():
             blocks.append(tagged(number, describe_location(document), text))
     return "\n\n".join(blocks)
+
+
+def _new_lead_ins(document: Document, known: ShownSpans, led: ShownSpans) -> list[str]:
+    """Return the lead-ins that aren't shown yet, each on one line.
+
+    They don't count as shown text, as a later source of that text would lack its own beginning.
+    """
+    lines: list[str] = []
+    for span, text in shown_lead_ins(document):
+        if not known.holds(span) and not led.holds(span):
+            led.add(span)
+            lines.append(text)
+    return lines
 
 
 def tagged(number: int, label: str, text: str) -> str:

@@ -13,6 +13,12 @@ class ShownSpans:
         self._starts: list[int] = []
         self._ends: list[int] = []
 
+    def holds(self, span: Span) -> bool:
+        """Return whether all of a span has been added."""
+        start, end = span
+        number = bisect_left(self._ends, end)
+        return start >= end or (number < len(self._starts) and self._starts[number] <= start)
+
     def add(self, span: Span) -> list[Span]:
         """Add a span.
 

@@ -15,10 +15,12 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, label, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.documents.window_metadata import HITS, SCORE
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window
 
@@ -220,10 +222,11 @@ async def _read(
         run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
         if run:
             hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if first <= index <= last)
-            window = window_document(Window(doc_id, run[0], run[-1], hits), read)
+            window = Window(doc_id, run[0], run[-1], hits)
+            made = window_document(window, read | await fetch_lead_ins(io, scope, [window], read))
             # Nothing was searched, so there are neither hits nor scores.
-            metadata = {key: value for key, value in window.metadata.items() if key not in (HITS, SCORE)}
-            return [window.model_copy(update={"metadata": metadata})]
+            metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
+            return [made.model_copy(update={"metadata": metadata})]
     raise ToolException(
         f"There is no document {_cut(repr(given), 100)} with a sentence {first}. Search first, and use the doc_id "
         "and the sentence numbers of a passage that was found."
@@ -249,5 +252,5 @@ def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) ->
 
 def _shown(documents: list[Document]) -> Result:
     """Return the text for the model, and the Documents themselves."""
-    blocks = [tagged(number, label(document), document.page_content) for number, document in enumerate(documents, 1)]
+    blocks = [tagged(number, label(document), shown_text(document)) for number, document in enumerate(documents, 1)]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents

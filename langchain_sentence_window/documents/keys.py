@@ -15,6 +15,7 @@ key                   meaning
 ``section_end``       one past the index of its last sentence
 ``separator``         white space up to the next sentence, if not one space
 ``kind``              the block's kind, if not prose
+``lead_in``           index of the sentence that introduces it, if any
 ``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
 ``window_first``      index of that window's first sentence
@@ -47,6 +48,7 @@ SECTION_START = "section_start"
 SECTION_END = "section_end"
 SEPARATOR = "separator"
 KIND = "kind"
+LEAD_IN = "lead_in"
 PART_SPANS = "part_spans"
 HEADING = "heading"
 WINDOW_TEXT = "window_text"
@@ -66,6 +68,7 @@ PER_SENTENCE_KEYS = frozenset(
         END_INDEX,
         SEPARATOR,
         KIND,
+        LEAD_IN,
         PART_SPANS,
         WINDOW_TEXT,
         WINDOW_FIRST,

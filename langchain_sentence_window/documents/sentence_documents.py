@@ -1,5 +1,6 @@
 """Sentence Documents, which a vector store holds: writing and reading them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -8,6 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import (
     InlineSentence,
@@ -20,6 +22,7 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HEADING,
     KIND,
+    LEAD_IN,
     PART_SPANS,
     SECTION_END,
     SECTION_START,
@@ -55,8 +58,10 @@ class StoredSentence:
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
         separator: White space between it and the next sentence of the document.
-        kind: The kind of its block, see `Block`.
+        kind: The kind of its block, see `Block`; empty if it isn't known, as in inline windows.
         heading: The heading path; empty if there is none.
+        lead_in: Index of the sentence that introduces it, before it in its section; ``None`` if there is none, or it
+            isn't known.
         text: Its text.
         source: The source document's own metadata; of several parts, that of the first.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
@@ -72,6 +77,7 @@ class StoredSentence:
     separator: str
     kind: str
     heading: str
+    lead_in: int | None
     text: str
     source: Mapping[str, Any]
     part_spans: str = ""
@@ -97,7 +103,11 @@ def sentence_documents(
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text, doc_id = joined.text, joined.doc_id
-    own = [carried_metadata(each, doc_id) for each in fitter.fit([part.carried for part in joined.parts])]
+    front_matter = _front_matter(text, sentences)
+    own = [
+        carried_metadata(each, doc_id)
+        for each in fitter.fit([_with_metadata(part.carried, front_matter) for part in joined.parts])
+    ]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
@@ -115,6 +125,7 @@ def sentence_documents(
             (SEPARATOR, separator, " "),
             (KIND, sentence.kind, PROSE),
             (HEADING, sentence.heading, ""),
+            (LEAD_IN, sentence.lead_in, None),
             (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )
         metadata |= {key: value for key, value, usual in optional if value != usual}
@@ -133,6 +144,17 @@ def sentence_documents(
             )
         )
     return made
+
+
+def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]:
+    """Return the values of the front matter, unless it was split into sentences, as in plain text."""
+    found = read_front_matter(text)
+    return found.values if found is not None and (not sentences or found.end <= sentences[0].start) else {}
+
+
+def _with_metadata(document: Document, more: Mapping[str, Any]) -> Document:
+    """Return a document with more metadata, where it has no such keys of its own."""
+    return document.model_copy(update={"metadata": {**more, **document.metadata}}) if more else document
 
 
 def read_sentence(document: Document) -> StoredSentence:
@@ -171,6 +193,7 @@ def _read(document: Document) -> StoredSentence:
         separator=checked(metadata, SEPARATOR, str, " "),
         kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
+        lead_in=_lead_in(metadata),
         text=document.page_content,
         source=_own_metadata(metadata, doc_id, index),
         part_spans=checked(metadata, PART_SPANS, str, ""),
@@ -181,6 +204,8 @@ def _read(document: Document) -> StoredSentence:
         raise ValueError(
             f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
         )
+    if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
+        raise ValueError(f"{LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
     if sentence.separator.strip():
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
@@ -189,6 +214,12 @@ def _read(document: Document) -> StoredSentence:
 def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata without the keys of this package."""
     return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+
+
+def _lead_in(metadata: Mapping[str, Any]) -> int | None:
+    """Read the index of a lead-in; stores with columns return ``None`` or NaN for none."""
+    value = metadata.get(LEAD_IN)
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, LEAD_IN)
 
 
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
@@ -222,6 +253,9 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
             start=each.start,
             end=each.end,
             separator=each.separator,
+            # Of others than the sentence itself a window doesn't hold these.
+            kind=sentence.kind if each.index == sentence.index else "",
+            lead_in=sentence.lead_in if each.index == sentence.index else None,
             text=each.text,
             part_spans=cut_spans(parts, each.start, each.end) if parts else "",
         )

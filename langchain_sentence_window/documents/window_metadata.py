@@ -15,12 +15,17 @@ key                  meaning
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
 ``sentence_spans``   the span of each sentence, if there are parts
+``lead_ins``         text before the window that gives it meaning
 ``relevance_score``  a reranker's score
 ===================  =================================================
 
 An entry of ``parts`` holds what names the part, such as ``page``; ``start_index`` and ``end_index`` in the part's own
 text, or, of a chunk with a ``start_index``, in the text that it was cut from; and ``span``, the same stretch in the
 document. Each stretch stands in its part character for character.
+
+An entry of ``lead_ins`` holds ``kind`` (``header`` of a table, ``list`` for the sentence that introduces a list,
+``speaker`` of a message), ``text``, and ``start_index`` and ``end_index`` of that text in the document. They are in
+order of position, and before the window.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,6 +58,8 @@ SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
 WINDOW_ID = "window_id"
+LEAD_INS = "lead_ins"
+TEXT = "text"
 RELEVANCE_SCORE = "relevance_score"
 PARTS = "parts"
 PAGES = "pages"
@@ -99,6 +106,12 @@ def part_metadata(window: Window, sentences: "SentencesByKey") -> dict[str, Any]
     }
 
 
+def _lead_ins(window: Window, sentences: "SentencesByKey") -> list[dict[str, Any]]:
+    from langchain_sentence_window.documents.lead_ins import lead_ins  # a cycle, as above
+
+    return lead_ins(window, sentences)
+
+
 WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
     DOC_ID: lambda window, _: window.doc_id,
     START_INDEX: lambda window, sentences: sentences[window.doc_id, window.first].start,
@@ -108,6 +121,7 @@ WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
     SCORE: lambda window, _: window.score,
     WINDOW_ID: lambda window, _: window_id(window.doc_id, window.first, window.last),
     HEADING: lambda window, sentences: sentences[window.doc_id, window.best.index].heading or None,
+    LEAD_INS: lambda window, sentences: _lead_ins(window, sentences) or None,
 }
 """The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""
 

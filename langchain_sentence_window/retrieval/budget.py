@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents.lead_ins import shown_text, without_lead_ins
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_document, window_text
 from langchain_sentence_window.documents.window_metadata import WINDOW_ID
@@ -38,7 +39,7 @@ def fit_budget(
     Args:
         ranked: Window Documents, best first.
         k: The number of windows to return.
-        max_tokens: The most tokens that they may have together.
+        max_tokens: The most tokens that they may have together, lead-ins included.
         count_tokens: Counts the tokens of a text.
         windows: The windows by their ids.
         sentences: The sentences of the windows.
@@ -51,7 +52,7 @@ def fit_budget(
         fitting = _fitted(document, left, count_tokens, window, sentences)
         if fitting is not None:
             taken.append(fitting)
-            left -= count_tokens(fitting.page_content)
+            left -= count_tokens(shown_text(fitting))
     if ranked and not taken:
         least = min(_min_tokens(document, count_tokens, windows, sentences) for document in ranked)
         warnings.warn(
@@ -84,14 +85,25 @@ def _fitted(
     window: Window | None,
     sentences: SentencesByKey,
 ) -> Document | None:
-    """Return the document or the part of its window that fits; ``None`` if even the best hit doesn't."""
-    if count_tokens(document.page_content) <= budget:
+    """Return the document or the part of its window that fits; ``None`` if even the best hit doesn't.
+
+    Neighbors go before lead-ins, and lead-ins before hits.
+    """
+    if count_tokens(shown_text(document)) <= budget:
         return document
     # A text that a reranker rewrote has no sentences to trim.
     if window is None or document.page_content != window_text(window, sentences):
+        return without_lead_ins(document) if count_tokens(document.page_content) <= budget else None
+    alone = shrink(window, lambda part: count_tokens(window_text(part, sentences)) <= budget)
+    if alone is None:
         return None
-    smaller = shrink(window, lambda part: count_tokens(window_text(part, sentences)) <= budget)
-    if smaller is None:
-        return None
-    trimmed = window_document(smaller, sentences)
-    return trimmed.model_copy(update={"metadata": document.metadata | trimmed.metadata})
+    led = shrink(window, lambda part: count_tokens(shown_text(window_document(part, sentences))) <= budget)
+    if led is not None and len(led.hits) == len(alone.hits):
+        return _trimmed(document, window_document(led, sentences))
+    return _trimmed(document, without_lead_ins(window_document(alone, sentences)))
+
+
+def _trimmed(document: Document, part: Document) -> Document:
+    """Return a part of a window's Document with what was added to the metadata since the window was read."""
+    kept = without_lead_ins(document).metadata
+    return part.model_copy(update={"metadata": kept | part.metadata})

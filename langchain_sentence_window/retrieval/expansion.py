@@ -17,6 +17,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
@@ -240,7 +241,8 @@ async def read_windows(
 ) -> tuple[list[Document], Sentences]:
     """Read windows and return a Document for each, and all sentences that were read.
 
-    The sentences are read in one call, as documents may change in between.
+    The sentences are read in one call, as documents may change in between. Lead-ins that aren't known until then take
+    another.
 
     Args:
         io: Makes the calls.
@@ -254,7 +256,11 @@ async def read_windows(
     """
     alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
     keys = [key for window in windows for key in _keys(window) if key not in read and key not in alone]
-    read = read | (await fetch_sentences(io, scope, keys, known)) | {key: known[key] for key in alone}
+    also = wanted_lead_ins(windows, known | read)
+    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in alone}
+    read |= await fetch_lead_ins(io, scope, windows, known | read)
+    while found := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
+        read |= {key: known[key] for key in found}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:

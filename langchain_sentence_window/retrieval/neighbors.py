@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import IncompleteWindowError
 
 
 async def fetch_sentences(
-    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey
+    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey, *, also: Sequence[SentenceKey] = ()
 ) -> dict[SentenceKey, StoredSentence]:
     """Read sentences by document and index, in one call; leave out those that don't exist.
 
@@ -27,13 +27,14 @@ async def fetch_sentences(
         scope: Where they are, and which of them may be read. The others are left out.
         keys: Which to read, each once.
         known: The sentences that the search found. Those of their inline windows needn't be fetched.
+        also: Others to read if a call is made anyway and the store can fetch by id.
 
     Raises:
         IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
             none of those that the search found.
     """
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
-    # A sentence that was found itself knows its own page.
+    # A sentence that was found itself knows its own page, kind and lead-in.
     inline |= {key: hit for key, hit in known.items() if key in inline}
     if not scope.is_bound:
         read = {key: inline[key] for key in keys if key in inline}
@@ -42,7 +43,7 @@ async def fetch_sentences(
         read, missing = {}, list(keys)
     if not missing:
         return read
-    fetched = await scope.fetch(io, missing)
+    fetched = await scope.fetch(io, list(dict.fromkeys([*missing, *also])))
     if fetched is None:
         fetched = await _found_again(io, scope, missing, inline)
     if not fetched and known.keys() & set(missing):

@@ -11,10 +11,17 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
-from langchain_sentence_window.documents.window_metadata import HITS, RELEVANCE_SCORE, SCORE, SENTENCES, WINDOW_ID
+from langchain_sentence_window.documents.window_metadata import (
+    HITS,
+    LEAD_INS,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCES,
+    WINDOW_ID,
+)
 from langchain_sentence_window.errors import InvalidInputError
 
-_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING)
+_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING, LEAD_INS)
 """The keys that say where a window is from. A reranker can't change them."""
 
 
@@ -124,8 +131,9 @@ def _restored(document: Document, window: Document) -> Document:
     score = as_number(given.get(RELEVANCE_SCORE))
     kept = {key: value for key, value in window.metadata.items() if key != RELEVANCE_SCORE}
     metadata = {**kept, **added, **ours, **({RELEVANCE_SCORE: score} if math.isfinite(score) else {})}
-    if HEADING not in ours:
-        metadata.pop(HEADING, None)
+    for key in (HEADING, LEAD_INS):
+        if key not in ours:
+            metadata.pop(key, None)
     return Document(id=window.id, page_content=document.page_content, metadata=metadata)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, wiki_heading
 from langchain_sentence_window.splitting.spans import trim
+from langchain_sentence_window.splitting.speakers import speaker_end
 
 PROSE = "prose"
 HEADING = "heading"
@@ -16,6 +17,7 @@ TABLE_ROW = "table_row"
 CODE = "code"
 HTML = "html"
 FRONT_MATTER = "front_matter"
+MESSAGE = "message"
 
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
@@ -29,8 +31,8 @@ class Block:
     Attributes:
         start: First code point of the block in the text.
         end: One past its last code point.
-        kind: ``prose``, ``heading``, ``list_item``, ``table_row``, ``code``, ``html`` or
-            ``front_matter``.
+        kind: ``prose``, ``heading``, ``list_item``, ``table_row``, ``code``, ``html``,
+            ``front_matter`` or ``message``.
         level: 1 to 6 for a heading that begins a section, else 0.
     """
 
@@ -38,6 +40,24 @@ class Block:
     end: int
     kind: str = PROSE
     level: int = 0
+
+
+def lead_in_part(kind: str, lead_in: str) -> tuple[str, int]:
+    """Return what of a lead-in gives meaning to a sentence.
+
+    Args:
+        kind: The kind of the block of the sentence that is led in.
+        lead_in: The text of the lead-in.
+
+    Returns:
+        ``("header", end)`` for a row of a table, ``("speaker", end)`` for a message, else ``("list", end)``; the text
+        up to ``end``, which may be 0, is the part.
+    """
+    if kind == TABLE_ROW and "|" in lead_in:
+        return "header", len(lead_in.splitlines()[0].rstrip())  # without the delimiter row
+    if kind == MESSAGE:
+        return "speaker", speaker_end(lead_in)
+    return ("header" if kind == TABLE_ROW else "list"), len(lead_in)
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:

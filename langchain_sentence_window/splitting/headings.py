@@ -23,6 +23,11 @@ ELLIPSIS = "…"
 """The mark at the end of a title that was cut."""
 
 _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
+# Bold marks around all of the line, and none inside; a colon may stand on either side of the last one.
+_BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
+_MIN_TITLE_LETTERS = 2
+# A question in bold is a heading, as in lists of frequently asked questions.
+_NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 # Headings hold full stops of abbreviations too ("Dr. Hale"), so a full stop counts only after a longer word.
 _SENTENCE_END = re.compile(r"(?:\w{4}\.|[!?])[\"'”’)\]]*\s|[。！？।].|[.,;。、，；]\Z")
@@ -47,6 +52,18 @@ def is_underlined_title(line: str, underline: str) -> bool:
     return len(line) <= MAX_HEADING_CHARS and not (may_be_rule and _SENTENCE_END.search(line))
 
 
+def bold_title(line: str) -> str:
+    """Return the title of a line that is wholly bold, such as ``**Fees:**``; an empty string if it is no title.
+
+    Args:
+        line: The line, without white space around it.
+    """
+    match = _BOLD.fullmatch(line) if len(line) <= MAX_HEADING_CHARS else None
+    title = match[2].strip("*_ \t") if match else ""
+    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLE_LETTERS
+    return title.removesuffix(":").rstrip() if has_letters and not _NO_TITLE.search(title) else ""
+
+
 def heading_title(heading: str) -> str:
     """Return the title of a heading, without its marks and on one line.
 
@@ -55,6 +72,8 @@ def heading_title(heading: str) -> str:
     """
     lines = heading.splitlines()
     title = lines[0].strip()
+    if bold := bold_title(title) if len(lines) == 1 else "":
+        return " ".join(bold.split())
     if match := wiki_heading(title, 0, len(title)):
         title = match[3]
     elif match := _ATX.match(title):

@@ -8,9 +8,11 @@ mark, and link definitions are paragraphs.
 import functools
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -36,7 +38,7 @@ _YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
 _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
 # A link's address ends at a bracket that isn't closed, so no text is read twice.
 _LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
-_UNDERLINE = re.compile(r"\n(?<![\s=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
+_UNDERLINE = re.compile(r"\n(?<![^\S\r]\n)(?<![=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
 _DEFINITION = re.compile(
     r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
 )
@@ -49,22 +51,26 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
 
 
-def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = True) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
         text: Any string.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
+        has_front_matter: Whether front matter is left out; else it is text.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space between them. Each holds a word, or a symbol such as an
-        emoji: a rule or a table's delimiter row belongs to the block before it. Only the first block may hold none,
-        if a blank line or a heading follows it. A blank text has no block.
+        Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
+        matter. Each holds a word, or a symbol such as an emoji: a rule or a table's delimiter row belongs to the block
+        before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
+        block.
     """
+    front_matter = read_front_matter(text) if has_front_matter else None
     line_ends = [match.end() for match in _LINE.finditer(text)]
     line_starts = [0, *line_ends[:-1]]
     blocks: list[Block] = []
-    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code)):
+    end_of_front_matter = front_matter.end if front_matter is not None else 0
+    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code), end_of_front_matter):
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
         if start < end:
             blocks.append(_checked(Block(start, end, kind, level)))
@@ -72,12 +78,14 @@ def parse_markdown(text: str, *, indented_code: bool) -> list[Block]:
 
 
 def _runs(
-    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt"
+    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt", front_matter_end: int
 ) -> Iterator[tuple[int, int, str, int]]:
-    """Yield ``(first line, one past the last, kind, level)``, every line in exactly one run."""
-    at = offset = _front_matter_lines(text, line_starts, line_ends)
-    if at:
-        yield 0, at, FRONT_MATTER, 0
+    """Yield ``(first line, one past the last, kind, level)``, every line below front matter in exactly one run."""
+    at = offset = bisect_left(line_starts, front_matter_end) if front_matter_end else 0
+    if not at:
+        at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
+        if at:
+            yield 0, at, FRONT_MATTER, 0
     rest = text[line_ends[at - 1] if at else 0 :]
     for first, stop, kind, level in (*_parsed(rest, parser), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
         first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
@@ -90,8 +98,11 @@ def _runs(
         at = max(at, first, stop)
 
 
-def _front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
-    """Count the lines of front matter: YAML between two rules, these included; two rules alone are none."""
+def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
+    """Count the lines between two rules that look like YAML, these included; two rules alone are none.
+
+    They are text, as they can't be read as metadata.
+    """
     lines = zip(line_starts, line_ends, strict=True)
     if not (first := next(lines, None)) or not _RULE.match(text, *first):
         return 0

@@ -18,10 +18,11 @@ MIN_WRAPPED_LINES = 5
 
 MARKER = re.compile(
     r"[-–—•*·+‣▪]\s"
-    r"|[\[(«“\"•⁃‣▪◦]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)\]°ºª]{1,3}(?=\s|\Z)"
+    r"|\\?[\[(«“\"•⁃‣▪◦]?(?:\d{1,3}(?:[.-]\d{1,3})*|[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?"
+    r"\\?[.)\]°ºª]{1,3}(?=\s|\Z)"
     r"|[IVXLC]{1,7}\s[-–—]\s|§"
 )
-"""The marker of an item or a numbered paragraph: "•", "2.", "(a)", "iv)", "3º", "II –", "§"."""
+"""The marker of an item or a numbered paragraph: "•", "2.", "36\\.", "(a)", "iv)", "3º", "II –", "§"."""
 
 _LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
 _LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
@@ -29,8 +30,8 @@ _BULLETS = "•⁃‣▪◦"
 _CLOSERS = "\"'”’»)]}*_"
 _OPENERS = "\"'“‘«([{*_"
 _MARKER_LINE = re.compile(
-    r"[\[(]?(?:\d{1,3}(?:[.-]\d{1,3})*[.)\]°ºª]{1,3}"
-    r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?[.)]{1,2}|[—–•*)-])"
+    r"\\?[\[(]?(?:\d{1,3}(?:[.-]\d{1,3})*\\?[.)\]°ºª]{1,3}"
+    r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?\\?[.)]{1,2}|[—–•*)-])"
 )
 _LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
 _VERSUS = re.compile(r"vs?\.[ \t]*[\r\n]")

@@ -1,6 +1,5 @@
-"""From a text to its sentences: blocks, line breaks, engine, markers, sections."""
+"""From a text to its sentences: blocks, line breaks, engine, markers, sections, lead-ins."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +7,14 @@ from typing import Literal, TypeAlias
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
     HEADING,
     HTML,
+    MESSAGE,
     PROSE,
     TABLE_ROW,
     Block,
@@ -22,21 +23,20 @@ from langchain_sentence_window.splitting.blocks import (
 from langchain_sentence_window.splitting.engines import Engine
 from langchain_sentence_window.splitting.headings import heading_path, heading_title
 from langchain_sentence_window.splitting.language import Language
+from langchain_sentence_window.splitting.lead_ins import find_lead_ins
 from langchain_sentence_window.splitting.markdown import is_markdown, parse_markdown
+from langchain_sentence_window.splitting.markers import join_markers
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
 from langchain_sentence_window.splitting.sizes import fit_sizes
-from langchain_sentence_window.splitting.spans import pieces, trim
+from langchain_sentence_window.splitting.spans import pieces
+from langchain_sentence_window.splitting.speakers import speaker_end
+from langchain_sentence_window.splitting.structure import refine_blocks
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """The structure of a text; ``auto`` looks for Markdown's marks."""
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
-# "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]" and nestings such as "1. (a)".
-_MARKER = re.compile(
-    r"(?:[>•*+–—-]|§+|\[(?:\.\.\.|…)\]"
-    r"|[\[(]?(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[\])º°ª.]{1,2})(?:\s+|\Z)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Sentence:
         section_end: One past the index of the section's last sentence.
         kind: The kind of its block, see `Block`.
         heading: The titles of the headings above it, outermost first, see `heading_path`.
+        lead_in: Index of the sentence of its section, before it, that gives it meaning; ``None`` if there is none. See
+            `langchain_sentence_window.splitting.lead_ins`.
     """
 
     start: int
@@ -58,6 +60,7 @@ class Sentence:
     section_end: int
     kind: str = PROSE
     heading: str = ""
+    lead_in: int | None = None
 
 
 def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
@@ -68,6 +71,7 @@ def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
         end=sentence.end + by,
         section_start=sentence.section_start + sentences_before,
         section_end=sentence.section_end + sentences_before,
+        lead_in=None if sentence.lead_in is None else sentence.lead_in + sentences_before,
     )
 
 
@@ -78,6 +82,7 @@ def split_text(
     engine: Engine | None = None,
     structure: Structure = "auto",
     blocks: Sequence[Block] | None = None,
+    has_front_matter: bool = True,
     min_chars: int = 0,
     max_chars: int | None = None,
 ) -> list[Sentence]:
@@ -89,11 +94,13 @@ def split_text(
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
         structure: The structure of the text.
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
+        has_front_matter: Whether front matter is looked for; elsewhere than at the beginning of a document it is text.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
 
     Returns:
-        Sentences in order, disjoint, with nothing but white space between them.
+        Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but front
+        matter.
 
     Raises:
         InvalidInputError: The engine returned a span outside its text.
@@ -105,18 +112,21 @@ def split_text(
     if blocks is not None:
         found = blocks
     elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        found = parse_markdown(text, indented_code=structure == "markdown")
+        found = parse_markdown(text, indented_code=structure == "markdown", has_front_matter=has_front_matter)
     else:
         found = _plain_blocks(text, breaks)
+    refined = refine_blocks(text, found)
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, found):
-        spans: list[tuple[Span, str]] = []
+    for heading, section in _sections(text, refined, _document_title(text, refined)):
+        spans: list[list[Span]] = []
         for block in section:
             cut = [(block.start, block.end)]
             if block.kind not in _UNCUT_KINDS:
-                inside = starts[bisect_right(starts, block.start) : bisect_left(starts, block.end)]
-                lines = pieces(text, block.start, block.end, inside)
-                cut = _joined(
+                # A speaker stays with what is said first.
+                body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
+                inside = starts[bisect_right(starts, body) : bisect_left(starts, block.end)]
+                lines = pieces(text, body, block.end, inside)
+                cut = join_markers(
                     text,
                     [
                         span
@@ -124,10 +134,24 @@ def split_text(
                         for span in _cut_paragraph(text, start, end, language, engine, casual=casual)
                     ],
                 )
-            spans += [(span, block.kind) for span in fit_sizes(text, cut, min_chars, max_chars)]
-        low, high = len(sentences), len(sentences) + len(spans)
-        sentences += [Sentence(*span, low, high, kind, heading) for span, kind in spans]
+                cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
+            spans.append(fit_sizes(text, cut, min_chars, max_chars))
+        low, high = len(sentences), len(sentences) + sum(map(len, spans))
+        leads = iter(find_lead_ins(text, section, spans))
+        for block, of_block in zip(section, spans, strict=True):
+            for span in of_block:
+                lead = next(leads)
+                lead_in = None if lead is None else low + lead
+                sentences.append(Sentence(*span, low, high, block.kind, heading, lead_in))
     return sentences
+
+
+def _document_title(text: str, blocks: Sequence[Block]) -> str:
+    """Return the title in the front matter if there is no heading of level 1."""
+    front_matter = read_front_matter(text)
+    if front_matter is None or not blocks or blocks[0].start < front_matter.end:
+        return ""
+    return "" if any(block.level == 1 for block in blocks) else front_matter.title
 
 
 def _breaks(text: str, language: Language, *, casual: bool) -> list[Gap]:
@@ -148,11 +172,11 @@ def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
         yield plain_block(text, start, len(text), may_be_heading=False)
 
 
-def _sections(text: str, blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
-    """Yield ``(heading path, blocks)`` for each run of blocks under one heading."""
-    titles: list[tuple[int, str]] = []
+def _sections(text: str, blocks: Iterable[Block], title: str) -> Iterator[tuple[str, list[Block]]]:
+    """Yield ``(heading path, blocks)`` for each run of blocks under one heading; paths begin with a title if given."""
+    titles = [(0, title)] if title else []
     section: list[Block] = []
-    path = ""
+    path = heading_path([title for _, title in titles])
     for block in blocks:
         if block.level:
             if section:
@@ -184,32 +208,3 @@ def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
                 "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
             )
         yield start
-
-
-def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Join markers to the sentence after them, and spans without a word to the sentence before."""
-    joined: list[Span] = []
-    marker: int | None = None
-    for start, end in spans:
-        is_marker = _is_marker(text, start, end)
-        has_word = is_marker or any(map(str.isalnum, text[start:end]))
-        if marker is None and joined and not has_word:
-            joined[-1] = (joined[-1][0], end)
-            continue
-        start = start if marker is None else marker
-        if has_word and not is_marker:
-            joined.append((start, end))
-            marker = None
-        else:
-            marker = start
-    if marker is not None:
-        last = spans[-1][1]
-        joined = [*joined[:-1], (joined[-1][0], last)] if joined else [trim(text, marker, last)]
-    return joined
-
-
-def _is_marker(text: str, start: int, end: int) -> bool:
-    at = start
-    while at < end and (match := _MARKER.match(text, at, end)):
-        at = match.end()
-    return at >= end

@@ -10,6 +10,7 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import as_call, shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.parts.grouping import JoinParts, group_documents
 from langchain_sentence_window.documents.parts.joining import JoinedDocument
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
@@ -138,7 +139,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
-            with nothing but white space before, between and after them.
+            with nothing but white space before, between and after them. Front matter is before them, as it is no text.
         """
         return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
 
@@ -161,14 +162,15 @@ class SentenceSplitter(BaseDocumentTransformer):
         return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
 
     def split_text(self, text: str, *, language: str | None = None) -> list[Sentence]:
-        """Find the sentences of a text, with their sections, kinds and headings.
+        """Find the sentences of a text, with their sections, kinds, headings and lead-ins.
 
         Args:
             text: Any string.
             language: The code of its language, see `language_of`; ``None`` for the splitter's own.
 
         Returns:
-            Sentences in order, disjoint, with nothing but white space between them.
+            Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but
+            front matter.
 
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
@@ -186,7 +188,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         Args:
             documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
                 by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
-                differ, what most of the text says.
+                differ, what most of the text says. The values of front matter are metadata too, if it has no such keys
+                of its own.
             limits: What metadata the store can hold that they go to. The rest is left out, with one warning that names
                 the keys. Any store holds strings, numbers and booleans, and dates as strings.
 
@@ -215,22 +218,27 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def _split_segments(self, document: JoinedDocument) -> list[Sentence]:
         """Split each segment by itself; positions and indexes count from the beginning of the document."""
-        said = [(part.document.metadata, len(part.document.page_content)) for part in document.parts]
+        front_matter = read_front_matter(document.text)
+        values = front_matter.values if front_matter else {}
+        said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
         language = language_of_parts(document.text, said, self._settings["language"], doc_id=document.doc_id)
         rules = self._rulesets.of(language, document.doc_id)
         sentences: list[Sentence] = []
         for start, end, blocks in document.segments:
-            found = self._split(document.text[start:end], rules, blocks)
+            found = self._split(document.text[start:end], rules, blocks, has_front_matter=start == 0)
             sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
         return sentences
 
-    def _split(self, text: str, rules: Ruleset, blocks: Sequence[Block] | None) -> list[Sentence]:
+    def _split(
+        self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, *, has_front_matter: bool = True
+    ) -> list[Sentence]:
         return split_text(
             text,
             rules.words,
             engine=rules.engine,
             structure=self._structure,
             blocks=blocks,
+            has_front_matter=has_front_matter,
             min_chars=self._min_chars,
             max_chars=self._max_chars,
         )

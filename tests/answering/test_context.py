@@ -277,6 +277,71 @@ def plain(text: str) -> str:
     return html.unescape(text).replace("＜", "<").replace("\\", "")
 
 
+# Lead-ins
+
+
+def led(text: str, start: int, end: int, *lead_ins: tuple[int, int], doc_id: str = "a") -> Document:
+    """A window of a text with lead-ins at some spans."""
+    given = [{"kind": "list", "text": text[a:b], "start_index": a, "end_index": b} for a, b in lead_ins]
+    span = {"doc_id": doc_id, "start_index": start, "end_index": end}
+    return Document(text[start:end], metadata={**span, "lead_ins": given})
+
+
+LIST = "Never use it\nfor:\n- one\n- two\n- three"
+
+
+def test_lead_ins_stand_above_the_text_once_and_on_one_line_each() -> None:
+    one, two, three = (LIST.index(each) for each in ("- one", "- two", "- three"))
+    windows = [led(LIST, two, two + 5, (0, 17)), led(LIST, three, len(LIST), (0, 17), (one, one + 5))]
+    shown = [text for _, _, text in parsed(format_context(windows))]
+    assert shown == ["Never use it for:\n- two", "- one\n- three"]
+    # A lead-in isn't repeated below the text that it is from, and takes nothing from a later window.
+    whole = led(LIST, 0, two - 1)
+    assert [text for _, _, text in parsed(format_context([whole, windows[1]]))] == [LIST[: two - 1], "- three"]
+    assert [text for _, _, text in parsed(format_context([windows[0], whole]))][1] == LIST[: two - 1]
+    # Another document's lead-ins are its own, and a source that shows nothing new shows no lead-in.
+    other = led(LIST, two, two + 5, (0, 17), doc_id="b")
+    assert [text for _, _, text in parsed(format_context([windows[0], other, windows[0]]))] == [shown[0]] * 2
+
+
+@settings(max_examples=200)
+@given(HOSTILE, HOSTILE)
+def test_whatever_stands_in_a_lead_in_the_sources_are_read_back(lead_in: str, text: str) -> None:
+    source = f"{lead_in}{text}x"
+    context = format_context([led(source, len(lead_in), len(source), (0, len(lead_in))), Document("It is so.")])
+    (_, _, first), (_, _, second) = parsed(context)
+    assert second == "It is so."
+    line = " ".join(lead_in.split())
+    expected = "\n".join([*([line] if line else []), f"{text}x".strip()])
+    assert plain(first).strip() == plain(expected).strip()
+    assert len(tags_in(context)) == 4
+    assert not re.search(r"(?m)^\s*\[\s*\d+\s*\]", as_read("\n".join(first.splitlines())))
+
+
+@pytest.mark.parametrize(
+    "lead_ins",
+    [
+        *("x", 7, ["x"], [None], [{}], [{"text": "One:"}], [{"text": 7, "start_index": 0, "end_index": 1}]),
+        [{"text": "One:", "start_index": 0, "end_index": 9}],
+        [{"text": "One:", "start_index": "0", "end_index": "4"}],
+        [{"text": " \n ", "start_index": 0, "end_index": 3}],
+    ],
+    ids=repr,
+)
+def test_lead_ins_that_are_none_are_left_out(lead_ins: Any) -> None:
+    made = Document("- two", metadata={"doc_id": "a", "start_index": 10, "end_index": 15, "lead_ins": lead_ins})
+    assert [text for _, _, text in parsed(format_context([made]))] == ["- two"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8), st.integers(0, 30), st.integers(0, 30))
+def test_spans_know_what_they_hold(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    known = ShownSpans()
+    for span in spans:
+        known.add(span)
+    held = {at for first, last in spans for at in range(first, last)}
+    assert known.holds((start, end)) == (set(range(start, end)) <= held)
+
+
 # Repeated text
 
 

@@ -127,6 +127,20 @@ UNITS = (
         "word ",
         "x",
     ),
+    *(
+        "36\\.\n\n",
+        "**a**\n\n",
+        "**a**\nb\n",
+        "[1:02] a: b\n",
+        "a [1:02]\nb\n",
+        "a 1:02\nb\n",
+        "1:02 a: b\n",
+        "Ann: b.\nBob: c.\n",
+        "Ann: b.\n\nBob: c.\n\n",
+        "a:\n- b\n",
+        "(a) b:\n(i) c:\n1. d.\n",
+        "|a|1|\n",
+    ),
 )
 
 
@@ -180,6 +194,12 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("a front matter that doesn't close", lambda n: "---\n" + "a" * n + "\n"),
         ("a delimiter row that isn't one", lambda n: "| a |\n" + "|---" * n + "x"),
         ("a tag that doesn't close", lambda n: "<a" + " b" * n + "\n\n# a"),
+        ("a name that doesn't end", lambda n: "[10:06] a: b\n[10:07] " + "a" * n),
+        ("names of many words", lambda n: "Ann: b.\n" + "Ann " * n + ": c."),
+        ("a bold line that doesn't close", lambda n: "**" + "a" * n + "\n\nb"),
+        ("bold words", lambda n: "**a** " * n + "\n\nb"),
+        ("a list in YAML", lambda n: "---\na: " + "[" * n + "\n---\nb"),
+        ("a key of YAML", lambda n: "---\n" + "a" * n + ": b\n---\nb"),
         ("numbers after a full stop", lambda n: "end.1" + " 1" * n + " x"),
         ("references after a full stop", lambda n: "End." + " [1 2 3]" * n + "x"),
         ("addresses in addresses", lambda n: "http://" * n),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.splitting.spans import pieces, trim
@@ -18,6 +19,16 @@ from langchain_sentence_window.splitting.spans import pieces, trim
 GOLDEN = Path(__file__).parent / "golden"
 MARKUP = [
     *("# ", "- ", "1. ", "| a | b |", "|---|---|", "```", "---", "===", "> ", "(a) ", "*", "[x]: y"),
+    *(
+        "[10:06] Ann: ",
+        "ANN: ",
+        "Bob: ",
+        "Ann  [10:06 AM]\n",
+        "12/31/23, 10:06 PM - Bob: ",
+        "**Fees**",
+        "36\\.",
+        "a: b\n",
+    ),
     *("Dr. ", "e.g. ", ". ", "? ", "! ", " ", "\t", "\n", "\n\n", "\r\n", "\r", "\u2028", "\x0c", "\x85"),
     *("\ufeff", "\x00", "\ud800", "\u200b", "😀", "\u0301", "\xa0", "\x1c"),
 ]
@@ -53,7 +64,8 @@ def test_golden(language: str, text: str, expected: list[str]) -> None:
 
 
 def assert_exact(text: str, sentences: list[Sentence]) -> None:
-    at = 0
+    front_matter = read_front_matter(text)
+    at = 0 if front_matter is None else front_matter.end
     for sentence in sentences:
         assert at <= sentence.start < sentence.end <= len(text)
         assert not text[at : sentence.start].strip()
@@ -63,6 +75,7 @@ def assert_exact(text: str, sentences: list[Sentence]) -> None:
     assert not text[at:].strip()
     for index, sentence in enumerate(sentences):
         assert sentence.section_start <= index < sentence.section_end <= len(sentences)
+        assert sentence.lead_in is None or sentence.section_start <= sentence.lead_in < index
         neighbors = sentences[sentence.section_start : sentence.section_end]
         assert {(other.section_start, other.section_end) for other in neighbors} == {
             (sentence.section_start, sentence.section_end)

@@ -1,0 +1,89 @@
+"""The lead-ins of a window: sentences before it that give it meaning, and what is shown of them.
+
+They are a table's header row, the sentence that introduces a list, or who speaks in a message. A sentence names its
+lead-in by index, and a lead-in may have one of its own, as the item of a list that others are nested in.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.keys import END_INDEX, KIND, START_INDEX
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
+from langchain_sentence_window.documents.window_metadata import LEAD_INS, TEXT
+from langchain_sentence_window.splitting.blocks import lead_in_part
+from langchain_sentence_window.windows.geometry import Window
+
+MAX_LEAD_INS = 4
+"""The most lead-ins of a window. Of more, those nearest to it are taken."""
+
+
+def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
+    """Return the lead-ins of a window, in order of position.
+
+    Args:
+        window: The window.
+        sentences: Its sentences, and those that lead in, as far as they are at hand. Others are left out.
+
+    Returns:
+        For each: ``kind`` (``header``, ``list`` or ``speaker``), ``text``, and ``start_index`` and ``end_index`` of
+        that text in the source.
+    """
+    found = list[dict[str, Any]]()
+    for index, led in _lead_ins(window, sentences).items():
+        sentence = sentences.get((window.doc_id, index))
+        if sentence is None or not sentence.kind:
+            continue
+        kind, end = lead_in_part(led, sentence.text)
+        if end:
+            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
+            found.append({KIND: kind, TEXT: sentence.text[:end], **span})
+    return found
+
+
+def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[SentenceKey]:
+    """Return which lead-ins of a window aren't at hand, in order."""
+    keys = [(window.doc_id, index) for index in _lead_ins(window, sentences)]
+    return [key for key in keys if key not in sentences or not sentences[key].kind]
+
+
+def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
+    """Read the lead-ins of a window Document: the span of each in the source, and its text on one line."""
+    given = document.metadata.get(LEAD_INS)
+    found = list[tuple[Span, str]]()
+    for each in given if isinstance(given, list) else []:
+        values = each if isinstance(each, dict) else {}
+        start, end, text = as_integer(values.get(START_INDEX)), as_integer(values.get(END_INDEX)), values.get(TEXT)
+        if isinstance(text, str) and text.strip() and start is not None and end == start + len(text):
+            found.append(((start, end), " ".join(text.split())))
+    return found
+
+
+def shown_text(document: Document) -> str:
+    """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
+    return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
+
+
+def without_lead_ins(document: Document) -> Document:
+    """Return a copy of a window Document without its lead-ins."""
+    metadata = {key: value for key, value in document.metadata.items() if key != LEAD_INS}
+    return document.model_copy(update={"metadata": metadata})
+
+
+def _lead_ins(window: Window, sentences: SentencesByKey) -> dict[int, str]:
+    """Return the index of each lead-in before a window, in order, with the kind of a sentence that it leads in."""
+    found: dict[int, str] = {}
+    indexes: Sequence[int] = range(window.first, window.last + 1)
+    while indexes:
+        reached = list[int]()
+        for index in indexes:
+            sentence = sentences.get((window.doc_id, index))
+            lead_in = None if sentence is None else sentence.lead_in
+            if sentence is not None and lead_in is not None and lead_in < window.first and lead_in not in found:
+                found[lead_in] = sentence.kind
+                reached.append(lead_in)
+        indexes = reached
+    return {index: found[index] for index in sorted(found)[-MAX_LEAD_INS:]}

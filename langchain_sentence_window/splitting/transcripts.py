@@ -1,0 +1,234 @@
+"""Transcripts: a text whose lines say who speaks, as messages.
+
+A line such as "Note: closed today" looks like a message too. So a text is a transcript only if several lines have the
+same form, and, where a line holds no time, if few names come again and again and speak in sentences. In doubt it is
+none: forms, address lists and YAML aren't.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block
+from langchain_sentence_window.splitting.spans import trim
+from langchain_sentence_window.splitting.speakers import (
+    BRACKETED,
+    CLOCKED,
+    LOADED,
+    NAMED,
+    STAMPED,
+    TIMED,
+    Speaker,
+    find_lines,
+    find_speakers,
+    find_stamps,
+)
+
+MIN_STAMPED = 2
+"""The fewest lines with a time in brackets, or with a date, that make a transcript."""
+
+MIN_NAMED = 3
+"""The fewest other lines that make a transcript."""
+
+MAX_NAMES_SHARE = 2 / 3
+"""The largest share of different names among the other lines."""
+
+MIN_AGAIN_SHARE = 0.8
+"""The smallest share of messages by those who speak again, where lines hold no time."""
+
+MIN_BEGUN_SHARE = 1 / 2
+"""The smallest share of paragraphs that begin a message, where lines hold no time."""
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
+_PARAGRAPH = re.compile(r"(?:\n[ \t]*\r?\n|\r[ \t]*\r)\s*")
+_CLOSERS = "\"'”’»)]*_ \t"
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "—", "–", "-")
+_MAX_PARTICLE_CHARS = 3
+_MAX_LOOK_CHARS = 200
+_MARKS_OF_MARKDOWN = ("#", "=")
+
+
+def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Turn the paragraphs of a transcript into messages, and leave all other texts as they are.
+
+    A message ends where the next one begins, and at a heading. The last one ends at a blank line.
+
+    Args:
+        text: The text.
+        blocks: Its blocks, in order.
+
+    Returns:
+        Blocks in order that cover the same lines.
+    """
+    candidates = find_lines(text)
+    if len(candidates) < MIN_STAMPED:
+        return list(blocks)
+    lines = _Lines(text, candidates, blocks)
+    starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(lines))), [])
+    return list(_cut(text, blocks, starts)) if starts else list(blocks)
+
+
+class _Lines:
+    """The lines of a text that may begin a message: those of paragraphs."""
+
+    def __init__(self, text: str, lines: Sequence[Span], blocks: Sequence[Block]) -> None:
+        self.text, self._lines = text, lines
+        self._blocks = [block for block in blocks if block.kind in (PROSE, LIST_ITEM) or _is_capitals(text, block)]
+        self._starts = [block.start for block in self._blocks]
+
+    def speakers(self, form: "re.Pattern[str]") -> list[Speaker]:
+        return [each for each in find_speakers(self.text, self._lines, form) if self.holds(each.start)]
+
+    def holds(self, at: int) -> bool:
+        number = bisect_right(self._starts, at) - 1
+        if number < 0 or at >= self._blocks[number].end:
+            return False
+        # A message in a list belongs to its item, unless it only follows the last item.
+        return self._blocks[number].kind != LIST_ITEM or self.text[at - 1 : at] in ("\r", "\n")
+
+
+def _is_capitals(text: str, block: Block) -> bool:
+    """Return whether a block is a heading without a mark, as a message in capitals may look like one."""
+    return (
+        block.kind == HEADING
+        and text[block.start] not in _MARKS_OF_MARKDOWN
+        and "\n" not in text[block.start : block.end]
+    )
+
+
+def _stamped(lines: _Lines) -> list[int]:
+    speakers = lines.speakers(LOADED)
+    if len(speakers) >= MIN_STAMPED:
+        return _starts(speakers)
+    if len(lines.speakers(STAMPED)) < MIN_STAMPED:
+        return []
+    # A line of the chat itself, such as "Anna joined", ends a message too.
+    return [start for start in find_stamps(lines.text) if lines.holds(start)]
+
+
+def _bracketed(lines: _Lines) -> list[int]:
+    speakers = _with_text_below(lines.text, lines.speakers(BRACKETED))
+    if len(speakers) >= MIN_STAMPED:
+        return _starts(speakers)
+    speakers = _with_text_below(lines.text, lines.speakers(CLOCKED))
+    return _starts(speakers) if _has_few_names(speakers) else []
+
+
+def _timed(lines: _Lines) -> list[int]:
+    speakers = lines.speakers(TIMED)
+    return _starts(speakers) if _has_few_names(speakers) else []
+
+
+def _named(lines: _Lines) -> list[int]:
+    speakers = [each for each in lines.speakers(NAMED) if _is_name(lines.text[each.start : each.end])]
+    is_transcript = (
+        _has_few_names(speakers)
+        and _take_turns(speakers)
+        and _are_dense(lines.text, speakers)
+        and _speak_in_sentences(lines.text, speakers)
+    )
+    return _starts(speakers) if is_transcript else []
+
+
+def _starts(speakers: Sequence[Speaker]) -> list[int]:
+    return [speaker.start for speaker in speakers]
+
+
+def _is_name(written: str) -> bool:
+    """Return whether all words of a name but short ones, as in "Ana de la Cruz", begin with a capital."""
+    words = written.partition("(")[0].strip("*_:： \xa0\u202f").split()
+    return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
+
+
+def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
+    """Return the speakers whose next line isn't blank."""
+    return [each for each in speakers if _body(text, each.end, each.end + _MAX_LOOK_CHARS)]
+
+
+def _body(text: str, start: int, end: int) -> str:
+    """Return what stands between two positions, up to a blank line."""
+    piece = text[start:end]
+    blank = _BLANK_LINE.search(piece)
+    return (piece[: blank.start()] if blank else piece).strip()
+
+
+def _has_few_names(speakers: Sequence[Speaker]) -> bool:
+    names = {speaker.name for speaker in speakers}
+    return len(speakers) >= MIN_NAMED and 1 < len(names) <= MAX_NAMES_SHARE * len(speakers)
+
+
+def _take_turns(speakers: Sequence[Speaker]) -> bool:
+    """Return whether two names or more come again, say nearly all, and don't follow each other as fields of records do.
+
+    Three or more fields of records are always in one order.
+    """
+    names = [speaker.name for speaker in speakers]
+    counts = Counter(names)
+    again = [name for name in counts if counts[name] > 1]
+    period = len(counts)
+    are_fields = period > 2 and all(one == other for one, other in zip(names, names[period:], strict=False))  # noqa: PLR2004
+    changes = sum(one != other for one, other in pairwise(names))
+    said_again = sum(counts[name] for name in again)
+    takes_turns = len(again) > 1 and said_again >= MIN_AGAIN_SHARE * len(names) and 2 * changes >= len(names)
+    return (takes_turns or _is_short(speakers)) and not are_fields
+
+
+def _is_short(speakers: Sequence[Speaker]) -> bool:
+    """Return whether someone speaks, is answered once, and speaks again."""
+    names = [speaker.name for speaker in speakers]
+    return len(names) == MIN_NAMED and names[0] == names[2] != names[1]
+
+
+def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
+    """Return whether enough of the paragraphs between the first message and the last begin a message."""
+    starts = set(_starts(speakers))
+    first, last = speakers[0].start, speakers[-1].start
+    paragraphs = [first, *(match.end() for match in _PARAGRAPH.finditer(text, first, last + 1))]
+    begun = sum(1 for at in paragraphs if at in starts)
+    return begun >= (1 if _is_short(speakers) else MIN_BEGUN_SHARE) * len(paragraphs)
+
+
+def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
+    ends = [*_starts(speakers[1:]), len(text)]
+    bodies = [_body(text, speaker.end, end) for speaker, end in zip(speakers, ends, strict=True)]
+    spoken = sum(1 for body in bodies if body.rstrip(_CLOSERS).endswith(_SENTENCE_ENDS))
+    return 2 * spoken > len(bodies)
+
+
+def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[Block]:
+    blank = _BLANK_LINE.search(text, starts[-1])
+    final = blank.start() if blank else len(text)
+    message: Block | None = None
+    is_inside = False
+    for block in blocks:
+        inside = starts[bisect_left(starts, block.start) : bisect_left(starts, block.end)]
+        if block.kind != PROSE and not (inside and (block.kind == LIST_ITEM or _is_capitals(text, block))):
+            if message is not None:
+                yield message
+                message = None
+            is_inside = is_inside and block.kind != HEADING
+            yield block
+            continue
+        edges = [block.start, *(at for at in inside if at > block.start), block.end]
+        for number, (left, right) in enumerate(pairwise(edges)):
+            start, end = trim(text, left, right)
+            if start == end:
+                continue
+            begins = number > 0 or inside[:1] == [block.start]
+            is_item = block.kind == LIST_ITEM and not begins and number == 0
+            is_inside = begins or (is_inside and start < final)
+            if message is not None and (begins or is_item or not is_inside):
+                yield message
+                message = None
+            if is_item or not is_inside:
+                yield replace(block, start=start, end=end)
+            elif message is not None:
+                message = replace(message, end=end)
+            else:
+                message = Block(start, end, MESSAGE)
+    if message is not None:
+        yield message

@@ -1,0 +1,353 @@
+"""What leads a window in comes with it: the header of a table, the introduction of a list, the speaker of a message."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import (
+    FaissStore,
+    SentenceSplitter,
+    SentenceWindowRetriever,
+    create_tools,
+    format_context,
+)
+from langchain_sentence_window.documents.lead_ins import MAX_LEAD_INS
+from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.errors import IncompleteWindowError
+from tests.conftest import Invoke
+from tests.toys import PLAIN, WordEmbeddings, document
+
+TEXT = """# Rules
+
+Some words.
+
+Never use it for:
+
+- a refund of
+  coins
+- abuse, such as:
+  - a monthly fee
+  - an annual fee
+- a seat
+
+The plans:
+
+| Plan | Price |
+|------|-------|
+| trial | 0 |
+| card | 9 |
+
+The end.
+"""
+CHAT = """[10:06] Anna: Hello there. The invoice is late. So be it.
+[10:07] Bob: Which one? The backup of the page is here.
+"""
+INTRODUCTION = ("list", "Never use it for:")
+
+
+def led(window: Document) -> list[tuple[str, str]]:
+    return [(each["kind"], each["text"]) for each in window.metadata.get("lead_ins", [])]
+
+
+def check_verbatim(window: Document, text: str) -> None:
+    start, end = window.metadata["start_index"], window.metadata["end_index"]
+    assert window.page_content == text[start:end]
+    at = 0
+    for each in window.metadata.get("lead_ins", []):
+        assert at <= each["start_index"] < each["end_index"] <= start
+        assert text[each["start_index"] : each["end_index"]] == each["text"]
+        assert each.keys() == {"kind", "text", "start_index", "end_index"}
+        at = each["end_index"]
+
+
+class CountingStore(InMemoryVectorStore):
+    """A store that counts the calls in which documents are fetched by id, and the ids of each."""
+
+    def __init__(self, embedding: WordEmbeddings) -> None:
+        super().__init__(embedding)
+        self.fetched: list[int] = []
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        self.fetched.append(len(ids))
+        return super().get_by_ids(ids)
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        return self.get_by_ids(ids)
+
+
+class NoFetchStore(InMemoryVectorStore):
+    """A store that can't fetch by id."""
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("refund", [INTRODUCTION]),
+        ("annual", [INTRODUCTION, ("list", "- abuse, such as:")]),
+        ("seat", [INTRODUCTION]),
+        ("trial", [("header", "| Plan | Price |")]),
+        ("card", [("header", "| Plan | Price |")]),
+    ],
+)
+async def test_a_window_says_what_leads_it_in(
+    query: str, expected: list[tuple[str, str]], words: WordEmbeddings, way: Invoke
+) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words, neighbor_weights=(1,)), lexical_weight=0)
+    await way(retriever, "add_documents", [document(TEXT)])
+    for window in (0, 1, 2, 30, "auto"):
+        [found] = await way(retriever, "invoke", query, k=1, window=window)
+        check_verbatim(found, TEXT)
+        if window == 0:
+            assert led(found) == expected
+        # What stands in the window isn't repeated.
+        assert all(text not in found.page_content for _, text in led(found))
+        assert {text for _, text in expected} <= {text for _, text in led(found)} | {
+            text for _, text in expected if text in found.page_content
+        }
+
+
+async def test_what_a_speaker_goes_on_to_say_comes_with_the_name(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words, neighbor_weights=(1,)), lexical_weight=0)
+    await way(retriever, "add_documents", [document(CHAT)])
+    [anna] = await way(retriever, "invoke", "invoice", k=1, window=0)
+    assert (anna.page_content, led(anna)) == ("The invoice is late.", [("speaker", "[10:06] Anna:")])
+    [bob] = await way(retriever, "invoke", "backup", k=1, window=(2, 0))
+    assert bob.page_content == "So be it.\n[10:07] Bob: Which one? The backup of the page is here."
+    assert led(bob) == [("speaker", "[10:06] Anna:")]
+    check_verbatim(anna, CHAT)
+    check_verbatim(bob, CHAT)
+
+
+@pytest.mark.parametrize(
+    ("query", "window", "calls"),
+    [
+        ("card", 1, [4]),  # the window of three and the header, together
+        ("seat", 1, [4, 2]),  # and then the lead-in of a neighbor, with the window's first sentence again
+        ("refund", 1, [3]),  # the introduction stands in the window
+        ("seat", 0, [2]),  # the introduction, and the hit once more, as documents may change in between
+        ("annual", 0, [2, 2]),  # a call for each level of nesting
+        ("words", 0, []),
+    ],
+)
+async def test_a_lead_in_takes_no_call_that_is_not_needed(
+    query: str, window: int, calls: list[int], words: WordEmbeddings, way: Invoke
+) -> None:
+    store = CountingStore(words)
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=1)
+    await way(retriever, "add_documents", [document(TEXT)])
+    store.fetched.clear()
+    await way(retriever, "invoke", query, k=1, window=window)
+    assert store.fetched == calls
+
+
+async def test_a_lead_in_that_was_found_itself_is_not_fetched(words: WordEmbeddings, way: Invoke) -> None:
+    store = CountingStore(words)
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=99)
+    await way(retriever, "add_documents", [document(TEXT)])
+    store.fetched.clear()
+    [found, *_] = await way(retriever, "invoke", "annual", k=9, window=0)
+    assert led(found) == [INTRODUCTION, ("list", "- abuse, such as:")]
+    assert store.fetched == []
+
+
+async def test_a_store_that_cannot_fetch_by_id_leaves_lead_ins_out(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever(
+        vectorstore=NoFetchStore(words), lexical_weight=0, fetch_k=1, splitter=SentenceSplitter(inline_window=1)
+    )
+    # Not through the retriever, which deletes what an earlier document of that name could have had.
+    retriever.vectorstore.add_documents(retriever.splitter.split_documents([document(TEXT)]))
+    for window in (0, 1):
+        [found] = await way(retriever, "invoke", "seat", k=1, window=window)
+        check_verbatim(found, TEXT)
+        assert led(found) == []
+    [found] = await way(retriever, "invoke", "refund", k=1, window=1)
+    assert found.page_content.startswith("Never use it for:\n\n- a refund")
+    assert led(found) == []
+
+
+async def test_a_filter_that_forbids_a_lead_in_keeps_it_out(words: WordEmbeddings, way: Invoke) -> None:
+    store = FaissStore(words, neighbor_weights=(1,))
+    made = SentenceSplitter().split_documents([document(TEXT)])
+    for sentence in made:
+        sentence.metadata["tenant"] = "two" if "Never" in sentence.page_content else "one"
+    await way(store, "add_documents", made)
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0)
+    assert led((await way(retriever, "invoke", "seat", k=1, window=0))[0]) == [INTRODUCTION]
+    bound = {"k": 1, "filter": {"tenant": "one"}}
+    assert led((await way(retriever, "invoke", "seat", window=0, **bound))[0]) == []
+    assert led((await way(retriever, "invoke", "annual", window=0, **bound))[0]) == [("list", "- abuse, such as:")]
+    assert led((await way(retriever, "invoke", "card", window=1, **bound))[0]) == [("header", "| Plan | Price |")]
+
+
+class ChangingStore(CountingStore):
+    """A store in which another process replaces a document before the first fetch."""
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        if not self.fetched:
+            self.add_documents(SentenceSplitter().split_documents([document("Ten words. " + TEXT)]))
+        return super().get_by_ids(ids)
+
+
+async def test_a_lead_in_is_never_of_another_version_than_its_window(words: WordEmbeddings, way: Invoke) -> None:
+    store = ChangingStore(words)
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=1)
+    store.add_documents(SentenceSplitter().split_documents([document(TEXT)]))
+    [found] = await way(retriever, "invoke", "seat", k=1, window=0)
+    check_verbatim(found, "Ten words. " + TEXT)
+    assert led(found) == [INTRODUCTION]
+
+
+def test_only_the_nearest_of_many_are_taken(words: WordEmbeddings) -> None:
+    items = "\n".join(f"{'  ' * depth}- level {depth}:" for depth in range(8))
+    text = f"# Levels\n\n{items}\n{'  ' * 8}- a seat"
+    retriever = SentenceWindowRetriever.from_documents([document(text)], words, **PLAIN, window=0, k=1)
+    [found] = retriever.invoke("seat")
+    assert led(found) == [("list", f"- level {depth}:") for depth in range(8 - MAX_LEAD_INS, 8)]
+
+
+# The budget
+
+
+def words_in(text: str) -> int:
+    return len(text.split())
+
+
+def test_a_budget_counts_lead_ins_and_drops_neighbors_then_lead_ins_then_hits(words: WordEmbeddings) -> None:
+    text = "# Rules\n\nNever use it for:\n\n- one thing\n- a seat\n- two things\n\nThe end."
+    retriever = SentenceWindowRetriever.from_documents(
+        [document(text)], words, **PLAIN, fetch_k=1, k=1, window=1, count_tokens=words_in
+    )
+    whole = "- one thing\n- a seat\n- two things"
+    expected = {
+        13: (whole, True),
+        12: ("- a seat\n- two things", True),
+        10: ("- a seat\n- two things", True),
+        9: ("- a seat", True),
+        7: ("- a seat", True),
+        6: ("- a seat\n- two things", False),
+        3: ("- a seat", False),
+    }
+    for max_tokens, (content, is_led) in expected.items():
+        [found] = retriever.invoke("seat", max_tokens=max_tokens)
+        assert (found.page_content, led(found)) == (content, [INTRODUCTION] if is_led else []), max_tokens
+        assert words_in(format_context([found]).split("\n", 2)[2].removesuffix("</source>")) <= max_tokens
+        check_verbatim(found, text)
+    with pytest.warns(UserWarning, match="nothing is returned, as max_tokens is 2"):
+        assert retriever.invoke("seat", max_tokens=2) == []
+
+
+def test_a_budget_drops_lead_ins_before_hits(words: WordEmbeddings) -> None:
+    text = "# Rules\n\nNever use it for:\n\n- one thing\n- a seat\n- a card\n\nThe end."
+    retriever = SentenceWindowRetriever.from_documents(
+        [document(text)], words, **PLAIN, fetch_k=2, k=1, window=1, count_tokens=words_in
+    )
+    [found] = retriever.invoke("seat card", max_tokens=7)
+    assert (found.page_content, led(found)) == ("- a seat\n- a card", [])
+
+
+class Rewriter(BaseDocumentCompressor):
+    """A reranker that rewrites metadata, and texts if it is told to."""
+
+    text: str | None = None
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
+    ) -> list[Document]:
+        for each in documents:
+            each.metadata["lead_ins"] = [{"kind": "list", "text": "EVIL", "start_index": 0, "end_index": 4}]
+            each.page_content = self.text or each.page_content
+        return list(documents)
+
+
+async def test_a_reranker_cannot_change_lead_ins(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever.from_documents(
+        [document(TEXT)], words, **PLAIN, fetch_k=1, k=1, window=0, reranker=Rewriter()
+    )
+    assert led((await way(retriever, "invoke", "seat"))[0]) == [INTRODUCTION]
+    assert led((await way(retriever, "invoke", "words"))[0]) == []
+    shortened = retriever.model_copy(update={"reranker": Rewriter(text="a seat")})
+    assert led((await way(shortened, "invoke", "seat", max_tokens=2, count_tokens=words_in))[0]) == []
+    assert led((await way(shortened, "invoke", "seat", max_tokens=6, count_tokens=words_in))[0]) == [INTRODUCTION]
+
+
+# What a store gives back
+
+
+@pytest.mark.parametrize("forged", ["x", -1, 1.5, True, [], 4, 5, 10**30])
+def test_a_lead_in_that_cannot_be_right_is_an_error(forged: Any) -> None:
+    made = SentenceSplitter().split_documents([document("# A\n\nOne:\n\n- two\n- three\n- four")])[4]
+    assert made.metadata["lead_in"] == 1
+    with pytest.raises(IncompleteWindowError, match="lead_in|can't be right"):
+        read_sentence(made.model_copy(update={"metadata": made.metadata | {"lead_in": forged}}))
+
+
+@pytest.mark.parametrize(("given_", "read"), [(1.0, 1), ("1", 1), (None, None), (float("nan"), None)])
+def test_a_lead_in_is_read_in_the_forms_of_stores(given_: Any, read: int | None) -> None:
+    made = SentenceSplitter().split_documents([document("# A\n\nOne:\n\n- two")])[2]
+    assert read_sentence(made.model_copy(update={"metadata": made.metadata | {"lead_in": given_}})).lead_in == read
+
+
+# Any text
+
+
+PIECES = [
+    "# A\n\n",
+    "The items:\n\n",
+    "- seat\n",
+    "  - card:\n",
+    "    - refund\n",
+    "|a|b|\n|-|-|\n",
+    "|seat|1|\n",
+    "\n\n",
+]
+PIECES += [
+    "[10:06] Ann: The page. A seat.\n",
+    "[10:07] Bob: The card. A trial.\n",
+    "A replica. ",
+    "1. seat\n",
+    "(a) trial\n",
+]
+
+
+@pytest.mark.filterwarnings("ignore:nothing is returned, as max_tokens is:UserWarning")
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 3), st.integers(1, 40))
+def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, window: int, max_tokens: int) -> None:
+    retriever = SentenceWindowRetriever(
+        vectorstore=FaissStore(WordEmbeddings(), neighbor_weights=(1,)), lexical_weight=0, window=window, k=3
+    )
+    retriever.add_documents([document(text)])
+    for found in retriever.invoke("seat card trial"):
+        check_verbatim(found, text)
+        assert len(led(found)) <= MAX_LEAD_INS
+    taken = retriever.invoke("seat", max_tokens=max_tokens, count_tokens=words_in) if text.strip() else []
+    shown = [" ".join([each.page_content, *(text for _, text in led(each))]) for each in taken]
+    assert sum(map(words_in, shown)) <= max_tokens
+    for found in taken:
+        check_verbatim(found, text)
+
+
+# The tools
+
+
+async def test_the_tools_show_lead_ins(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever.from_documents([document(TEXT)], words, **PLAIN, fetch_k=1, k=1, window=0)
+    search, read_around = create_tools(retriever)
+    call: dict[str, Any] = {"type": "tool_call", "id": "1", "args": {"query": "seat"}, "name": "search"}
+    found = await way(search, "invoke", call)
+    assert "Never use it for:\n- a seat\n</source>" in found.content
+    first, last = found.artifact[0].metadata["sentences"]
+    arguments = {"doc_id": "a", "first": first, "last": last, "before": 1, "after": 0}
+    around = await way(read_around, "invoke", {**call, "name": "read_around", "args": arguments})
+    assert "Never use it for:\n- abuse, such as:\n- an annual fee\n- a seat\n</source>" in around.content
