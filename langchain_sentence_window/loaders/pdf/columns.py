@@ -6,6 +6,7 @@ paragraphs have gaps too, so both sides of a gutter must look like prose: severa
 column.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
@@ -128,5 +129,8 @@ class _Column:
 def _share_rows(one: _Column, other: _Column) -> bool:
     """Return whether paragraphs of both sides begin at the same heights, as the cells of a table do."""
     starts, others = sorted((one.row_starts(), other.row_starts()), key=len)
-    shared = sum(any(abs(start - each) < _ALIGNED for each in others) for start in starts)
+    shared = 0
+    for start in starts:  # both are sorted
+        at = bisect_left(others, start - _ALIGNED)
+        shared += at < len(others) and others[at] < start + _ALIGNED
     return len(starts) > 1 and shared >= _MIN_SHARED * len(starts)

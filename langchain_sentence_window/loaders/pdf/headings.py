@@ -119,8 +119,9 @@ def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
     return made
 
 
-def _prominence(paragraph: Paragraph) -> tuple[int, bool]:
-    return round(paragraph.lines[0].size), paragraph.text.isupper()
+def _prominence(paragraph: Paragraph) -> tuple[bool, int, bool]:
+    is_upper = paragraph.text.isupper()
+    return is_upper or _is_title(paragraph.text), round(paragraph.lines[0].size), is_upper
 
 
 def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:

@@ -32,6 +32,8 @@ _SIZE_CHANGE = 0.12
 _INDENT = 0.8
 _SHIFT = 0.3
 _MIN_SENTENCE = 60
+_MAX_LINES = 3
+_MAX_ENTRY_END = 40
 _FULL_BOLD = 0.9
 _MAX_PAGE_CHARS = 6
 _ENTRY_GAP = 2.0
@@ -101,7 +103,7 @@ def is_filed_as(text: str) -> bool:
 
 def is_entry(line: Line) -> bool:
     """Return whether a line is an entry of a table of contents: it ends with a page number after a wide gap."""
-    if _LEADERS.search(line.text):
+    if _LEADERS.search(line.text[-_MAX_ENTRY_END:]):
         return True
     last = line.runs[-1]
     return (
@@ -136,8 +138,7 @@ def goes_on(last: Paragraph, after: Line, right: float) -> bool:
         return False
     # A paragraph of sentences ends with a mark, a line of an address or of a title doesn't.
     is_sentence = len(last.lines) > 1 or text.rpartition(" ")[2].islower()
-    is_long = sum(len(line.text) for line in last.lines) >= _MIN_SENTENCE
-    return (is_sentence and is_long) or not _stops_early(before, after, right)
+    return _is_long(last) and (is_sentence or not _stops_early(before, after, right))
 
 
 def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
@@ -151,9 +152,14 @@ def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
     before = last.lines[-1]
     if not after.text[0].islower() or has_marker(after.text) or _size_changes(before, after) or is_entry(before):
         return False
-    if sum(len(line.text) for line in last.lines) < _MIN_SENTENCE:
+    if not _is_long(last):
         return False
     return before.text.endswith(",") or (before.text[-1].isalnum() and not _stops_early(before, after, right))
+
+
+def _is_long(paragraph: Paragraph) -> bool:
+    """Return whether a paragraph is long enough for a sentence, rather than a line of an address or a title."""
+    return sum(len(line.text) for line in paragraph.lines[-_MAX_LINES:]) >= _MIN_SENTENCE
 
 
 def _ends_open(text: str) -> bool:
@@ -202,6 +208,8 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
         return True
     if _is_bold_change(above, line) and (early or ended):
         return True
+    if early and above.text.isupper() and _is_centered(above, left, right) and not _is_centered(line, left, right):
+        return not text.isupper()
     first = text.lstrip("\"'“‘«([")[:1]
     if first.islower():
         return False

@@ -96,8 +96,9 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
         For each page, the indices of its lines that are running heads, feet or page numbers.
     """
     outermost, numbers, sure = (_page_numbers(pages, least) for least in (MIN_AT_ENDS, MIN_PAGES, MIN_SURE))
-    tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], len(pages))
-    feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], len(pages))
+    contents = ["\n".join(_key(line.text) for line in lines) for lines in pages]
+    tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], contents)
+    feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], contents)
     found: list[set[int]] = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | outermost[page]
@@ -130,8 +131,12 @@ def _key(text: str) -> str:
     return _NUMBER.sub(_ANY, text).casefold()
 
 
-def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[set[int]]:
-    """Return for each page the indices of the lines near one end that stand on other pages too."""
+def _repeated(edges: list[list[tuple[int, EdgeLine]]], contents: list[str]) -> list[set[int]]:
+    """Return for each page the indices of the lines near one end that stand on other pages too.
+
+    Pages that have all their lines in common, such as two copies of a form, count as one.
+    """
+    page_count = len(contents)
     groups: dict[str, list[tuple[int, int, EdgeLine]]] = defaultdict(list)
     for page, lines in enumerate(edges):
         for i, line in lines:
@@ -140,11 +145,14 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], page_count: int) -> list[
     for key, places in groups.items():
         if sum(map(str.isalpha, key)) < MIN_PAGES and _ANY not in key:
             continue
-        on_pages = len({page for page, _, _ in places})
+        on_pages = len({contents[page] for page, _, _ in places})
         for page, i, line in _agreeing(key, places, page_count):
             if on_pages >= MIN_PAGES or (
                 page_count <= FEW_PAGES
-                and any(other != page and abs(each.y - line.y) < _SAME_PLACE for other, _, each in places)
+                and any(
+                    contents[other] != contents[page] and abs(each.y - line.y) < _SAME_PLACE
+                    for other, _, each in places
+                )
             ):
                 found[page].add(i)
     return found

@@ -146,3 +146,13 @@ def test_entries_of_the_outline_are_headings() -> None:
     written = io.BytesIO()
     writer.write(written)
     assert headings(written.getvalue()) == [(2, "about our fees"), (3, "and when to pay")]
+
+
+def test_a_centered_title_right_above_its_text_is_a_heading() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 11)
+        canvas.drawCentredString(72 + canvas.stringWidth(BODY) / 2, 740, "SUPPLY AGREEMENT")
+        canvas.drawString(72, 726, BODY)
+        canvas.drawString(72, 712, BODY)
+
+    assert headings(drawn(draw)) == [(1, "SUPPLY AGREEMENT")]

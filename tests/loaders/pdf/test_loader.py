@@ -30,7 +30,7 @@ from langchain_sentence_window.loaders import PDFLoader, load_pdf
 from langchain_sentence_window.loaders.pdf import pdfium as pdfium_module
 from langchain_sentence_window.loaders.pdf.page_text import MADE
 from langchain_sentence_window.loaders.pdf.reading import open_pdf
-from tests.loaders.pdf.drawing import drawn, lines
+from tests.loaders.pdf.drawing import both, drawn, lines
 
 SECRET = "abracadabra!"  # noqa: S105
 HELLO = drawn(lines("Hello world."))
@@ -182,10 +182,11 @@ def test_pages_without_text_are_named_once_a_file() -> None:
 
 
 def test_a_page_with_nothing_but_a_running_head_has_no_document_and_no_warning() -> None:
-    pages = [lines("Supply Agreement", y=780)] * 5
+    head = lines("Supply Agreement", y=780)
+    pages = [*(both(head, lines(f"Its {word} text.")) for word in ("first", "second", "third")), head]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert load_pdf(drawn(*pages)) == []
+        assert [document.metadata["page"] for document in load_pdf(drawn(*pages))] == [0, 1, 2]
 
 
 def test_a_sentence_goes_on_across_pages() -> None:
@@ -230,8 +231,8 @@ def test_threads_may_load_at_once() -> None:
 
 def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
-    path.write_bytes(drawn(*[lines("Old head", y=780)] * 4))
-    assert load_pdf(path) == []
+    path.write_bytes(drawn(*[both(lines("Old head", y=780), lines(word)) for word in "abcd"]))
+    assert texts(load_pdf(path)) == ["a", "b", "c", "d"]
     path.write_bytes(drawn(lines("A new text that is longer.")))
     assert texts(load_pdf(path)) == ["A new text that is longer."]
 

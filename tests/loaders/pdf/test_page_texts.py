@@ -260,3 +260,17 @@ def test_letters_that_are_set_tight_are_all_read() -> None:
         canvas.drawText(text)
 
     assert text_of(draw) == "viii"
+
+
+@pytest.mark.parametrize("line", ["." * 20_000 + "x", "_" * 20_000 + "x", "(a" * 10_000, "1." * 10_000, "a " * 10_000])
+def test_long_lines_are_read(line: str) -> None:
+    assert squeezed(line)[:100] in squeezed(text_of(lines(line, size=0.7, x=1)))
+
+
+def test_a_page_of_many_lines_is_read() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 1)
+        for number in range(8000):
+            canvas.drawString(10 + 140 * (number % 4), 790 - 0.35 * (number // 4), f"goes on and on {number}")
+
+    assert "goes on and on 7999" in text_of(draw)

@@ -123,3 +123,10 @@ def test_heads_and_feet_are_left_out_of_the_text() -> None:
     assert [document.page_content for document in load_pdf(drawn(*pages))] == [
         " ".join(BODY).format(*[ORDINALS[n]] * 4) for n in range(4)
     ]
+
+
+def test_copies_of_a_page_keep_their_text() -> None:
+    form = ["Invoice", "Dear customer,", "please pay 10 euros.", "Yours"]
+    assert found(*[form] * 6) == [[]] * 6
+    letters = [with_body(["The Head"], [], n) for n in range(4)]
+    assert found(*letters, *letters, *letters) == [["The Head"]] * 12
