@@ -16,6 +16,7 @@ Condition: TypeAlias = tuple[str, list[Any]]
 MAX_VALUES = 30_000
 """The largest number of keys and values in one filter."""
 
+_MAX_PARAMETERS = MAX_VALUES + 1_000  # a key may be written several times, and SQLite takes 32,766
 _MAX_SQL_LENGTH = 900_000  # SQLite takes a million
 _GROUPS = 4  # more need fewer brackets, and SQLite's limit of an expression's depth is far
 _MAX_BRACKETS = 60  # SQLite's parser has a stack of 100, of which the innermost part takes some
@@ -126,7 +127,7 @@ def check_size(part: Part) -> None:
     if part.brackets > _MAX_BRACKETS:
         raise FilterError("the filter nests too deeply for so many parts; flatten its $and, $or and $not")
     count = len(part.parameters)
-    if count > MAX_VALUES or len(part.sql) > _MAX_SQL_LENGTH:
+    if count > _MAX_PARAMETERS or len(part.sql) > _MAX_SQL_LENGTH:
         raise FilterError(
             f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
             f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
