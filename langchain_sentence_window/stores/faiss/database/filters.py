@@ -17,7 +17,7 @@ for all. Lists and dicts in a list match nothing, and neither does a dict. ``$co
 ``$not_contains`` whatever ``$contains`` doesn't, as in Chroma.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._showing import shown
@@ -113,8 +113,9 @@ def _clause(key: object, value: object, depth: int) -> Part:
     if key in _NESTING:
         if not is_list(value) or not value:
             raise FilterError(f"{key} takes a list of filters with at least one in it, not {shown(value)}")
-        joint = " AND " if key == "$and" else " OR "
-        return join(joint, [_all_of(each, depth + 1) for each in value])
+        if key == "$and":
+            return join(" AND ", [_all_of(each, depth + 1) for each in value])
+        return join(" OR ", [_all_of(each, depth + 1) for each in _with_equals_together(value)])
     if key == "$not":
         return negated(_all_of(value, depth + 1))
     if key.startswith("$"):
@@ -128,6 +129,19 @@ def _clause(key: object, value: object, depth: int) -> Part:
     if not value:
         raise FilterError(f"the condition on {shown(key)} is empty; give a value or an operator")
     return join(" AND ", [_operation(key, operator, operand) for operator, operand in value.items()])
+
+
+def _with_equals_together(filters: Sequence[object]) -> list[object]:
+    """Return filters of which one must match, with all values that one key may equal in one list: SQL is limited."""
+    equal: dict[str, list[object]] = {}
+    others: list[object] = []
+    for each in filters:
+        key, value = next(iter(each.items())) if isinstance(each, Mapping) and len(each) == 1 else (None, None)
+        if isinstance(key, str) and not key.startswith("$") and isinstance(value, str | int | float):
+            equal.setdefault(key, []).append(value)
+        else:
+            others.append(each)
+    return [*({key: {"$in": values}} for key, values in equal.items()), *others]
 
 
 def _operation(key: str, operator: object, operand: object) -> Part:
