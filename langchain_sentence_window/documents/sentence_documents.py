@@ -34,7 +34,7 @@ from langchain_sentence_window.documents.keys import (
     WINDOW_START,
     WINDOW_TEXT,
 )
-from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.documents.parts.numbering import NAMING_KEYS
 from langchain_sentence_window.documents.parts.spans import PartSpan, cut_spans, first_piece, read_spans, write_spans
 from langchain_sentence_window.documents.source_documents import carried_metadata

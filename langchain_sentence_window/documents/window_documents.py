@@ -8,7 +8,7 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
-from langchain_sentence_window.documents.parts.joining import shared_metadata
+from langchain_sentence_window.documents.parts.joined_document import shared_metadata
 from langchain_sentence_window.documents.parts.spans import as_entries
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_metadata import (

@@ -12,7 +12,7 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.parts.grouping import JoinParts, group_documents
-from langchain_sentence_window.documents.parts.joining import JoinedDocument
+from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.sentence_documents import sentence_documents
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits

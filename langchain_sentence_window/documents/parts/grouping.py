@@ -13,7 +13,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.ids import MAX_ID_CHARS, checked_id, is_storable_id, storable_text
 from langchain_sentence_window.documents.keys import DOC_ID, SOURCE
-from langchain_sentence_window.documents.parts.joining import JoinedDocument, join_parts
+from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
+from langchain_sentence_window.documents.parts.joining import join_parts
 from langchain_sentence_window.documents.parts.numbering import Part, part_of, source_of
 from langchain_sentence_window.errors import InvalidInputError
 

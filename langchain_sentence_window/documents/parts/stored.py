@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.layout import Continuation
-from langchain_sentence_window.documents.parts.joining import BLANK_LINE, shared_metadata
+from langchain_sentence_window.documents.parts.joined_document import shared_metadata
+from langchain_sentence_window.documents.parts.joining import BLANK_LINE
 from langchain_sentence_window.documents.parts.numbering import PART, Part, part_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, read_spans
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
