@@ -129,9 +129,12 @@ class SentenceWindowRetriever(RetrieverSettings):
     def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
         """Index documents; each replaces the document of the same ``doc_id``.
 
+        Pages, elements, rows and chunks of one source are parts of one document, and are joined first. Parts that are
+        given alone are added to those that the store has.
+
         Args:
-            documents: The documents. Each is named by its id, else by ``doc_id`` in its metadata, else by a hash of
-                its source and text.
+            documents: The documents. Each is named by its id, else by ``doc_id`` in its metadata, else by its source,
+                else by a hash of its text. So several texts of one source need ids, unless they are its parts.
             show_progress: Whether to show a progress bar while embedding.
 
         Returns:
@@ -203,6 +206,7 @@ class SentenceWindowRetriever(RetrieverSettings):
 
         Returns:
             The documents, each with its text from the first sentence to the last, ``source[start_index:end_index]``.
+            If it was joined from parts, ``parts`` in its metadata says where each of them stands.
 
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
