@@ -430,6 +430,7 @@ INTERRUPTED = """
 import os, signal, sqlite3, sys, threading, time
 from langchain_sentence_window import FaissStore
 from tests.torture.corpus import TextEmbeddings
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 store = FaissStore.from_texts(["a"], TextEmbeddings(), path=sys.argv[1])
 other = sqlite3.connect(sys.argv[1] + "/sentences.sqlite3", isolation_level=None, check_same_thread=False)
 other.execute("BEGIN IMMEDIATE")
