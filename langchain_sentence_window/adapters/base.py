@@ -30,7 +30,7 @@ from langchain_sentence_window.errors import InvalidInputError
 T = TypeVar("T")
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
-"""What stores call the metadata filter of a search."""
+"""Names of the metadata filter of a search, in the order of how common they are."""
 
 _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
@@ -75,7 +75,7 @@ class StoreAdapter:
 
     @property
     def embedding(self) -> Embeddings | None:
-        """What the store embeds with; ``None`` if it doesn't say."""
+        """The embedder of the store; ``None`` if it doesn't say."""
         found: Embeddings | None = self.store.embeddings
         if found is None:
             other = getattr(self.store, "embedding", None)
@@ -95,7 +95,7 @@ class StoreAdapter:
 
     @property
     def limits(self) -> StoreLimits:
-        """What metadata the store can hold; the rest is left out, with a warning."""
+        """The metadata that the store can hold; the rest is left out, with a warning."""
         return StoreLimits(self.name, self.holds, _TO_JSON if self.holds_json else _TO_SCALARS)
 
     # Search

@@ -1,4 +1,4 @@
-"""What the adapters of Milvus and of langchain-community's FAISS share: neither replaces documents by id."""
+"""The common part of the adapters of Milvus and langchain-community's FAISS: neither replaces documents by id."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the adapters of Chroma and PGVectorStore share: both have a ``get`` that takes ids and a filter."""
+"""The common part of the adapters of Chroma and PGVectorStore: both have a ``get`` that takes ids and a filter."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

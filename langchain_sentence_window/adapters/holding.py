@@ -1,4 +1,4 @@
-"""What the metadata of several stores has in common: no number is larger, and no text stranger, than they can hold."""
+"""Limits that the metadata of several stores has in common: those of numbers and of characters."""
 
 import re
 from collections.abc import Callable

@@ -47,7 +47,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
 
     @property
     def limits(self) -> StoreLimits:
-        """What metadata the store can hold; nothing is converted for columns, as their types aren't known."""
+        """The metadata that the store can hold; nothing is converted for columns, as their types aren't known."""
         return replace(super().limits, typed=self._columns)
 
     async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:

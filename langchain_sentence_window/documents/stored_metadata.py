@@ -18,7 +18,7 @@ _MAX_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """What metadata a store can hold.
+    """The metadata that a store can hold.
 
     Attributes:
         name: What to call the store in a warning.

@@ -12,7 +12,7 @@ from langchain_sentence_window.splitting.language import Language, known_languag
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """What cuts the texts of one language.
+    """The rules that cut the texts of one language.
 
     Attributes:
         words: The words of the language, which decide about newlines, and about full stops if there is no engine.

@@ -21,7 +21,7 @@ _MAX_LEVEL = 6
 
 @dataclass(slots=True)
 class _Known:
-    """What sentences tell of a part.
+    """A part, as far as sentences tell of it.
 
     Attributes:
         start: Where its text begins in its own text.

@@ -1,4 +1,4 @@
-"""What happens to a cache whose files aren't as they were written: it is built again from the database."""
+"""Caches whose files aren't as they were written: they are built again from the database."""
 
 
 def is_intact(found: object, recorded: object) -> bool:

@@ -17,7 +17,7 @@ class UnprovenError(LookupError):
 
 
 class RecordedEmbedder(NamedTuple):
-    """What the database records about the embedder of its vectors.
+    """The record of the embedder of an index's vectors.
 
     Attributes:
         description: The embedder's description; ``None`` before the first write.

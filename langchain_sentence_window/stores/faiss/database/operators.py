@@ -39,7 +39,7 @@ _ITSELF_OR_ELEMENTS_OF_KEY = (
 
 
 class Operator(NamedTuple):
-    """What an operator means.
+    """The meaning of an operator.
 
     Attributes:
         to_sql: Makes the condition that a key meets the operand. Raises `FilterError` if the operand is unusable.
