@@ -16,6 +16,7 @@ key                   meaning
 ``separator``         white space up to the next sentence, if not one space
 ``kind``              the block's kind, if not prose
 ``lead_in``           index of the sentence that introduces it, if any
+``heading_level``     1 to 6, of a heading of a document with parts
 ``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
 ``window_first``      index of that window's first sentence
@@ -49,6 +50,7 @@ SECTION_END = "section_end"
 SEPARATOR = "separator"
 KIND = "kind"
 LEAD_IN = "lead_in"
+HEADING_LEVEL = "heading_level"
 PART_SPANS = "part_spans"
 HEADING = "heading"
 WINDOW_TEXT = "window_text"
@@ -69,6 +71,7 @@ PER_SENTENCE_KEYS = frozenset(
         SEPARATOR,
         KIND,
         LEAD_IN,
+        HEADING_LEVEL,
         PART_SPANS,
         WINDOW_TEXT,
         WINDOW_FIRST,

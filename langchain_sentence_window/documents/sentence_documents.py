@@ -21,6 +21,7 @@ from langchain_sentence_window.documents.keys import (
     DOC_ID,
     END_INDEX,
     HEADING,
+    HEADING_LEVEL,
     KIND,
     LEAD_IN,
     PART_SPANS,
@@ -65,6 +66,7 @@ class StoredSentence:
             isn't known.
         text: Its text.
         source: The source document's own metadata; of several parts, that of the first.
+        level: The level of a heading, if the document has parts; 0 if it isn't known.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
     """
@@ -81,6 +83,7 @@ class StoredSentence:
     lead_in: int | None
     text: str
     source: Mapping[str, Any]
+    level: int = 0
     part_spans: str = ""
     window: tuple["StoredSentence", ...] = ()
 
@@ -127,6 +130,7 @@ def sentence_documents(
             (KIND, sentence.kind, PROSE),
             (HEADING, sentence.heading, ""),
             (LEAD_IN, sentence.lead_in, None),
+            (HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
             (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )
         metadata |= {key: value for key, value, usual in optional if value != usual}
@@ -202,6 +206,7 @@ def _read(document: Document) -> StoredSentence:
         lead_in=_lead_in(metadata),
         text=document.page_content,
         source=_own_metadata(metadata, doc_id, index),
+        level=number(metadata, HEADING_LEVEL) if metadata.get(HEADING_LEVEL) else 0,
         part_spans=checked(metadata, PART_SPANS, str, ""),
     )
     if sentence.start > sentence.end:

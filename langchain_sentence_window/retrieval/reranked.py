@@ -14,6 +14,7 @@ from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING,
 from langchain_sentence_window.documents.window_metadata import (
     HITS,
     LEAD_INS,
+    PART_METADATA,
     RELEVANCE_SCORE,
     SCORE,
     SENTENCES,
@@ -21,7 +22,8 @@ from langchain_sentence_window.documents.window_metadata import (
 )
 from langchain_sentence_window.errors import InvalidInputError
 
-_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, HEADING, LEAD_INS)
+_OPTIONAL_KEYS = (HEADING, LEAD_INS, *sorted(PART_METADATA))
+_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
 """The keys that say where a window is from. A reranker can't change them."""
 
 
@@ -131,7 +133,7 @@ def _restored(document: Document, window: Document) -> Document:
     score = as_number(given.get(RELEVANCE_SCORE))
     kept = {key: value for key, value in window.metadata.items() if key != RELEVANCE_SCORE}
     metadata = {**kept, **added, **ours, **({RELEVANCE_SCORE: score} if math.isfinite(score) else {})}
-    for key in (HEADING, LEAD_INS):
+    for key in _OPTIONAL_KEYS:
         if key not in ours:
             metadata.pop(key, None)
     return Document(id=window.id, page_content=document.page_content, metadata=metadata)

@@ -52,6 +52,7 @@ class Sentence:
         heading: The titles of the headings above it, outermost first, see `heading_path`.
         lead_in: Index of the sentence of its section, before it, that gives it meaning; ``None`` if there is none. See
             `langchain_sentence_window.splitting.lead_ins`.
+        level: 1 to 6 for a heading that begins a section, else 0.
     """
 
     start: int
@@ -61,6 +62,7 @@ class Sentence:
     kind: str = PROSE
     heading: str = ""
     lead_in: int | None = None
+    level: int = 0
 
 
 def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
@@ -142,7 +144,7 @@ def split_text(
             for span in of_block:
                 lead = next(leads)
                 lead_in = None if lead is None else low + lead
-                sentences.append(Sentence(*span, low, high, block.kind, heading, lead_in))
+                sentences.append(Sentence(*span, low, high, block.kind, heading, lead_in, block.level))
     return sentences
 
 

@@ -112,6 +112,28 @@ async def test_pages_added_one_after_the_other_give_the_same_document(
         assert await whole(way, retriever) == at_once
 
 
+async def test_pages_with_a_layout_added_one_after_the_other_give_the_same_windows(
+    way: Invoke, retriever: SentenceWindowRetriever
+) -> None:
+    pages = [
+        page(0, "Terms\n\n1. Refunds\n\nA refund is pay", layout="heading:0:5:1 heading:7:17:3 prose:19:34"),
+        page(1, "able by card.\n\n- a seat\n\n1.1 Pages", layout="~prose:0:13 list_item:15:23 heading:25:34:4"),
+        page(2, "A page is free.\n\n2. Invoices\n\nAn invoice.", layout="prose:0:15 heading:17:28:3 prose:30:41"),
+    ]
+    await way(retriever, "add_documents", pages)
+    at_once = await way(retriever, "invoke", "refund page invoice", k=9, window=0)
+    assert {each.metadata["heading"] for each in at_once} == {
+        "Terms",
+        "Terms > 1. Refunds",
+        "Terms > 1. Refunds > 1.1 Pages",
+        "Terms > 2. Invoices",
+    }
+    await way(retriever, "delete", ["a.pdf"])
+    for each in pages:
+        await way(retriever, "add_documents", [each])
+    assert await way(retriever, "invoke", "refund page invoice", k=9, window=0) == at_once
+
+
 async def test_a_page_replaces_the_page_of_its_number_alone(way: Invoke, retriever: SentenceWindowRetriever) -> None:
     await way(retriever, "add_documents", PAGES)
     await way(retriever, "add_documents", [page(1, "party. No card is needed.", page_label="ii")])

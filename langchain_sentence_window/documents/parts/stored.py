@@ -6,17 +6,15 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.layout import Continuation
+from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
 from langchain_sentence_window.documents.parts.joined_document import shared_metadata
 from langchain_sentence_window.documents.parts.joining import BLANK_LINE
 from langchain_sentence_window.documents.parts.numbering import PART, Part, part_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, read_spans
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
-from langchain_sentence_window.splitting.headings import HEADING_SEPARATOR
+from langchain_sentence_window.splitting.blocks import PROSE, Block
 
 _Name: TypeAlias = tuple[tuple[str, Any], ...]
-_MAX_LEVEL = 6
 
 
 @dataclass(slots=True)
@@ -138,5 +136,4 @@ def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:
 
 
 def _block(sentence: StoredSentence) -> Block:
-    level = min(sentence.heading.count(HEADING_SEPARATOR) + 1, _MAX_LEVEL) if sentence.kind == HEADING else 0
-    return Block(0, 1, sentence.kind, level)
+    return Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL))
