@@ -37,6 +37,7 @@ _COMPOUND_PARTS = frozenset(
     ]
 )
 """First parts of compounds that are hardly ever the syllable of a word."""
+
 _PREFIXES = frozenset(
     ["all", "anti", "co", "ex", "multi", "post", "pre", "semi", "vice", "four", "five", "six", "seven", "eight", "nine"]
 )
@@ -68,7 +69,7 @@ def rejoins(word: str, following: str) -> bool:
     """Return whether the last word of a line goes on in the next line, with no space between the two parts."""
     if not word or word[-1] not in HYPHENS or not word[-2:-1].isalnum() or not following[:1].isalnum():
         return False
-    return following.partition(" ")[0] not in _CONJUNCTIONS
+    return word[-1] == SOFT_HYPHEN or following.partition(" ")[0] not in _CONJUNCTIONS
 
 
 def drops_hyphen(word: str, following: str, vocabulary: Vocabulary) -> bool:
@@ -82,7 +83,12 @@ def drops_hyphen(word: str, following: str, vocabulary: Vocabulary) -> bool:
     if word.endswith(SOFT_HYPHEN):
         return True
     left, right = last_letters(word[:-1]), first_letters(following)
-    if not left or not right or not left[-1].islower() or not right[0].islower() or _is_address(word):
+    if not left or not right or _is_address(word):
+        return False
+    in_capitals = len(left) > 1 and left.isupper() and right.isupper()
+    if not in_capitals and not (left[-1].islower() and right[0].islower()):
+        return False
+    if in_capitals and (left + right).lower() not in vocabulary.words:  # abbreviations look like syllables
         return False
     has_more = word[: -len(left) - 1][-1:] in _INSIDE or following[len(right) : len(right) + 1] in _INSIDE
     return _only_parts(left.lower(), right.lower(), vocabulary, has_more=has_more)

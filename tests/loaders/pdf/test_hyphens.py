@@ -65,6 +65,13 @@ def test_a_file_that_never_parts_words_ends_lines_with_compounds() -> None:
         assert drops_hyphen("out-", "lined", vocabulary("They lined up", *lines)) is is_dropped
 
 
+def test_words_in_capitals_are_joined_only_to_words_of_the_file() -> None:
+    assert drops_hyphen("AGREE-", "MENT", vocabulary("An agreement"))
+    assert not drops_hyphen("AGREE-", "MENT", vocabulary(*PLAIN))
+    assert not drops_hyphen("CD-", "ROM", vocabulary("A CD-ROM", *PARTING))
+    assert not drops_hyphen("agree-", "MENT", vocabulary("An agreement"))
+
+
 @pytest.mark.parametrize("lines", [PLAIN, PARTING])
 def test_two_mere_syllables_are_one_word(lines: list[str]) -> None:
     assert drops_hyphen("provi-", "sions", vocabulary(*lines))
@@ -104,6 +111,7 @@ def test_a_line_that_ends_with_a_hyphen_goes_on_only_in_a_word() -> None:
 def test_a_hyphen_for_the_rest_of_a_compound_is_followed_by_a_space(word: str, following: str) -> None:
     assert not rejoins(word, following)
     assert rejoins("search-", "and-rescue")
+    assert rejoins("brig\xad", "and")
 
 
 @given(st.text("aB-\xad1 .", max_size=6), st.text("aB-\xad1 .", max_size=6))
