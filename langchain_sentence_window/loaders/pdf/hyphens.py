@@ -54,13 +54,13 @@ _PREFIX = -1.2
 _FIRST_PART = -1.5
 _LAST_PART = -3.5
 _STEM = 2.0
-_SHORT = 1.5
 _MORE = -1.8
 _MIN_LINES = 100
 _HARDLY_EVER = 0.015
 _SURE = 4
 _MAX_HABIT = 2.5
 _MIN_STEM = 4
+_MAX_STEM = 40
 _LONG = 4
 _INSIDE = ("-", "\u2010")
 
@@ -119,7 +119,6 @@ def _only_parts(left: str, right: str, vocabulary: Vocabulary, *, has_more: bool
         (_FIRST_PART, left in vocabulary.first_parts),
         (_LAST_PART, right in vocabulary.last_parts),
         (_MORE, has_more),
-        (_SHORT, len(left) == 2 and not has_more),  # noqa: PLR2004 - the shortest part that any language's rules allow
         (_STEM, _has_stem(left, right, vocabulary)),
     )
     return habit + _SYLLABLES + sum(weight for weight, holds in evidence if holds) > 0
@@ -136,7 +135,8 @@ def _habit(vocabulary: Vocabulary) -> float:
 def _has_stem(left: str, right: str, vocabulary: Vocabulary) -> bool:
     """Return whether the joined word is a form of a word of the file: all but its last letters are one."""
     word = left + right
-    return any(word[:end] in vocabulary.words for end in range(max(len(left) + 2, _MIN_STEM), len(word)))
+    ends = range(max(len(left) + 2, _MIN_STEM), min(len(word), _MAX_STEM))
+    return any(word[:end] in vocabulary.words for end in ends)
 
 
 def _is_address(word: str) -> bool:

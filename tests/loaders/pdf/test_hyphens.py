@@ -72,6 +72,16 @@ def test_words_in_capitals_are_joined_only_to_words_of_the_file() -> None:
     assert not drops_hyphen("agree-", "MENT", vocabulary("An agreement"))
 
 
+def test_a_few_lines_tell_nothing_of_the_habit() -> None:
+    assert drops_hyphen("plan-", "ning", vocabulary(*PLAIN[:50]))
+
+
+@pytest.mark.parametrize(("word", "following"), [("co-", "efficient"), ("pre-", "liminary"), ("ex-", "amples")])
+def test_prefixes_are_syllables_only_where_the_file_parts_words(word: str, following: str) -> None:
+    assert drops_hyphen(word, following, vocabulary(*PARTING))
+    assert not drops_hyphen(word, following, vocabulary(*PLAIN))
+
+
 @pytest.mark.parametrize("lines", [PLAIN, PARTING])
 def test_two_mere_syllables_are_one_word(lines: list[str]) -> None:
     assert drops_hyphen("provi-", "sions", vocabulary(*lines))
