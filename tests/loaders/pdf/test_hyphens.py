@@ -124,6 +124,10 @@ def test_a_hyphen_for_the_rest_of_a_compound_is_followed_by_a_space(word: str, f
     assert rejoins("brig\xad", "and")
 
 
+def test_huge_words_are_decided() -> None:
+    assert drops_hyphen("a" * 100_000 + "-", "b" * 100_000, vocabulary())
+
+
 @given(st.text("aB-\xad1 .", max_size=6), st.text("aB-\xad1 .", max_size=6))
 def test_any_words_are_decided(word: str, following: str) -> None:
     assert drops_hyphen(f"{word}\xad", following, vocabulary(word, following))
