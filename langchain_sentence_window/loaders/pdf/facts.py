@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from langchain_sentence_window.loaders.pdf.headings import LARGE, Typography
-from langchain_sentence_window.loaders.pdf.lines import Line, median
+from langchain_sentence_window.loaders.pdf.lines import Line, Run, median
 from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
 from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary
 
@@ -84,7 +84,7 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
                 bold += run.bold
                 letters += run.letters
         pitches += _pitches(rows)
-        vocabulary.add(row.text for row in rows)
+        vocabulary.add((_run_text(row, run), run.x0, run.x1) for row in rows for run in row.runs)
         edges.append(_edge_lines(rows))
     size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
     large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
@@ -102,6 +102,10 @@ def _pitches(rows: list[Line]) -> list[float]:
         if below.text[:1].islower()
         and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
     ]
+
+
+def _run_text(row: Line, run: Run) -> str:
+    return " ".join([row.ink.text[start:end] for start, end in run.words])
 
 
 def _edge_lines(rows: list[Line]) -> list[EdgeLine]:

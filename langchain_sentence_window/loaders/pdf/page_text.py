@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.documents.layout import Continuation
+from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen, rejoins
 from langchain_sentence_window.loaders.pdf.ink import Ink
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph
-from langchain_sentence_window.loaders.pdf.vocabulary import HYPHENS, SOFT_HYPHEN, Vocabulary, rejoins
+from langchain_sentence_window.loaders.pdf.vocabulary import HYPHENS, SOFT_HYPHEN, Vocabulary
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW, Block
 
 MADE = -1
@@ -110,7 +111,7 @@ def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str
     for number, line in enumerate(lines):
         if number:
             if rejoins(pieces[-1], line.text):
-                if vocabulary.drops_hyphen(pieces[-1], line.text):
+                if drops_hyphen(pieces[-1], line.text, vocabulary):
                     pieces[-1] = pieces[-1][:-1]
                     places.pop()
             else:

@@ -18,6 +18,7 @@ from langchain_sentence_window.loaders.pdf.characters import PageCharacters, rea
 from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
 from langchain_sentence_window.loaders.pdf.frames import read_frame
 from langchain_sentence_window.loaders.pdf.headings import outline_key
+from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen, rejoins
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpack
 from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
@@ -25,7 +26,6 @@ from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
 from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
 from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
 from langchain_sentence_window.loaders.pdf.rules import read_rules
-from langchain_sentence_window.loaders.pdf.vocabulary import rejoins
 from langchain_sentence_window.splitting.blocks import HEADING
 
 PdfSource: TypeAlias = str | Path | bytes
@@ -134,7 +134,7 @@ class PdfFile:
             paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
         goes = _continuation(layout, after) if after else ""
         vocabulary = self.facts().vocabulary
-        drops = goes == "~" and vocabulary.drops_hyphen(_last_word(layout), _first_word(after)) if after else False
+        drops = goes == "~" and drops_hyphen(_last_word(layout), _first_word(after), vocabulary) if after else False
         return write_page(paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
 
     def about(self) -> dict[str, str]:

@@ -203,6 +203,18 @@ def test_a_word_goes_on_across_pages_without_its_hyphen() -> None:
     assert other.metadata["layout"].startswith("~prose:0:")
 
 
+def test_a_compound_goes_on_across_pages_with_its_hyphen() -> None:
+    one, other = load_pdf(drawn(lines("They have to pay what a third-"), lines("party claims of them.")))
+    assert one.page_content + other.page_content == "They have to pay what a third-party claims of them."
+    assert other.metadata["layout"].startswith("~prose:0:")
+
+
+def test_a_hyphen_before_a_conjunction_ends_a_page() -> None:
+    one, other = load_pdf(drawn(lines("They sell the goods at pre-"), lines("and post-war prices.")))
+    assert (one.page_content, other.page_content) == ("They sell the goods at pre-", "and post-war prices.")
+    assert other.metadata["layout"].startswith("+prose:0:")
+
+
 def test_loading_starts_before_the_whole_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(HELLO)
     (tmp_path / "b.pdf").write_bytes(b"no PDF")

@@ -141,6 +141,20 @@ def test_the_words_of_the_file_tell_whether_a_hyphen_stays() -> None:
     assert "a brick-layer is" in text_of(both(lines("They say that a brick-", "layer is rich."), other))
 
 
+def test_the_halves_of_words_in_columns_are_joined() -> None:
+    left = ["We find that it is nec-", "essary to set two col-", "umns of text on a page", "of the proceedings of it."]
+    right = ["The other column has re-", "dundancy in its num-", "bers and in its hori-", "zontal lines as well."]
+    text = text_of(both(lines(*left), lines(*right, x=320)))
+    assert text.split("\n\n") == [
+        "We find that it is necessary to set two columns of text on a page of the proceedings of it.",
+        "The other column has redundancy in its numbers and in its horizontal lines as well.",
+    ]
+
+
+def test_a_hyphen_before_a_conjunction_stands_for_a_word() -> None:
+    assert text_of(lines("They sell at pre-", "and post-war prices.")) == "They sell at pre- and post-war prices."
+
+
 def test_ligatures_are_written_out_and_spaces_are_plain() -> None:
     data = mapped(b"BT /F 12 Tf 72 700 Td (a b1ce 2x) Tj ET", {"31": "\ufb03", "32": "\xa0"})
     (document,) = load_pdf(data)

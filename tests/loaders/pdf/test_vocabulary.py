@@ -1,57 +1,62 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary, rejoins
+from langchain_sentence_window.loaders.pdf.vocabulary import Piece, Vocabulary, first_letters, last_letters
 
 
-def vocabulary(*lines: str) -> Vocabulary:
+def vocabulary(*pieces: str | Piece) -> Vocabulary:
     made = Vocabulary()
-    made.add(lines)
+    made.add((each, 0.0, 100.0) if isinstance(each, str) else each for each in pieces)
     return made
 
 
-@pytest.mark.parametrize(
-    ("word", "following", "is_dropped"),
-    [
-        ("agree-", "ment", True),
-        ("(agree-", "ment)", True),
-        ("agree\xad", "ment", True),
-        ("Agree\xad", "Ment", True),
-        ("non-", "compete", False),
-        ("X-", "ray", False),
-        ("PET-", "CT", False),
-        ("Multi-", "Modality", False),
-        ("2019-", "2020", False),
-        ("agree-", "Ment", False),
-        ("-", "ment", False),
-        ("", "", False),
-    ],
-)
-def test_a_hyphen_between_two_parts_of_a_word_is_dropped(word: str, following: str, is_dropped: bool) -> None:
-    assert vocabulary().drops_hyphen(word, following) is is_dropped
-
-
-def test_the_words_of_the_file_decide() -> None:
-    assert not vocabulary("It is a long-term goal.").drops_hyphen("long-", "term")
-    assert vocabulary("It is a longterm goal, a long one.", "the term").drops_hyphen("long-", "term")
-    assert not vocabulary("This is as long", "as the term is.").drops_hyphen("long-", "term")
-
-
 def test_the_parts_of_a_parted_word_are_no_words() -> None:
-    assert vocabulary("They agree on the agree-", "ment of both.", "And ment").words == {
-        *("they", "agree", "on", "the", "of", "both", "and", "ment")
-    }
+    made = vocabulary("They agree on the agree-", "ment of both.", "And ment")
+    assert set(made.words) == {"they", "agree", "on", "the", "of", "both", "and", "ment"}
+    assert made.words["ment"] == 1
+    assert made.parted == [("agree", "ment")]
 
 
-def test_a_line_that_ends_with_a_hyphen_goes_on_only_in_a_word() -> None:
-    assert rejoins("agree-", "ment")
-    assert not rejoins("-", "ment")
-    assert not rejoins("agree-", "(ment)")
-    assert not rejoins("agree", "ment")
-    assert not rejoins("", "")
+def test_a_parted_word_goes_on_below_not_in_the_column_beside_it() -> None:
+    made = vocabulary(
+        ("We find it nec-", 0.0, 90.0),
+        ("On the other side hori-", 110.0, 200.0),
+        ("essary to say so.", 0.0, 90.0),
+        ("zontal lines stand.", 110.0, 200.0),
+    )
+    assert made.parted == [("nec", "essary"), ("hori", "zontal")]
+    assert not {"nec", "essary", "hori", "zontal"} & set(made.words)
+    assert {"on", "to", "lines"} <= set(made.words)
 
 
-@given(st.text("aB-\xad1 .", max_size=6), st.text("aB-\xad1 .", max_size=6))
-def test_any_words_are_decided(word: str, following: str) -> None:
-    assert vocabulary(word, following).drops_hyphen(f"{word}\xad", following)
+def test_compounds_and_their_parts_are_counted() -> None:
+    made = vocabulary("A long-term plan is long\u2010term.", "Not state-of-the-art")
+    assert made.compounds == {"long-term": 2, "state-of-the-art": 1}
+    assert made.first_parts == {"long", "state", "of", "the"}
+    assert made.last_parts == {"term", "of", "the", "art"}
+    assert "long" not in made.words
+
+
+def test_parted_words_are_compared_with_those_inside_lines() -> None:
+    made = vocabulary("The agreement of long-term", "plans is an agree-", "ment that long-", "term plans need.")
+    assert made.told() == (1, 1)
+    made.add([("Another agree-", 0.0, 9.0), ("ment stands.", 0.0, 9.0)])
+    assert made.told() == (2, 1)
+
+
+def test_a_single_word_is_no_line() -> None:
+    assert vocabulary("one", "two words", "").lines == 1
+
+
+@given(st.lists(st.tuples(st.text("aB-\xad1 ."), st.integers(0, 3), st.integers(0, 3))))
+def test_any_pieces_are_taken(pieces: list[Piece]) -> None:
+    made = vocabulary(*pieces)
+    assert sum(made.told()) <= len(made.parted) <= len(pieces)
+
+
+@given(st.text())
+def test_letters_are_taken_from_the_ends(word: str) -> None:
+    first, last = first_letters(word), last_letters(word)
+    assert word.startswith(first)
+    assert word.endswith(last)
+    assert not (first + last) or (first + last).isalpha()

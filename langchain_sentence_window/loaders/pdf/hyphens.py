@@ -1,0 +1,144 @@
+"""Hyphens at the ends of lines: which only part a word, and which belong to it.
+
+The words of the file decide: the joined word or the hyphenated one stands elsewhere. Where neither does, the evidence
+is weighed: whether the two parts are words of their own or mere syllables, whether the file makes compounds of them,
+and whether it parts words at all. A paper does so in every column. A contract hardly ever does: most of its hyphens are
+those of compounds. Hardly any of it depends on the language.
+"""
+
+from math import log
+
+from langchain_sentence_window.loaders.pdf.vocabulary import (
+    HYPHENS,
+    SOFT_HYPHEN,
+    Vocabulary,
+    first_letters,
+    last_letters,
+)
+
+_COMPOUND_PARTS = frozenset(
+    [
+        "cross",
+        "half",
+        "non",
+        "quasi",
+        "self",
+        "third",
+        "well",
+        "two",
+        "three",
+        "halb",
+        "nicht",
+        "selbst",
+        "deux",
+        "trois",
+        "quatre",
+        "demi",
+    ]
+)
+"""First parts of compounds that are hardly ever the syllable of a word."""
+
+_PREFIXES = frozenset(
+    ["all", "anti", "co", "ex", "multi", "post", "pre", "semi", "vice", "four", "five", "six", "seven", "eight", "nine"]
+)
+"""First parts of compounds that are syllables of words as well."""
+
+_CONJUNCTIONS = frozenset(["and", "or", "und", "oder", "bzw.", "sowie", "et", "ou", "y", "e", "o", "u"])
+"""Words before which a hyphen stands for the rest of a compound, as in "pre- and post-war"."""
+
+_SYLLABLES = 2.0
+_WORD = -1.4
+_COMPOUND_PART = -9.0
+_LONG_WORDS = -1.5
+_PREFIX = -1.2
+_FIRST_PART = -1.5
+_LAST_PART = -3.5
+_STEM = 2.0
+_MORE = -1.8
+_MIN_LINES = 100
+_HARDLY_EVER = 0.015
+_SURE = 4
+_MAX_HABIT = 2.5
+_MIN_STEM = 4
+_MAX_STEM = 40
+_LONG = 4
+_INSIDE = ("-", "\u2010")
+
+
+def rejoins(word: str, following: str) -> bool:
+    """Return whether the last word of a line goes on in the next line, with no space between the two parts."""
+    if not word or word[-1] not in HYPHENS or not word[-2:-1].isalnum() or not following[:1].isalnum():
+        return False
+    return word[-1] == SOFT_HYPHEN or following.partition(" ")[0] not in _CONJUNCTIONS
+
+
+def drops_hyphen(word: str, following: str, vocabulary: Vocabulary) -> bool:
+    """Return whether the hyphen at the end of a line only parts a word.
+
+    Args:
+        word: The last word of the line, which ends with a hyphen.
+        following: The first word of the next line; more may come after it.
+        vocabulary: The words of the file.
+    """
+    if word.endswith(SOFT_HYPHEN):
+        return True
+    left, right = last_letters(word[:-1]), first_letters(following)
+    if not left or not right or _is_address(word):
+        return False
+    in_capitals = len(left) > 1 and left.isupper() and right.isupper()
+    if not in_capitals and not (left[-1].islower() and right[0].islower()):
+        return False
+    if in_capitals and (left + right).lower() not in vocabulary.words:  # abbreviations look like syllables
+        return False
+    has_more = word[: -len(left) - 1][-1:] in _INSIDE or following[len(right) : len(right) + 1] in _INSIDE
+    return _only_parts(left.lower(), right.lower(), vocabulary, has_more=has_more)
+
+
+def _only_parts(left: str, right: str, vocabulary: Vocabulary, *, has_more: bool) -> bool:
+    """Return whether the joined word is likelier than the hyphenated one.
+
+    Args:
+        left: The letters before the hyphen, in lower case.
+        right: The letters after it.
+        vocabulary: The words of the file.
+        has_more: Whether the word has another hyphen.
+    """
+    joined, compounds = vocabulary.words[left + right], vocabulary.compounds[f"{left}-{right}"]
+    habit = _habit(vocabulary)
+    if joined or compounds:
+        return joined > compounds and (habit > 0 or not compounds)
+    if len(left) == 1:
+        return False
+    # Weights as in a logistic regression, fitted to the line ends of papers and rounded.
+    evidence = (
+        (_WORD, left in vocabulary.words),
+        (_WORD, right in vocabulary.words),
+        (_LONG_WORDS, left in vocabulary.words and right in vocabulary.words and min(len(left), len(right)) >= _LONG),
+        (_COMPOUND_PART, left in _COMPOUND_PARTS),
+        (_PREFIX, left in _PREFIXES),
+        (_FIRST_PART, left in vocabulary.first_parts),
+        (_LAST_PART, right in vocabulary.last_parts),
+        (_MORE, has_more),
+        (_STEM, _has_stem(left, right, vocabulary)),
+    )
+    return habit + _SYLLABLES + sum(weight for weight, holds in evidence if holds) > 0
+
+
+def _habit(vocabulary: Vocabulary) -> float:
+    """Return the logarithm of how much oftener the file parts words than it ends lines within compounds."""
+    dropped, kept = vocabulary.told()
+    if vocabulary.lines >= _MIN_LINES and len(vocabulary.parted) < _HARDLY_EVER * vocabulary.lines:
+        kept += _SURE
+    return min(_MAX_HABIT, log((1 + dropped) / (1 + kept)))
+
+
+def _has_stem(left: str, right: str, vocabulary: Vocabulary) -> bool:
+    """Return whether the joined word is a form of a word of the file: all but its last letters are one."""
+    word = left + right
+    ends = range(max(len(left) + 2, _MIN_STEM), min(len(word), _MAX_STEM))
+    return any(word[:end] in vocabulary.words for end in ends)
+
+
+def _is_address(word: str) -> bool:
+    """Return whether a word is an address of the web, whose hyphens are its own."""
+    return "://" in word or "www." in word
