@@ -7,8 +7,12 @@ column.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
+from math import ceil, floor
+from typing import TypeAlias
 
 from langchain_sentence_window.loaders.pdf.lines import Run, median
 
@@ -28,18 +32,106 @@ _MARGIN = 0.1
 _SAME_BASE = 0.5
 _ROW_GAP = 1.35
 _MIN_SHARED = 0.8
+_REACH = 2.5
+_AGREE = 3.0
+_HANG = 4.0
+_MIN_ALIGNED = 0.4
+_MOST_INDENT = 0.25
+_MOST_OVER = 0.35
+_MIN_PAGES = 2
+_MAX_KNOWN = 4
 
 
-def reading_order(runs: Sequence[Run]) -> list[list[Run]]:
+@dataclass(frozen=True, slots=True)
+class Gutter:
+    """The place of two columns on a page, in points.
+
+    Attributes:
+        left: Where most lines of the left column begin.
+        right: Where most lines of the right column begin.
+    """
+
+    left: float
+    right: float
+
+    def agrees(self, other: "Gutter") -> bool:
+        """Return whether two pages have their columns at the same places."""
+        return max(abs(self.left - other.left), abs(self.right - other.right)) < _AGREE
+
+
+def reading_order(runs: Sequence[Run], known: Iterable[Gutter] = ()) -> list[list[Run]]:
     """Part the runs of a page into columns.
 
     Args:
         runs: In any order.
+        known: Where columns of prose stand on other pages of the file. Lists, programs and single lines are parted
+            there too.
 
     Returns:
         The runs of each column or full-width band, in reading order; within one, the order is by height on the page.
     """
-    return _order(sorted(runs, key=lambda run: (run.y0, run.x0)), _MAX_DEPTH)
+    ordered = _sorted(runs)
+    own = find_gutter(ordered)
+    gutters = [*([own] if own else []), *known]
+    places = [_middle(ordered, gutter.right) for gutter in gutters] if ordered else []
+    letters = [_parted(_bands(ordered, x, gutter)) for x, gutter in zip(places, gutters, strict=False)]
+    if any(letters):
+        best = letters.index(max(letters))
+        columns = _part(ordered, places[best], _MAX_DEPTH, gutters[best])
+        if columns is not None:
+            return columns
+    return _order(ordered, _MAX_DEPTH)
+
+
+def find_gutter(runs: Sequence[Run]) -> Gutter | None:
+    """Find where two columns of prose stand on a page; ``None`` if there are none.
+
+    Args:
+        runs: The runs of the page, in any order.
+    """
+    runs = _sorted(runs)
+    if len(runs) < 2 * MIN_COLUMN_LINES:
+        return None
+    best, most = None, 0
+    for x in _gutters(runs):
+        bands = list(_bands(runs, x))
+        letters = _parted(bands)
+        if letters > most:
+            longest = max((sides for _, sides in bands if sides), key=lambda sides: min(map(len, sides)))
+            best, most = Gutter(*(_usual_left(side) for side in longest)), letters
+    return best
+
+
+def common_gutters(pages: Sequence[Gutter | None]) -> list[Gutter]:
+    """Return the gutters that several pages of a file have, the most frequent one first; the first is enough of few.
+
+    Args:
+        pages: The gutter of each page.
+    """
+    found: list[tuple[Gutter, int]] = []
+    for gutter in filter(None, pages):
+        at = next((i for i, (each, _) in enumerate(found) if each.agrees(gutter)), None)
+        if at is None:
+            found.append((gutter, 1))
+        else:
+            found[at] = (found[at][0], found[at][1] + 1)
+    least = min(_MIN_PAGES, len(pages) - 1)
+    return [gutter for gutter, count in sorted(found, key=lambda each: -each[1]) if count >= least][:_MAX_KNOWN]
+
+
+_Sides: TypeAlias = tuple[list[Run], list[Run]]
+_Band: TypeAlias = tuple[list[Run], _Sides | None]
+
+
+def _sorted(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: (run.y0, run.x0))
+
+
+def _usual_left(runs: list[Run]) -> float:
+    """Return where most of the runs begin."""
+    places = Counter(round(run.x0) for run in runs)
+    most = max(places, key=lambda place: (places[place] + places[place - 1] + places[place + 1], places[place], -place))
+    return median([run.x0 for run in runs if abs(run.x0 - most) <= _ALIGNED])
 
 
 def _order(runs: list[Run], depth: int) -> list[list[Run]]:
@@ -52,7 +144,7 @@ def _order(runs: list[Run], depth: int) -> list[list[Run]]:
 
 
 def _gutters(runs: list[Run]) -> list[float]:
-    """Return where columns may begin: left sides that several runs share, most runs first."""
+    """Return where columns may be parted: before left sides that several runs share, most runs first."""
     left = min(run.x0 for run in runs)
     width = max(run.x1 for run in runs) - left
     counts: dict[int, int] = {}
@@ -61,18 +153,67 @@ def _gutters(runs: list[Run]) -> list[float]:
             place = round(run.x0 / _ALIGNED)
             counts[place] = counts.get(place, 0) + 1
     places = sorted((place for place in counts if counts[place] >= MIN_COLUMN_LINES), key=lambda each: -counts[each])
-    gutters = [_ALIGNED * (place - 0.5) for place in places[:_MAX_CANDIDATES]]
-    return [x for x in gutters if sum(run.x1 <= x for run in runs) >= MIN_COLUMN_LINES]
+    lefts = [_ALIGNED * (place - 0.5) for place in places[:_MAX_CANDIDATES]]
+    gutters = [_middle(runs, x) for x in lefts if sum(run.x1 <= x for run in runs) >= MIN_COLUMN_LINES]
+    return list(dict.fromkeys(gutters))
 
 
-def _part(runs: list[Run], x: float, depth: int) -> list[list[Run]] | None:
+def _middle(runs: list[Run], right: float) -> float:
+    """Return the middle of the white space before the left side of a column.
+
+    Quotation marks may hang out of the column to the right of it, and long lines out of the one to the left.
+    """
+    first = round(right - _REACH * median([run.size for run in runs]))
+    crossed = [0] * (max(1, round(right) - first) + 1)
+    for run in runs:
+        for at in range(max(0, ceil(run.x0) - first), min(len(crossed), floor(run.x1) - first + 1)):
+            crossed[at] += 1
+    least = min(crossed)
+    stretches = [list(places) for few, places in groupby(range(len(crossed)), lambda at: crossed[at] == least) if few]
+    widest = max(stretches, key=lambda places: (len(places), places[0]))
+    return first + (widest[0] + widest[-1]) / 2
+
+
+def _bands(runs: list[Run], x: float, known: Gutter | None = None) -> Iterator[_Band]:
+    """Yield what stands between lines across a gutter, with its columns, and those lines, with ``None``."""
+    for crosses, band in groupby(runs, key=_crosses(runs, x, known)):
+        both = list(band)
+        sides = None if crosses else _sides(both, x)
+        if known and not crosses and sides is None:
+            sides = _known_sides(both, x, known)
+        yield both, sides
+
+
+def _parted(bands: Iterable[_Band]) -> int:
+    """Return the number of characters in columns."""
+    return sum(run.letters for both, sides in bands if sides is not None for run in both)
+
+
+def _crosses(runs: list[Run], x: float, known: Gutter | None) -> Callable[[Run], bool]:
+    """Return a function that tells whether a run parts a page: it crosses a gutter and isn't a line that is too long.
+
+    A line that is too long for the left column reaches into the other one, with the lines of that one beside it.
+    """
+    if known is None:
+        return lambda run: run.x0 < x < run.x1
+    indent, end = (known.left + _MOST_INDENT * (x - known.left), known.right + _MOST_OVER * (x - known.left))
+    crossing = [run for run in runs if run.x0 < x < run.x1]
+    long = [run for run in crossing if known.left - _HANG < run.x0 < indent and run.x1 < end]
+    right = [run for run in runs if run.x0 >= x]
+    parting = {id(run) for run in crossing} - {id(run) for run in long if any(_beside(run, each) for each in right)}
+    return lambda run: id(run) in parting
+
+
+def _beside(one: Run, other: Run) -> bool:
+    return min(one.y1, other.y1) - max(one.y0, other.y0) > _SAME_BASE * min(one.y1 - one.y0, other.y1 - other.y0)
+
+
+def _part(runs: list[Run], x: float, depth: int, known: Gutter | None = None) -> list[list[Run]] | None:
     """Part the page at a place where columns may begin; ``None`` if no band has a gutter there."""
     columns: list[list[Run]] = []
     across: list[Run] = []
     found = False
-    for crosses, band in groupby(runs, key=lambda run: run.x0 < x < run.x1 - _ALIGNED):
-        both = list(band)
-        sides = None if crosses else _sides(both, x)
+    for both, sides in _bands(runs, x, known):
         if sides is None:
             across += both
             continue
@@ -84,7 +225,7 @@ def _part(runs: list[Run], x: float, depth: int) -> list[list[Run]] | None:
     return columns + _order(across, depth - 1) if found else None
 
 
-def _sides(runs: list[Run], x: float) -> tuple[list[Run], list[Run]] | None:
+def _sides(runs: list[Run], x: float) -> _Sides | None:
     """Return the left and the right column of a band; ``None`` if they aren't two columns of prose."""
     left, right = [run for run in runs if run.x0 < x], [run for run in runs if run.x0 >= x]
     if min(len(left), len(right)) < MIN_COLUMN_LINES:
@@ -97,16 +238,37 @@ def _sides(runs: list[Run], x: float) -> tuple[list[Run], list[Run]] | None:
     return left, right
 
 
+def _known_sides(runs: list[Run], x: float, known: Gutter) -> _Sides | None:
+    """Return the columns of a band on a page that has columns; ``None`` if its lines begin elsewhere, as cells do."""
+    left, right = [run for run in runs if run.x0 < x], [run for run in runs if run.x0 >= x]
+    if not left or not right:
+        return None
+    rows, others = _rows(left), _rows(right)
+    aligned = sum(abs(row[0].x0 - known.right) < _HANG for row in others)
+    if min(run.x0 for run in left) < known.left - _HANG or aligned < _MIN_ALIGNED * len(others):
+        bases = [row[0].base for row in others]
+        level = sum(any(abs(row[0].base - base) < _ALIGNED for base in bases) for row in rows)
+        if level >= _MIN_ALIGNED * min(len(rows), len(others)):
+            return None
+    return left, right
+
+
+def _rows(runs: list[Run]) -> list[list[Run]]:
+    """Return the lines of a column, each from left to right."""
+    rows: list[list[Run]] = []
+    for run in runs:
+        if rows and abs(run.base - rows[-1][0].base) < _SAME_BASE * run.size:
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    return [sorted(row, key=lambda run: run.x0) for row in rows]
+
+
 class _Column:
     """The lines of a side, measured."""
 
     def __init__(self, runs: list[Run]) -> None:
-        rows: list[list[Run]] = []
-        for run in runs:
-            if rows and abs(run.base - rows[-1][0].base) < _SAME_BASE * run.size:
-                rows[-1].append(run)
-            else:
-                rows.append([run])
+        rows = _rows(runs)
         self.bases = [row[0].base for row in rows]
         size = median([run.size for run in runs])
         width = max(run.x1 for run in runs) - min(run.x0 for run in runs)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter
 from langchain_sentence_window.loaders.pdf.headings import LARGE, Typography
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, median
 from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
@@ -33,6 +34,7 @@ class FileFacts:
         outline: For each page that has entries, their titles and levels.
         vocabulary: Its words.
         title_page: The number of the first page with text.
+        gutters: Where its pages have columns.
     """
 
     type_: Typography
@@ -40,6 +42,7 @@ class FileFacts:
     outline: dict[int, dict[str, int]]
     vocabulary: Vocabulary
     title_page: int
+    gutters: list[Gutter]
 
 
 _kept: OrderedDict[Hashable, FileFacts] = OrderedDict()
@@ -76,6 +79,7 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
     bold = letters = 0
     pitches: list[float] = []
     edges: list[list[EdgeLine]] = []
+    gutters: list[Gutter | None] = []
     vocabulary = Vocabulary()
     for rows in pages:
         for row in rows:
@@ -86,12 +90,13 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
         pitches += _pitches(rows)
         vocabulary.add((_run_text(row, run), run.x0, run.x1) for row in rows for run in row.runs)
         edges.append(_edge_lines(rows))
+        gutters.append(find_gutter([run for row in rows for run in row.runs]))
     size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
     large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
     pitch = median(pitches) if len(pitches) >= _MIN_PITCHES else _USUAL_PITCH
     title_page = next((number for number, lines in enumerate(edges) if lines), 0)
     type_ = Typography(size, 2 * bold > letters, pitch, tuple(large))
-    return FileFacts(type_, running_lines(edges), outline, vocabulary, title_page)
+    return FileFacts(type_, running_lines(edges), outline, vocabulary, title_page, common_gutters(gutters))
 
 
 def _pitches(rows: list[Line]) -> list[float]:

@@ -1,10 +1,10 @@
 """The layout of a page: from its characters to its paragraphs in reading order."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
-from langchain_sentence_window.loaders.pdf.columns import reading_order
+from langchain_sentence_window.loaders.pdf.columns import Gutter, reading_order
 from langchain_sentence_window.loaders.pdf.frames import Boxes
 from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
 from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
@@ -64,7 +64,13 @@ def page_runs(characters: PageCharacters, rules: Boxes) -> PageRuns:
 
 
 def lay_out(
-    page: PageRuns, running: Iterable[int], type_: Typography, outline: Mapping[str, int], *, has_title: bool = False
+    page: PageRuns,
+    running: Iterable[int],
+    type_: Typography,
+    outline: Mapping[str, int],
+    gutters: Sequence[Gutter] = (),
+    *,
+    has_title: bool = False,
 ) -> PageLayout:
     """Find the paragraphs of a page.
 
@@ -73,6 +79,7 @@ def lay_out(
         running: Indices of the rows of `PageRuns.rows` that are running heads and feet.
         type_: The file's typography.
         outline: Titles of the outline's entries for this page with their levels, see `mark_headings`.
+        gutters: Where the pages of the file have columns.
         has_title: Whether this is the page where the file's title stands.
     """
     rows = page.rows()
@@ -86,7 +93,7 @@ def lay_out(
         rules = page.rules if ink.turns == 0 else page.rules[:0]
         tables, kept = find_tables(page.characters, ink, kept, rules)
         last: Paragraph | None = None
-        for part in _in_order(ink, kept, tables):
+        for part in _in_order(ink, kept, tables, gutters):
             if isinstance(part, Table):
                 found += _table_paragraphs(part, type_)
                 last = None
@@ -107,10 +114,12 @@ def _is_rule(ink: Ink, run: Run) -> bool:
     return end - start >= _MIN_RULE and not ink.text[start:end].strip("-=~")
 
 
-def _in_order(ink: Ink, runs: list[Run], tables: list[Table]) -> Iterator[list[Line] | Table]:
+def _in_order(
+    ink: Ink, runs: list[Run], tables: list[Table], gutters: Sequence[Gutter]
+) -> Iterator[list[Line] | Table]:
     """Yield the columns of a page, and its tables where they stand between lines."""
     stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table)]}
-    for column in reading_order([*runs, *(run for run, _ in stand_ins.values())]):
+    for column in reading_order([*runs, *(run for run, _ in stand_ins.values())], gutters):
         inside = [stand_ins[id(run)][1] for run in column if id(run) in stand_ins]
         text = [run for run in column if id(run) not in stand_ins]
         for table in inside:  # from top to bottom, as the column is

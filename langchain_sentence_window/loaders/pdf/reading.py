@@ -205,6 +205,7 @@ class PdfFile:
                 facts.running[number],
                 facts.type_,
                 facts.outline.get(number, {}),
+                facts.gutters,
                 has_title=number == facts.title_page,
             )
             self._layouts[number] = layout
