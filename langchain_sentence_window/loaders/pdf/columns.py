@@ -35,7 +35,9 @@ _MIN_SHARED = 0.8
 _REACH = 2.5
 _AGREE = 3.0
 _HANG = 4.0
-_MIN_ALIGNED = 0.4
+_MIN_BEGIN = 0.25
+_MAX_LEVEL = 0.4
+_MIN_LONG = 10
 _MOST_INDENT = 0.25
 _MOST_OVER = 0.35
 _MIN_PAGES = 2
@@ -53,10 +55,6 @@ class Gutter:
 
     left: float
     right: float
-
-    def agrees(self, other: "Gutter") -> bool:
-        """Return whether two pages have their columns at the same places."""
-        return max(abs(self.left - other.left), abs(self.right - other.right)) < _AGREE
 
 
 def reading_order(runs: Sequence[Run], known: Iterable[Gutter] = ()) -> list[list[Run]]:
@@ -110,11 +108,12 @@ def common_gutters(pages: Sequence[Gutter | None]) -> list[Gutter]:
     """
     found: list[tuple[Gutter, int]] = []
     for gutter in filter(None, pages):
-        at = next((i for i, (each, _) in enumerate(found) if each.agrees(gutter)), None)
+        at = next((i for i, (each, _) in enumerate(found) if abs(each.right - gutter.right) < _AGREE), None)
         if at is None:
             found.append((gutter, 1))
         else:
-            found[at] = (found[at][0], found[at][1] + 1)
+            each, count = found[at]
+            found[at] = Gutter(min(each.left, gutter.left), each.right), count + 1
     least = min(_MIN_PAGES, len(pages) - 1)
     return [gutter for gutter, count in sorted(found, key=lambda each: -each[1]) if count >= least][:_MAX_KNOWN]
 
@@ -233,9 +232,10 @@ def _sides(runs: list[Run], x: float) -> _Sides | None:
     if min(run.x0 for run in right) - max(run.x1 for run in left) < _MIN_GUTTER * median([run.size for run in runs]):
         return None
     one, other = _Column(left), _Column(right)
-    if not (one.is_prose and other.is_prose) or _share_rows(one, other):
-        return None
-    return left, right
+    if one.is_prose and other.is_prose:
+        return None if _share_rows(one, other) else (left, right)
+    is_long = min(len(one.bases), len(other.bases)) >= _MIN_LONG and (one.is_prose or other.is_prose)
+    return (left, right) if is_long and _level(one.bases, other.bases) < _MAX_LEVEL else None
 
 
 def _known_sides(runs: list[Run], x: float, known: Gutter) -> _Sides | None:
@@ -245,10 +245,8 @@ def _known_sides(runs: list[Run], x: float, known: Gutter) -> _Sides | None:
         return None
     rows, others = _rows(left), _rows(right)
     aligned = sum(abs(row[0].x0 - known.right) < _HANG for row in others)
-    if min(run.x0 for run in left) < known.left - _HANG or aligned < _MIN_ALIGNED * len(others):
-        bases = [row[0].base for row in others]
-        level = sum(any(abs(row[0].base - base) < _ALIGNED for base in bases) for row in rows)
-        if level >= _MIN_ALIGNED * min(len(rows), len(others)):
+    if min(run.x0 for run in left) < known.left - _HANG or aligned < _MIN_BEGIN * len(others):
+        if _level([row[0].base for row in rows], [row[0].base for row in others]) >= _MAX_LEVEL:
             return None
     return left, right
 
@@ -290,9 +288,16 @@ class _Column:
 
 def _share_rows(one: _Column, other: _Column) -> bool:
     """Return whether paragraphs of both sides begin at the same heights, as the cells of a table do."""
-    starts, others = sorted((one.row_starts(), other.row_starts()), key=len)
+    starts, others = one.row_starts(), other.row_starts()
+    return min(len(starts), len(others)) > 1 and _level(starts, others) >= _MIN_SHARED
+
+
+def _level(bases: list[float], others: list[float]) -> float:
+    """Return the share of the lines of the side with fewer lines that stand at the height of one of the other side."""
+    bases, others = sorted((bases, others), key=len)
+    others = sorted(others)
     shared = 0
-    for start in starts:  # both are sorted
-        at = bisect_left(others, start - _ALIGNED)
-        shared += at < len(others) and others[at] < start + _ALIGNED
-    return len(starts) > 1 and shared >= _MIN_SHARED * len(starts)
+    for base in bases:
+        at = bisect_left(others, base - _ALIGNED)
+        shared += at < len(others) and others[at] < base + _ALIGNED
+    return shared / len(bases)
