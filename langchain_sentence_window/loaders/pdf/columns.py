@@ -38,6 +38,7 @@ _HANG = 4.0
 _MIN_BEGIN = 0.25
 _MAX_LEVEL = 0.4
 _MIN_LONG = 10
+_MIN_SHARE = 0.5
 _MOST_INDENT = 0.25
 _MOST_OVER = 0.35
 _MIN_PAGES = 2
@@ -82,7 +83,7 @@ def reading_order(runs: Sequence[Run], known: Iterable[Gutter] = ()) -> list[lis
 
 
 def find_gutter(runs: Sequence[Run]) -> Gutter | None:
-    """Find where two columns of prose stand on a page; ``None`` if there are none.
+    """Find where two columns of prose stand on a page; ``None`` unless most of the page stands in them.
 
     Args:
         runs: The runs of the page, in any order.
@@ -90,7 +91,7 @@ def find_gutter(runs: Sequence[Run]) -> Gutter | None:
     runs = _sorted(runs)
     if len(runs) < 2 * MIN_COLUMN_LINES:
         return None
-    best, most = None, 0
+    best, most = None, _MIN_SHARE * sum(run.letters for run in runs)
     for x in _gutters(runs):
         bands = list(_bands(runs, x))
         letters = _parted(bands)
@@ -245,10 +246,10 @@ def _known_sides(runs: list[Run], x: float, known: Gutter) -> _Sides | None:
         return None
     rows, others = _rows(left), _rows(right)
     aligned = sum(abs(row[0].x0 - known.right) < _HANG for row in others)
-    if min(run.x0 for run in left) < known.left - _HANG or aligned < _MIN_BEGIN * len(others):
-        if _level([row[0].base for row in rows], [row[0].base for row in others]) >= _MAX_LEVEL:
-            return None
-    return left, right
+    if min(run.x0 for run in left) >= known.left - _HANG and aligned >= _MIN_BEGIN * len(others):
+        return left, right
+    level = _level([row[0].base for row in rows], [row[0].base for row in others])
+    return (left, right) if level < _MAX_LEVEL else None
 
 
 def _rows(runs: list[Run]) -> list[list[Run]]:

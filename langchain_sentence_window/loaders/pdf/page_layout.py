@@ -16,11 +16,12 @@ from langchain_sentence_window.loaders.pdf.paragraphs import (
     goes_on,
     goes_on_below,
 )
-from langchain_sentence_window.loaders.pdf.tables import Table, find_tables
+from langchain_sentence_window.loaders.pdf.tables import Table, find_aligned_tables, find_ruled_tables, find_tables
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
 
 _SMALL_TYPE = 0.92
 _MIN_RULE = 8
+_MAX_THICKNESS = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +92,11 @@ def lay_out(
     for ink, runs in zip(page.inks, page.runs, strict=True):
         kept = [run for run in runs if id(run) not in dropped and not _is_rule(ink, run)]
         rules = page.rules if ink.turns == 0 else page.rules[:0]
-        tables, kept = find_tables(page.characters, ink, kept, rules)
+        # Where pages have columns, a table without a grid stands in one of them, or between lines across them.
+        find = find_ruled_tables if gutters else find_tables
+        tables, kept = find(page.characters, ink, kept, rules)
         last: Paragraph | None = None
-        for part in _in_order(ink, kept, tables, gutters):
+        for part in _in_order(ink, kept, tables, rules, gutters):
             if isinstance(part, Table):
                 found += _table_paragraphs(part, type_)
                 last = None
@@ -115,13 +118,18 @@ def _is_rule(ink: Ink, run: Run) -> bool:
 
 
 def _in_order(
-    ink: Ink, runs: list[Run], tables: list[Table], gutters: Sequence[Gutter]
+    ink: Ink, runs: list[Run], tables: list[Table], rules: Boxes, gutters: Sequence[Gutter]
 ) -> Iterator[list[Line] | Table]:
     """Yield the columns of a page, and its tables where they stand between lines."""
-    stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table)]}
-    for column in reading_order([*runs, *(run for run, _ in stand_ins.values())], gutters):
+    stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table.box)]}
+    parting = _level_rules(rules) if gutters else []
+    places = [*runs, *(run for run, _ in stand_ins.values()), *parting]
+    for column in reading_order(places, gutters):
         inside = [stand_ins[id(run)][1] for run in column if id(run) in stand_ins]
-        text = [run for run in column if id(run) not in stand_ins]
+        text = [run for run in column if run.letters]
+        if gutters:
+            aligned, text = find_aligned_tables(ink, text)
+            inside = sorted([*inside, *aligned], key=lambda table: table.box[1])
         for table in inside:  # from top to bottom, as the column is
             middle = (table.box[1] + table.box[3]) / 2
             above = [run for run in text if (run.y0 + run.y1) / 2 < middle]
@@ -133,9 +141,14 @@ def _in_order(
             yield join_lines(ink, text)
 
 
-def _stand_in(table: Table) -> Run:
-    """Return a run in a table's place, to find its place in the reading order."""
-    x0, y0, x1, y1 = table.box
+def _level_rules(rules: Boxes) -> list[Run]:
+    """Return runs in the places of the rules above, in and below tables, which part columns if they cross them."""
+    return [_stand_in(rule) for rule in rules.tolist() if rule[3] - rule[1] < _MAX_THICKNESS < rule[2] - rule[0]]
+
+
+def _stand_in(box: Sequence[float]) -> Run:
+    """Return a run in the place of something else, to find its place in the reading order."""
+    x0, y0, x1, y1 = box
     return Run([], x0, y0, x1, y1, base=y1, size=1.0, letters=0, bold=0, italic=0)
 
 

@@ -76,6 +76,15 @@ def find_tables(page: PageCharacters, ink: Ink, runs: Sequence[Run], rules: Boxe
     Returns:
         The tables, from top to bottom, and the runs that are in none, in the order given.
     """
+    tables, left = find_ruled_tables(page, ink, runs, rules)
+    aligned, left = find_aligned_tables(ink, left)
+    return sorted([*tables, *aligned], key=lambda table: table.box[1]), left
+
+
+def find_ruled_tables(
+    page: PageCharacters, ink: Ink, runs: Sequence[Run], rules: Boxes
+) -> tuple[list[Table], list[Run]]:
+    """Find the tables that ruling lines show; see `find_tables`."""
     tables: list[Table] = []
     left = list(runs)
     for grid in find_grids(rules) if left else ():
@@ -83,9 +92,13 @@ def find_tables(page: PageCharacters, ink: Ink, runs: Sequence[Run], rules: Boxe
         if found is not None:
             tables.append(found[0])
             left = found[1]
-    aligned, left = aligned_tables(ink, left)
-    tables += [Table([Row(cells) for cells in rows]) for rows in aligned]
-    return sorted(tables, key=lambda table: table.box[1]), left
+    return tables, left
+
+
+def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], list[Run]]:
+    """Find the tables that only the places of their texts show; see `find_tables`."""
+    found, left = aligned_tables(ink, runs)
+    return [Table([Row(cells) for cells in rows]) for rows in found], left
 
 
 def _ruled_table(page: PageCharacters, ink: Ink, runs: Sequence[Run], grid: Grid) -> tuple[Table, list[Run]] | None:
