@@ -3,17 +3,15 @@
 A gutter is white space from top to bottom between two columns of prose. Lines across it, such as a title, part the page
 into bands; in each band the left column is read before the right one. Tables, signatures and numbers before their
 paragraphs have gaps too, so both sides of a gutter must look like prose: several lines, most of them as wide as their
-column.
+column. Where pages of a file have shown such columns, other things are parted there too: contents, programs, lists.
 """
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
-from math import ceil, floor
 from typing import TypeAlias
 
+from langchain_sentence_window.loaders.pdf.gutters import Gutter, middle, usual_left
 from langchain_sentence_window.loaders.pdf.lines import Run, median
 
 MIN_COLUMN_LINES = 3
@@ -32,8 +30,6 @@ _MARGIN = 0.1
 _SAME_BASE = 0.5
 _ROW_GAP = 1.35
 _MIN_SHARED = 0.8
-_REACH = 2.5
-_AGREE = 3.0
 _HANG = 4.0
 _MIN_BEGIN = 0.25
 _MAX_LEVEL = 0.4
@@ -41,21 +37,6 @@ _MIN_LONG = 10
 _MIN_SHARE = 0.5
 _MOST_INDENT = 0.25
 _MOST_OVER = 0.35
-_MIN_PAGES = 2
-_MAX_KNOWN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Gutter:
-    """The place of two columns on a page, in points.
-
-    Attributes:
-        left: Where most lines of the left column begin.
-        right: Where most lines of the right column begin.
-    """
-
-    left: float
-    right: float
 
 
 def reading_order(runs: Sequence[Run], known: Iterable[Gutter] = ()) -> list[list[Run]]:
@@ -72,7 +53,7 @@ def reading_order(runs: Sequence[Run], known: Iterable[Gutter] = ()) -> list[lis
     ordered = _sorted(runs)
     own = find_gutter(ordered)
     gutters = [*([own] if own else []), *known]
-    places = [_middle(ordered, gutter.right) for gutter in gutters] if ordered else []
+    places = [middle(ordered, gutter.right) for gutter in gutters] if ordered else []
     letters = [_parted(_bands(ordered, x, gutter)) for x, gutter in zip(places, gutters, strict=False)]
     if any(letters):
         best = letters.index(max(letters))
@@ -97,26 +78,8 @@ def find_gutter(runs: Sequence[Run]) -> Gutter | None:
         letters = _parted(bands)
         if letters > most:
             longest = max((sides for _, sides in bands if sides), key=lambda sides: min(map(len, sides)))
-            best, most = Gutter(*(_usual_left(side) for side in longest)), letters
+            best, most = Gutter(*(usual_left(side) for side in longest)), letters
     return best
-
-
-def common_gutters(pages: Sequence[Gutter | None]) -> list[Gutter]:
-    """Return the gutters that several pages of a file have, the most frequent one first; the first is enough of few.
-
-    Args:
-        pages: The gutter of each page.
-    """
-    found: list[tuple[Gutter, int]] = []
-    for gutter in filter(None, pages):
-        at = next((i for i, (each, _) in enumerate(found) if abs(each.right - gutter.right) < _AGREE), None)
-        if at is None:
-            found.append((gutter, 1))
-        else:
-            each, count = found[at]
-            found[at] = Gutter(min(each.left, gutter.left), each.right), count + 1
-    least = min(_MIN_PAGES, len(pages) - 1)
-    return [gutter for gutter, count in sorted(found, key=lambda each: -each[1]) if count >= least][:_MAX_KNOWN]
 
 
 _Sides: TypeAlias = tuple[list[Run], list[Run]]
@@ -125,13 +88,6 @@ _Band: TypeAlias = tuple[list[Run], _Sides | None]
 
 def _sorted(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.y0, run.x0))
-
-
-def _usual_left(runs: list[Run]) -> float:
-    """Return where most of the runs begin."""
-    places = Counter(round(run.x0) for run in runs)
-    most = max(places, key=lambda place: (places[place] + places[place - 1] + places[place + 1], places[place], -place))
-    return median([run.x0 for run in runs if abs(run.x0 - most) <= _ALIGNED])
 
 
 def _order(runs: list[Run], depth: int) -> list[list[Run]]:
@@ -154,24 +110,8 @@ def _gutters(runs: list[Run]) -> list[float]:
             counts[place] = counts.get(place, 0) + 1
     places = sorted((place for place in counts if counts[place] >= MIN_COLUMN_LINES), key=lambda each: -counts[each])
     lefts = [_ALIGNED * (place - 0.5) for place in places[:_MAX_CANDIDATES]]
-    gutters = [_middle(runs, x) for x in lefts if sum(run.x1 <= x for run in runs) >= MIN_COLUMN_LINES]
+    gutters = [middle(runs, x) for x in lefts if sum(run.x1 <= x for run in runs) >= MIN_COLUMN_LINES]
     return list(dict.fromkeys(gutters))
-
-
-def _middle(runs: list[Run], right: float) -> float:
-    """Return the middle of the white space before the left side of a column.
-
-    Quotation marks may hang out of the column to the right of it, and long lines out of the one to the left.
-    """
-    first = round(right - _REACH * median([run.size for run in runs]))
-    crossed = [0] * (max(1, round(right) - first) + 1)
-    for run in runs:
-        for at in range(max(0, ceil(run.x0) - first), min(len(crossed), floor(run.x1) - first + 1)):
-            crossed[at] += 1
-    least = min(crossed)
-    stretches = [list(places) for few, places in groupby(range(len(crossed)), lambda at: crossed[at] == least) if few]
-    widest = max(stretches, key=lambda places: (len(places), places[0]))
-    return first + (widest[0] + widest[-1]) / 2
 
 
 def _bands(runs: list[Run], x: float, known: Gutter | None = None) -> Iterator[_Band]:
@@ -199,13 +139,14 @@ def _crosses(runs: list[Run], x: float, known: Gutter | None) -> Callable[[Run],
     indent, end = (known.left + _MOST_INDENT * (x - known.left), known.right + _MOST_OVER * (x - known.left))
     crossing = [run for run in runs if run.x0 < x < run.x1]
     long = [run for run in crossing if known.left - _HANG < run.x0 < indent and run.x1 < end]
-    right = [run for run in runs if run.x0 >= x]
-    parting = {id(run) for run in crossing} - {id(run) for run in long if any(_beside(run, each) for each in right)}
+    bases = sorted(run.base for run in runs if run.x0 >= x)
+    parting = {id(run) for run in crossing} - {id(run) for run in long if _has_between(bases, run.y0, run.y1)}
     return lambda run: id(run) in parting
 
 
-def _beside(one: Run, other: Run) -> bool:
-    return min(one.y1, other.y1) - max(one.y0, other.y0) > _SAME_BASE * min(one.y1 - one.y0, other.y1 - other.y0)
+def _has_between(values: list[float], low: float, high: float) -> bool:
+    at = bisect_left(values, low)
+    return at < len(values) and values[at] <= high + _ALIGNED
 
 
 def _part(runs: list[Run], x: float, depth: int, known: Gutter | None = None) -> list[list[Run]] | None:

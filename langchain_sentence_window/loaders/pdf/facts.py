@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter
+from langchain_sentence_window.loaders.pdf.columns import find_gutter
+from langchain_sentence_window.loaders.pdf.gutters import Gutter, common_gutters
 from langchain_sentence_window.loaders.pdf.headings import LARGE, Typography
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, median
 from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines

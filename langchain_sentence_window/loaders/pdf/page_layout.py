@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
-from langchain_sentence_window.loaders.pdf.columns import Gutter, reading_order
+from langchain_sentence_window.loaders.pdf.columns import reading_order
 from langchain_sentence_window.loaders.pdf.frames import Boxes
+from langchain_sentence_window.loaders.pdf.gutters import Gutter
 from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
 from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines

@@ -68,6 +68,7 @@ _ANY = "\0"
 
 _MOST = 0.6
 _SAME_PLACE = 3.0
+_LEVEL = 1.0
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
@@ -178,7 +179,7 @@ def _add_alternating(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]],
     groups: dict[str, list[tuple[int, EdgeLine]]] = defaultdict(list)
     for page, line in outer:
         key = _key(line.text)
-        if abs(line.y - usual) < _SAME_PLACE and sum(map(str.isalpha, key)) >= MIN_PAGES:
+        if abs(line.y - usual) <= _LEVEL and sum(map(str.isalpha, key)) >= MIN_PAGES:
             groups[key].append((page, line))
     repeated = [page for places in groups.values() for page in _matching(places)]
     if len(repeated) > MIN_PAGES and len(repeated) >= _MOST * len(pages):
