@@ -100,8 +100,8 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     contents = ["\n".join(_key(line.text) for line in lines) for lines in pages]
     tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], contents)
     feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], contents)
-    _add_alternating(pages, tops, 0)
-    _add_alternating(pages, feet, -1)
+    _add_alternating(pages, contents, tops, 0)
+    _add_alternating(pages, contents, feet, -1)
     found: list[set[int]] = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | outermost[page]
@@ -161,13 +161,16 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], contents: list[str]) -> l
     return found
 
 
-def _add_alternating(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], end: int) -> None:
+def _add_alternating(
+    pages: Sequence[Sequence[EdgeLine]], contents: Sequence[str], found: list[set[int]], end: int
+) -> None:
     """Add lines that stand outermost at one place of most pages, where each stands on two pages at least.
 
     Left pages may show the author and right pages the title, or each chapter its own.
 
     Args:
         pages: The lines of each page.
+        contents: Their text; copies of a page count as one page.
         found: Gets the indices of the lines.
         end: 0 for the first line of a page, -1 for the last one.
     """
@@ -181,22 +184,24 @@ def _add_alternating(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]],
         key = _key(line.text)
         if abs(line.y - usual) <= _LEVEL and sum(map(str.isalpha, key)) >= MIN_PAGES:
             groups[key].append((page, line))
-    repeated = [page for places in groups.values() for page in _matching(places)]
-    if len(repeated) > MIN_PAGES and len(repeated) >= _MOST * len(pages):
+    repeated = [page for places in groups.values() for page in _matching(places, contents)]
+    if len({contents[page] for page in repeated}) > MIN_PAGES and len(repeated) >= _MOST * len(pages):
         for page in repeated:
             found[page].add(end % len(pages[page]))
 
 
-def _matching(places: list[tuple[int, EdgeLine]]) -> list[int]:
+def _matching(places: list[tuple[int, EdgeLine]], contents: Sequence[str]) -> list[int]:
     """Return the pages whose line stands on another page too, each of its numbers being the same or counting pages."""
     numbers = [[int(number[:9]) for number in _NUMBER.findall(line.text)] for _, line in places]
     rows = list(zip((page for page, _ in places), numbers, strict=True))
+    if len({contents[page] for page, _ in rows}) == 1:
+        return []
     constant = Counter((i, number) for _, row in rows for i, number in enumerate(row))
     offset = Counter((i, number - page) for page, row in rows for i, number in enumerate(row))
     return [
         page
         for page, row in rows
-        if len(rows) > 1 and all(constant[i, each] > 1 or offset[i, each - page] > 1 for i, each in enumerate(row))
+        if all(constant[i, each] > 1 or offset[i, each - page] > 1 for i, each in enumerate(row))
     ]
 
 

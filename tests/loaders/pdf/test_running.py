@@ -130,3 +130,48 @@ def test_copies_of_a_page_keep_their_text() -> None:
     assert found(*[form] * 6) == [[]] * 6
     letters = [with_body(["The Head"], [], n) for n in range(4)]
     assert found(*letters, *letters, *letters) == [["The Head"]] * 12
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ["The Long Title", "A. Author", "The Long Title", "A. Author", "The Long Title"],
+        ["2 A. Author", "The Long Title 3", "4 A. Author", "The Long Title 5", "6 A. Author"],
+        ["The Title, June 3 to 5", "A. Author", "The Title, June 3 to 5", "A. Author", "The Title, June 3 to 5"],
+    ],
+)
+def test_heads_that_alternate_in_a_short_paper_are_found(heads: list[str]) -> None:
+    pages = [with_body(["The Long Title of It All"], [], 0)]
+    pages += [with_body([head], [], n) for n, head in enumerate(heads, 1)]
+    assert found(*pages) == [[], *([head] for head in heads)]
+
+
+def test_feet_that_alternate_in_a_short_paper_are_found() -> None:
+    feet = ["2 / Draft", "Journal of Heat / 3", "4 / Draft", "Journal of Heat / 5"]
+    edges = [
+        [*(EdgeLine(text, 20.0 * i) for i, text in enumerate(with_body([], [], n))), EdgeLine(foot, 700.0)]
+        for n, foot in enumerate(feet)
+    ]
+    edges.insert(0, [EdgeLine("A Title", 0.0), EdgeLine("Some text", 300.0)])
+    assert running_lines(edges) == [frozenset(), *[frozenset({4})] * 4]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ["Clause and Date", "Clause and Date", "", "", "", "", ""],
+        ["Exhibit 1", "Exhibit 2", "", "", "", "", ""],
+        ["Exhibit 1", "Exhibit 4", "Annex 2", "Annex 9", "Form 1", "Form 7", "Form 8"],
+    ],
+)
+def test_lines_that_two_pages_share_are_kept_unless_most_pages_have_such_heads(heads: list[str]) -> None:
+    assert not any(found(*(with_body([head] if head else [], [], n) for n, head in enumerate(heads))))
+
+
+def test_lines_that_two_pages_share_are_kept_at_other_heights() -> None:
+    heads = ["The Head", "Clause and Date", "The Head", "Clause and Date", "The Head", "The Head"]
+    pages = [with_body([head], [], n) for n, head in enumerate(heads)]
+    edges = [
+        [EdgeLine(text, 20.0 * i + 2 * (page[0] == "Clause and Date")) for i, text in enumerate(page)] for page in pages
+    ]
+    assert [len(each) for each in running_lines(edges)] == [1, 0, 1, 0, 1, 1]
