@@ -23,6 +23,7 @@ from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 _SMALL_TYPE = 0.92
 _MIN_RULE = 8
 _MAX_THICKNESS = 3.0
+_MAX_RAGGED = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,9 +103,11 @@ def lay_out(
                 found += _table_paragraphs(part, type_)
                 last = None
                 continue
-            for paragraph in find_paragraphs(part, type_.pitch):
+            for i, paragraph in enumerate(find_paragraphs(part, type_.pitch)):
                 if last is not None and _joins(last, paragraph, right, breaks):
                     last.lines.extend(paragraph.lines)
+                elif i == 0 and last is not None and _joins_over_notes(found, paragraph, right, type_):
+                    last = found[-1]
                 else:
                     found.append(paragraph)
                     last = paragraph
@@ -171,11 +174,37 @@ def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[flo
     return goes_on_below(last, after, right)
 
 
-def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Paragraph]:
-    """Move notes at the end of a page before a paragraph that they part from its end on the next page."""
+def _joins_over_notes(found: list[Paragraph], paragraph: Paragraph, right: float, type_: Typography) -> bool:
+    """Let a paragraph above notes at the end of a column go on in the next column, after the notes."""
+    end = _before_notes(found, type_)
+    if not 0 < end < len(found) or paragraph.lines[0].size < _SMALL_TYPE * type_.size:
+        return False
+    body = found[end - 1]
+    before, after = body.lines[-1], paragraph.lines[0]
+    is_full = before.x1 > right - _MAX_RAGGED * before.size
+    if (
+        body.kind not in (PROSE, LIST_ITEM)
+        or after.base > before.base
+        or not is_full
+        or not goes_on(body, after, right)
+    ):
+        return False
+    body.lines.extend(paragraph.lines)
+    found[end - 1 :] = [*found[end:], body]
+    return True
+
+
+def _before_notes(paragraphs: list[Paragraph], type_: Typography) -> int:
+    """Return the number of paragraphs before the notes at the end."""
     end = len(paragraphs)
     while end and paragraphs[end - 1].lines[0].size < _SMALL_TYPE * type_.size:
         end -= 1
+    return end
+
+
+def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Paragraph]:
+    """Move notes at the end of a page before a paragraph that they part from its end on the next page."""
+    end = _before_notes(paragraphs, type_)
     if not 0 < end < len(paragraphs):
         return paragraphs
     last = paragraphs[end - 1]

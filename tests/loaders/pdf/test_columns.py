@@ -79,6 +79,15 @@ def test_a_line_too_long_for_the_left_column_parts_nothing() -> None:
     assert text.split() == words(*left[:5], long, *left[6:], *prose("right"))
 
 
+def test_a_paragraph_goes_on_in_the_next_column_after_the_notes_below_it() -> None:
+    notes = lines("1 This is a note below the left column,", "and it has two lines.", x=LEFT, y=500, size=8, pitch=9)
+    (text,) = texts(both(column("left", x=LEFT), notes, column("right", x=RIGHT)))
+    assert text.split("\n\n") == [
+        "1 This is a note below the left column, and it has two lines.",
+        " ".join([*prose("left"), *prose("right")]),
+    ]
+
+
 def table(*xs: float, y: float) -> Draw:
     rows = both(*(lines("1.10", "2.20", "3.30", "4.40", x=x + 0.1, y=y) for x in xs[1:]))
     return both(rows, lines("Rome", "Oslo", "Bonn", "Lima", x=xs[0], y=y))
