@@ -8,7 +8,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.parts.grouping import Group, document_ids, group_documents
+from langchain_sentence_window.documents.parts.grouping import Group, JoinParts, document_ids, group_documents
 from langchain_sentence_window.documents.parts.numbering import Part
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.parts.stored import stored_parts
@@ -53,7 +53,7 @@ async def ingest_documents(
         InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace.
     """
     groups = await io.in_thread(group_documents, documents, splitter.join_parts)
-    groups = await _with_known_parts(io, scope, groups)
+    groups = await _with_known_parts(io, scope, groups, splitter.join_parts)
     joined = await io.in_thread(lambda: [group.join() for group in groups])
     warn_of_parts(joined)
     sentences = await io.in_thread(splitter.split_joined, joined, scope.adapter.limits)
@@ -65,7 +65,7 @@ async def ingest_documents(
     return document_ids(documents, splitter.join_parts)
 
 
-async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group]) -> list[Group]:
+async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: JoinParts) -> list[Group]:
     """Add to each document the parts that the store has and the call doesn't give.
 
     Raises:
@@ -82,15 +82,16 @@ async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group]) -> li
                 )
         return list(groups)
     return [
-        Group(group.doc_id, _merged(group.parts, stored[group.doc_id])) if stored.get(group.doc_id) else group
+        Group(group.doc_id, _merged(group.parts, stored[group.doc_id], join)) if stored.get(group.doc_id) else group
         for group in groups
     ]
 
 
-def _merged(parts: list[Part], sentences: Sequence[StoredSentence]) -> list[Part]:
+def _merged(parts: list[Part], sentences: Sequence[StoredSentence], join: JoinParts) -> list[Part]:
+    key = join if isinstance(join, str) else None
     with_blocks = any(part.blocks is not None for part in parts)
     try:
-        return with_stored(parts, stored_parts(sentences, with_blocks=with_blocks))
+        return with_stored(parts, stored_parts(sentences, with_blocks=with_blocks, key=key))
     except ValueError as error:
         raise IncompleteWindowError(
             f"the metadata of document {shown(sentences[0].doc_id)} can't be right, as {error}; delete it and add all "

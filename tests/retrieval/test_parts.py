@@ -134,6 +134,21 @@ async def test_pages_with_a_layout_added_one_after_the_other_give_the_same_windo
     assert await way(retriever, "invoke", "refund page invoice", k=9, window=0) == at_once
 
 
+async def test_parts_numbered_by_a_key_of_ones_own_are_added_one_after_the_other(
+    way: Invoke, words: WordEmbeddings
+) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), splitter=SentenceSplitter(join_parts="chapter"))
+    chapters = [
+        Document(page_content=text, metadata={"source": "a.pdf", "chapter": number})
+        for number, text in enumerate(["A refund is paid by the", "party that signs. A card is", "needed."])
+    ]
+    for each in chapters:
+        await way(retriever, "add_documents", [each])
+    found = await whole(way, retriever)
+    assert found.page_content == "A refund is paid by the party that signs. A card is needed."
+    assert [entry["chapter"] for entry in found.metadata["parts"]] == [0, 1, 2]
+
+
 async def test_a_page_replaces_the_page_of_its_number_alone(way: Invoke, retriever: SentenceWindowRetriever) -> None:
     await way(retriever, "add_documents", PAGES)
     await way(retriever, "add_documents", [page(1, "party. No card is needed.", page_label="ii")])

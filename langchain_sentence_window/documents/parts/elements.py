@@ -27,21 +27,24 @@ PAGE_FURNITURE = frozenset({"Header", "Footer", "PageNumber", "PageBreak"})
 _OTHER_CATEGORIES = frozenset(
     {"Address", "CheckBox", "EmailAddress", "FigureCaption", "Footnote", "Form", "Formula", "Image", "Text"}
 )
+_MARKS = frozenset({"element_id", "parent_id", "coordinates", "filetype", "page_number"})
+"""Keys of which unstructured writes one at least; a user's own ``category`` comes without them."""
+
 _MAX_LEVEL = 6
 
 
 def is_element(metadata: Mapping[str, Any]) -> bool:
     """Return whether a Document is an element of unstructured."""
     category = metadata.get(CATEGORY)
-    return isinstance(category, str) and (
-        category in ELEMENT_KINDS or category in PAGE_FURNITURE or category in _OTHER_CATEGORIES
-    )
+    if not isinstance(category, str):
+        return False
+    is_other = category in PAGE_FURNITURE or category in _OTHER_CATEGORIES
+    return category in ELEMENT_KINDS or (is_other and not _MARKS.isdisjoint(metadata))
 
 
 def is_page_furniture(metadata: Mapping[str, Any]) -> bool:
     """Return whether a Document is a running head, a foot, a page number or a page break."""
-    category = metadata.get(CATEGORY)
-    return isinstance(category, str) and category in PAGE_FURNITURE
+    return is_element(metadata) and metadata[CATEGORY] in PAGE_FURNITURE
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:

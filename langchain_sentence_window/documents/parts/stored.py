@@ -51,12 +51,13 @@ class _Known:
             self.blocks[-1] = Block(last.start, self.length, last.kind, last.level)
 
 
-def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool) -> list[Part]:
+def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key: str | None = None) -> list[Part]:
     """Return the parts of a document.
 
     Args:
         sentences: All of its sentences, in order.
         with_blocks: Whether to return what kinds of blocks they were.
+        key: A key of the user's own that numbers the parts.
 
     Returns:
         The parts, in order. A document without parts is a chunk that begins where its source does; one whose parts
@@ -94,7 +95,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool) -> l
             at = name
         before = sentence
     shared = shared_metadata([sentence.source for sentence in sentences]) if sentences else {}
-    return [_as_part(name, part, shared, with_blocks=with_blocks) for name, part in known.items()]
+    return [_as_part(name, part, shared, key, with_blocks=with_blocks) for name, part in known.items()]
 
 
 def _whole(sentences: Sequence[StoredSentence]) -> Part:
@@ -104,10 +105,10 @@ def _whole(sentences: Sequence[StoredSentence]) -> Part:
     return Part(document, {}, start=sentences[0].start, offset=sentences[0].start)
 
 
-def _as_part(name: _Name, known: _Known, shared: dict[str, Any], *, with_blocks: bool) -> Part:
+def _as_part(name: _Name, known: _Known, shared: dict[str, Any], key: str | None, *, with_blocks: bool) -> Part:
     identity = dict(name)
     metadata = {**(shared if known.metadata is None else known.metadata), **identity}
-    read = part_of(Document(page_content="", metadata=metadata))
+    read = part_of(Document(page_content="", metadata=metadata), key)
     return Part(
         Document(page_content="".join(known.texts), metadata=metadata),
         identity,
@@ -115,6 +116,7 @@ def _as_part(name: _Name, known: _Known, shared: dict[str, Any], *, with_blocks:
         row=read.row,
         start=None if identity else known.start,
         offset=known.start,
+        order=read.order,
         is_element=read.is_element,
         blocks=tuple(known.blocks) if with_blocks else None,
         continues=known.continues if with_blocks else "",

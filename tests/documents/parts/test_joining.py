@@ -184,6 +184,12 @@ def test_elements_become_blocks_and_titles_headings() -> None:
     assert [span.identity["page_number"] for span in part_spans(made[2:3])] == [1, 2]
 
 
+@pytest.mark.parametrize("category", ["Footer", "Form", "Text"])
+def test_a_category_of_the_users_own_drops_and_flattens_nothing(category: str) -> None:
+    [heading, text] = SentenceSplitter().split_documents([part("# Fees\n\nA fee is due.", category=category)])
+    assert (heading.metadata["kind"], text.page_content) == ("heading", "A fee is due.")
+
+
 def test_each_row_is_a_section() -> None:
     rows = [part(f"Name: Seat {n}.\nPrice: {n}0.", row=n) for n in range(3)]
     made = list(map(read_sentence, SentenceSplitter().split_documents(rows)))
