@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.ids import checked_ids, is_storable_id
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
+from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
@@ -69,7 +70,7 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
         validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
         for record, own in zip(records, metadatas, strict=False)
         for source, section in [(read[record.source_metadata], read[record.section_metadata])]
-        for metadata in [(_copied(source) if record.source_metadata in nested else source) | section | own]
+        for metadata in [(own_values(source) if record.source_metadata in nested else source) | section | own]
     ]
 
 
@@ -225,12 +226,3 @@ def _is_deeper(value: object, levels: int) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value
     return not levels or any(_is_deeper(each, levels - 1) for each in inner)
-
-
-def _copied(value: Any) -> Any:
-    """Copy a value read from JSON, so that no two Documents share a mutable value."""
-    if isinstance(value, list):
-        return list(map(_copied, value))
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return value
