@@ -1,0 +1,57 @@
+"""`Candidates`: the sentences that a search found, as columns that ranking reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window._types import SentenceKey
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+Indexes: TypeAlias = npt.NDArray[np.int64]
+
+DocumentFrequency: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int], int]]
+"""Takes words, and returns how many sentences hold each, and how many sentences there are."""
+
+NO_TEXT = -1
+"""The position of a text that isn't known, or that is of another section."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Sentences that a search found, in any order.
+
+    There are ``n`` candidates. Arrays and sequences have ``n`` items, if nothing else is said.
+
+    Attributes:
+        keys: The document and the index of each.
+        section_starts: Index of the first sentence of its section.
+        section_ends: One past the index of its section's last sentence.
+        dense: Its score by meaning, such as a cosine; higher is better.
+        lexical: Its BM25 score, with shares of its neighbors'; 0 without a lexical search.
+        texts: ``n`` texts of the candidates in their order, then any number of texts of their neighbors.
+        before: The position in ``texts`` of the sentence before it in its section; `NO_TEXT` if it isn't known.
+        after: The position of the sentence after it, likewise.
+        headings: Its heading path; empty if there is none.
+        kinds: The kind of its block, see `langchain_sentence_window.splitting.blocks`; empty if it isn't known.
+        document_frequency: Counts the sentences of the collection that hold a word; ``None`` if only the candidates are
+            known. Words are in lower case.
+    """
+
+    keys: Sequence[SentenceKey]
+    section_starts: Indexes
+    section_ends: Indexes
+    dense: Numbers
+    lexical: Numbers
+    texts: Sequence[str]
+    before: Indexes
+    after: Indexes
+    headings: Sequence[str]
+    kinds: Sequence[str]
+    document_frequency: DocumentFrequency | None = None
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self.keys)
