@@ -13,6 +13,7 @@ from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import END_INDEX, KIND, START_INDEX
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
+from langchain_sentence_window.documents.window_documents import window_text
 from langchain_sentence_window.documents.window_metadata import LEAD_INS, TEXT
 from langchain_sentence_window.splitting.blocks import lead_in_part
 from langchain_sentence_window.windows.geometry import Window
@@ -65,6 +66,17 @@ def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
+
+
+def shown_window(window: Window, sentences: SentencesByKey) -> str:
+    """Return what `shown_text` returns of a window's Document, without making it.
+
+    Args:
+        window: The window.
+        sentences: Its sentences, and its lead-ins as far as they are at hand.
+    """
+    led = (" ".join(each[TEXT].split()) for each in lead_ins(window, sentences))
+    return "\n".join([*filter(None, led), window_text(window, sentences)])
 
 
 def without_lead_ins(document: Document) -> Document:

@@ -118,6 +118,10 @@ class Expansion:
         """Return the window of a single hit."""
         return _expand(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
+    def is_open(self, hit: Hit) -> bool:
+        """Return whether a hit has as many sentences as it needs, and not a number that was asked for."""
+        return self._size(hit) is None
+
     def unbounded(self, hit: Hit) -> Window:
         """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)

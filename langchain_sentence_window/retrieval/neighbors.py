@@ -12,7 +12,7 @@ from langchain_sentence_window.documents.sentence_documents import (
     StoredSentence,
     by_key,
 )
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 
 
 async def fetch_sentences(
@@ -53,6 +53,24 @@ async def fetch_sentences(
             "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
         )
     return read | by_key(map(scope.adapter.read, fetched))
+
+
+async def fetch_available(
+    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey
+) -> dict[SentenceKey, StoredSentence]:
+    """Read sentences as `fetch_sentences` does, as far as they can be read.
+
+    Sentences are left out if they don't exist, the filter forbids them, or the store can't fetch by id and no inline
+    window holds them.
+    """
+    inline = by_key(sentence for hit in known.values() for sentence in hit.window)
+    held = {} if scope.is_bound else {key: known.get(key, inline[key]) for key in keys if key in inline}
+    missing = [key for key in keys if key not in held]
+    try:
+        fetched = await scope.fetch(io, missing) if missing else []
+    except InvalidInputError:  # the filter can't be enforced by id
+        fetched = None
+    return held | by_key(map(scope.adapter.read, fetched or []))
 
 
 async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:

@@ -1,4 +1,4 @@
-"""The stages of a query: search, expand and merge, read, rerank, fit the budget, order."""
+"""The stages of a query: search, expand, rerank, assemble within the budget, order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,19 +14,33 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.ids import window_id
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key
 from langchain_sentence_window.documents.window_documents import window_position
+from langchain_sentence_window.documents.window_metadata import WINDOW_ID
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.retrieval.budget import fit_budget
+from langchain_sentence_window.retrieval.assembly import (
+    AssembledDocuments,
+    Assembling,
+    RankedWindow,
+    assemble_documents,
+)
 from langchain_sentence_window.retrieval.callback_runs import reranked
-from langchain_sentence_window.retrieval.expansion import Expansion, ExpansionPolicy, plan_expansion, read_windows
+from langchain_sentence_window.retrieval.expansion import (
+    Expansion,
+    ExpansionPolicy,
+    Sentences,
+    plan_expansion,
+    read_windows,
+)
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""
+
+FULL_SHARE = 0.9
+"""The share of a budget from which on no more hits are searched."""
 
 MAX_ATTEMPTS = 3
 """The most attempts at a query while documents change between its search and the reading of its windows."""
@@ -70,16 +84,16 @@ class Found:
     """The windows that a search led to.
 
     Attributes:
-        windows: The windows, best first.
-        documents: One Document for each window.
-        sentences: The sentences of the hits and of the windows.
+        windows: Disjoint windows, best first.
+        sentences: The sentences that were hit or read.
         expansion: The hits, and how far each was expanded.
+        is_all: Whether the store has no more hits.
     """
 
     windows: Sequence[Window]
-    documents: Sequence[Document]
-    sentences: SentencesByKey
+    sentences: Sentences
     expansion: Expansion
+    is_all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +102,18 @@ class Retrieval:
 
     Attributes:
         found: The windows that were found.
-        ranked: The windows' Documents in the reranker's order, or in the search's without a reranker.
-        taken: The Documents to return, best first.
+        ranked: The windows in the reranker's order, or in the search's without a reranker.
+        assembly: Which of them each returned window was made of, best first.
         documents: The Documents to return, in the order that was asked for.
+        sentences: The sentences that were hit or read.
         seconds: The time that each stage took, by its name.
     """
 
     found: Found
-    ranked: Sequence[Document]
-    taken: Sequence[Document]
+    ranked: Sequence[RankedWindow]
+    assembly: AssembledDocuments
     documents: list[Document]
+    sentences: SentencesByKey
     seconds: Mapping[str, float]
 
 
@@ -108,17 +124,18 @@ async def retrieve(
 
     Raises:
         IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
+        InvalidInputError: The budget is too small for any hit.
     """
     seconds: dict[str, float] = {}
-    # A reranker chooses among all windows of the hits.
-    found = await _find(io, request, request.k if reranker is None else None, seconds)
-    ranked: Sequence[Document] = found.documents
-    if reranker is not None and ranked:
-        with _timed(seconds, "rerank"):
-            ranked = await reranked(io, reranker, ranked, request.query, callbacks)
-    with _timed(seconds, "budget"):
-        taken = _fit_budget(ranked, request, found)
-    return Retrieval(found, ranked, taken, arrange(taken, request.order, window_position), seconds)
+    tries_left = MAX_ATTEMPTS
+    while True:
+        try:
+            return await _retrieve(io, request, reranker, callbacks, seconds)
+        except IncompleteWindowError:
+            # A document was replaced between the search and the reading.
+            tries_left -= 1
+            if not tries_left:
+                raise
 
 
 def checked_query(query: object) -> str:
@@ -139,60 +156,91 @@ def checked_query(query: object) -> str:
     return encodable(query)
 
 
-async def _find(io: IO, request: Request, limit: int | None, seconds: dict[str, float]) -> Found:
-    """Search until the hits make ``k`` windows or the store has no more, and read the windows.
-
-    Args:
-        io: Makes the calls.
-        request: The query with its settings.
-        limit: The most windows to read; ``None`` for all.
-        seconds: Gets the time of each stage.
-    """
-    fetch_k, tries_left = max(request.fetch_k, request.k), MAX_ATTEMPTS
+async def _retrieve(
+    io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks, seconds: dict[str, float]
+) -> Retrieval:
+    fetch_k = max(request.fetch_k, request.k)
     while True:
-        with _timed(seconds, "search"):
-            sentences, hits = await find_sentences(
-                io,
-                request.scope,
-                request.query,
-                fetch_k,
-                lexical_weight=request.lexical_weight,
-                search_kwargs=request.search,
-                bm25_index=request.bm25_index,
-            )
-        exhausted = len(hits) < fetch_k
-        if request.min_score is not None and hits and hits[-1].score < request.min_score:
-            exhausted = True
-            hits = [hit for hit in hits if hit.score >= request.min_score]
-        with _timed(seconds, "windows"):
-            known = by_key(sentences)
-            try:
-                expansion = await plan_expansion(
-                    io, request.scope, request.policy, hits, known, k=limit, all_hits=exhausted
-                )
-                windows = expansion.best(request.k)
-                if len(windows) < request.k and not exhausted:
-                    fetch_k *= 4
-                    continue
-                if limit is None:
-                    windows = expansion.best(None)
-                documents, read = await read_windows(io, request.scope, windows, known, expansion.read)
-            except IncompleteWindowError:
-                # A document was replaced between the search and the reading.
-                tries_left -= 1
-                if not tries_left:
-                    raise
+        found = await _find(io, request, fetch_k, seconds)
+        fetch_k *= 4
+        if reranker is not None:
+            if len(found.windows) < request.k and not found.is_all:
                 continue
-        return Found(windows, documents, known | read, expansion)
+            documents = await _documents(io, request, found, seconds)
+            with _timed(seconds, "rerank"):
+                windows = list(zip(found.windows, documents, strict=True))
+                ranked = await _reranked(io, reranker, request.query, windows, callbacks)
+        else:
+            ranked = [RankedWindow(window) for window in found.windows]
+        with _timed(seconds, "windows"):
+            assembled = await assemble_documents(io, _assembling(request, found, ranked))
+        if reranker is not None or found.is_all or _is_full(assembled, request):
+            break
+    documents = arrange(assembled.documents, request.order, window_position)
+    return Retrieval(found, ranked, assembled, documents, assembled.sentences, seconds)
 
 
-def _fit_budget(ranked: Sequence[Document], request: Request, found: Found) -> list[Document]:
-    if request.max_tokens is None:
-        return list(ranked[: request.k])
-    by_id = {window_id(window.doc_id, window.first, window.last): window for window in found.windows}
-    return fit_budget(
-        ranked, request.k, request.max_tokens, request.count_tokens, windows=by_id, sentences=found.sentences
+async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
+    """Search, and expand each hit into its window."""
+    with _timed(seconds, "search"):
+        sentences, hits = await find_sentences(
+            io,
+            request.scope,
+            request.query,
+            fetch_k,
+            lexical_weight=request.lexical_weight,
+            search_kwargs=request.search,
+            bm25_index=request.bm25_index,
+        )
+    is_all = len(hits) < fetch_k
+    if request.min_score is not None and hits and hits[-1].score < request.min_score:
+        is_all = True
+        hits = [hit for hit in hits if hit.score >= request.min_score]
+    with _timed(seconds, "windows"):
+        known = by_key(sentences)
+        expansion = await plan_expansion(io, request.scope, request.policy, hits, known, k=None, all_hits=is_all)
+    return Found(expansion.best(None), expansion.sentences, expansion, is_all)
+
+
+async def _documents(io: IO, request: Request, found: Found, seconds: dict[str, float]) -> list[Document]:
+    """Read the windows of all hits, as a reranker chooses among them."""
+    with _timed(seconds, "windows"):
+        documents, _ = await read_windows(io, request.scope, found.windows, found.sentences, found.expansion.read)
+    return documents
+
+
+async def _reranked(
+    io: IO,
+    reranker: BaseDocumentCompressor,
+    query: str,
+    windows: Sequence[tuple[Window, Document]],
+    callbacks: Callbacks,
+) -> list[RankedWindow]:
+    """Return windows in the order of a reranker."""
+    if not windows:
+        return []
+    ranked = await reranked(io, reranker, [document for _, document in windows], query, callbacks)
+    by_id = {document.metadata[WINDOW_ID]: window for window, document in windows}
+    return [RankedWindow(by_id[document.metadata[WINDOW_ID]], document) for document in ranked]
+
+
+def _assembling(request: Request, found: Found, ranked: Sequence[RankedWindow]) -> Assembling:
+    return Assembling(
+        request.scope,
+        ranked,
+        found.expansion,
+        found.sentences,
+        request.k,
+        request.max_tokens,
+        request.count_tokens,
     )
+
+
+def _is_full(assembled: AssembledDocuments, request: Request) -> bool:
+    """Return whether more hits would hardly add anything."""
+    if len(assembled.documents) >= request.k:
+        return True
+    return request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
 
 
 @contextmanager

@@ -131,7 +131,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     such as `FaissStore`, or ``bm25_index``."""
     bm25_index: BM25Index | None = None
     """Searches by words beside a store that can't."""
-    max_tokens: int | None = 2000
+    max_tokens: int | None = None
     """The most tokens that all windows may have together; ``None`` for no limit. A window that doesn't fit loses
     neighbors first, then its weaker hits. It is left out if its best hit doesn't fit."""
     count_tokens: Callable[[str], int] = estimate_tokens

@@ -12,7 +12,7 @@ For all hits, in any order:
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._showing import shown
@@ -82,6 +82,10 @@ class Window:
         if len(self.hits) == 1:  # as most are; it is asked for often
             return self.hits[0]
         return max(self.hits, key=lambda hit: (hit.score, -hit.index))
+
+    def widened(self, first: int, last: int) -> "Window":
+        """Return the window with another first and last sentence; no hit may be outside."""
+        return self if (first, last) == (self.first, self.last) else replace(self, first=first, last=last)
 
 
 def window_size(value: object) -> tuple[int, int]:
@@ -218,6 +222,13 @@ def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
     # Binary search: a smaller window fits if a larger one does.
     at = bisect_left(range(len(runs)), 1, key=lambda number: int(fits(_cut(window, *runs[number]))))
     return _cut(window, *runs[at]) if at < len(runs) else None
+
+
+def smaller(window: Window) -> Iterator[Window]:
+    """Yield ever smaller parts of a window, down to its best hit, in the order of `shrink`."""
+    check_kind(window, Window)
+    for first, last in _shrinking(window):
+        yield _cut(window, first, last)
 
 
 def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str, int]]) -> list[T]:

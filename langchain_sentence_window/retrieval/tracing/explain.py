@@ -5,13 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.lead_ins import shown_lead_ins
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE, SENTENCES, WINDOW_ID
+from langchain_sentence_window.documents.window_documents import window_text
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import Expansion
@@ -19,12 +20,38 @@ from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, SentenceTrace, Trace, WindowTrace
+from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 SURROUNDING_SENTENCES = 4
 """The number of sentences shown before and after a window."""
 
 Ranking: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
+
+
+_REASONS = {
+    IS_NEAR: "left out, as it is near a better window",
+    IS_LABEL: "left out, as it is no more than a heading",
+    DOES_NOT_FIT: "left out, as it doesn't fit into max_tokens",
+    IS_BEYOND_K: "left out, as there were k better ones",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """A Document that holds a window.
+
+    Attributes:
+        position: Its position in the result, from 1.
+        sentences: The index of its first and last sentence.
+        document: The Document.
+        together: The numbers of the windows that it was made of, best first.
+    """
+
+    position: int
+    sentences: tuple[int, int]
+    document: Document
+    together: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +65,9 @@ class _Lookup:
         merged: All hits that are hits of a window.
         ranks: The rank of each hit, from 1.
         scores: The score of each hit.
-        ranked: The rank of each window after reranking, from 1, by the window's id.
-        returned: For each returned window's number: its position in the result, from 1, and the first and last
-            sentence that were returned.
+        ranked: The rank of each window after reranking, from 1, by its number.
+        reasons: Why windows weren't returned, by their numbers.
+        returned: What was returned of windows, by their numbers.
     """
 
     windows: Mapping[SentenceKey, int]
@@ -49,8 +76,9 @@ class _Lookup:
     merged: Collection[SentenceKey]
     ranks: Mapping[SentenceKey, int]
     scores: Mapping[SentenceKey, float]
-    ranked: Mapping[str, int]
-    returned: Mapping[int, tuple[int, tuple[int, int]]]
+    ranked: Mapping[int, int]
+    reasons: Mapping[int, str]
+    returned: Mapping[int, _Returned]
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> "_Lookup":
@@ -60,17 +88,19 @@ class _Lookup:
             for number, window in enumerate(windows, 1)
             for index in range(window.first, window.last + 1)
         }
-        by_id = {document.metadata[WINDOW_ID]: number for number, document in enumerate(retrieval.found.documents, 1)}
-        returned: dict[int, tuple[int, tuple[int, int]]] = {}
-        for position, each in enumerate(retrieval.documents, 1):
-            first, last = each.metadata.get(SENTENCES, (-1, -1))
-            # A trimmed window has another id.
-            number = by_id.get(each.metadata.get(WINDOW_ID)) or numbers.get((str(each.metadata.get(DOC_ID)), first))
-            if number is not None:
-                returned.setdefault(number, (position, (first, last)))
-        ranked: dict[str, int] = {}
-        for rank, each in enumerate(retrieval.ranked, 1):
-            ranked.setdefault(each.metadata.get(WINDOW_ID, ""), rank)
+        by_place = {(window.doc_id, window.first): number for number, window in enumerate(windows, 1)}
+        ranked = [by_place[each.window.doc_id, each.window.first] for each in retrieval.ranked]
+        positions = {id(document): position for position, document in enumerate(retrieval.documents, 1)}
+        returned: dict[int, _Returned] = {}
+        assembled = retrieval.assembly
+        for each, document in zip(assembled.assembly.windows, assembled.documents, strict=True):
+            together = [ranked[rank] for rank in each.ranks]
+            for number in together:
+                place = _Returned(positions[id(document)], (each.window.first, each.window.last), document, together)
+                returned.setdefault(number, place)
+        ranks: dict[int, int] = {}
+        for rank, number in enumerate(ranked, 1):
+            ranks.setdefault(number, rank)
         return cls(
             windows=numbers,
             alone={_key(hit): expansion.window(hit) for hit in expansion.hits},
@@ -78,7 +108,10 @@ class _Lookup:
             merged={_key(hit) for window in windows for hit in window.hits},
             ranks={_key(hit): rank for rank, hit in enumerate(expansion.hits, 1)},
             scores={_key(hit): hit.score for hit in expansion.hits},
-            ranked=ranked,
+            ranked=ranks,
+            reasons={
+                ranked[rank]: reason for rank, reason in sorted(assembled.assembly.left_out.items(), reverse=True)
+            },
             returned=returned,
         )
 
@@ -88,7 +121,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     retrieval = await retrieve(io, request, reranker, None)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
     try:
-        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.found.sentences)
+        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences)
     except (IncompleteWindowError, InvalidInputError):
         around = {}  # the store can't fetch by id, or not within the filter, and inline windows don't reach so far
     settings = {
@@ -105,7 +138,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     lookup = _Lookup.of(retrieval)
     hits = _hits(retrieval, lookup, dense, lexical, around)
     windows = [
-        _window(number, window, retrieval, request, around, lookup=lookup, reranked=reranker is not None)
+        _window(number, window, retrieval, around, lookup=lookup, reranked=reranker is not None)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
     return Trace(request.query, settings, hits, windows, dict(retrieval.seconds))
@@ -165,7 +198,7 @@ def _hits(
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
         key = _key(hit)
-        sentence = retrieval.found.sentences[key]
+        sentence = retrieval.sentences[key]
         window = lookup.alone[key]
         before, after = _cut_by(hit, expansion, around)
         dense_rank, dense_score = dense.get(key, (None, None))
@@ -226,46 +259,50 @@ def _window(
     number: int,
     window: Window,
     retrieval: Retrieval,
-    request: Request,
     around: Mapping[SentenceKey, StoredSentence],
     *,
     lookup: _Lookup,
     reranked: bool,
 ) -> WindowTrace:
     expansion = retrieval.found.expansion
-    document = retrieval.found.documents[number - 1]
-    rank = lookup.ranked.get(document.metadata[WINDOW_ID])
-    position, kept = lookup.returned.get(number, (None, None))
+    rank, back = lookup.ranked.get(number), lookup.returned.get(number)
+    kept = None if back is None else back.sentences
     hit_ranks = sorted(lookup.ranks[_key(hit)] for hit in window.hits)
-    first, last = (retrieval.found.sentences[window.doc_id, index] for index in (window.first, window.last))
-    # Without a reranker, a document's own metadata may hold such a key.
-    score = None if rank is None or not reranked else retrieval.ranked[rank - 1].metadata.get(RELEVANCE_SCORE)
-    if rank is None:
-        outcome = "left out by the reranker"
-    elif position is None:
-        is_full = len(retrieval.taken) == request.k
-        outcome = "left out, as there were k better ones" if is_full else "left out, as it doesn't fit into max_tokens"
-    else:
-        is_whole = kept == (window.first, window.last)
-        outcome = f"returned as {position}" + ("" if is_whole else ", trimmed to fit into max_tokens")
+    first, last = (retrieval.sentences[window.doc_id, index] for index in (window.first, window.last))
+    reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
+    score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
     return WindowTrace(
         number,
         window.doc_id,
         sentences=(window.first, window.last),
         start=first.start,
         end=last.end,
-        heading=retrieval.found.sentences[window.doc_id, window.best.index].heading,
-        text=document.page_content,
+        heading=retrieval.sentences[window.doc_id, window.best.index].heading,
+        text=window_text(window, retrieval.sentences),
         score=window.score,
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
         relevance_score=None if score is None else float(score),
         cut=_cuts(window, lookup, expansion, around),
-        returned=position,
-        trimmed=kept if kept != (window.first, window.last) else None,
-        outcome=outcome,
+        returned=None if back is None else back.position,
+        kept=kept if kept != (window.first, window.last) else None,
+        lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
+        outcome=_outcome_of_window(number, window, lookup),
         surroundings=_surroundings(window, kept, lookup, around),
     )
+
+
+def _outcome_of_window(number: int, window: Window, lookup: _Lookup) -> str:
+    back = lookup.returned.get(number)
+    if back is None:
+        return _REASONS[lookup.reasons[number]] if number in lookup.reasons else "left out by the reranker"
+    others = [other for other in back.together if other != number]
+    joined = f", joined with {', '.join(map(str, others))}" if others else ""
+    first, last = back.sentences
+    if first > window.first or last < window.last:
+        return f"returned as {back.position}, trimmed to fit into max_tokens{joined}"
+    is_wider = (first, last) != (window.first, window.last)
+    return f"returned as {back.position}{joined}" + (", completed or widened" if is_wider and not others else "")
 
 
 def _cuts(

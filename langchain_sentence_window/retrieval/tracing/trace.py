@@ -93,8 +93,10 @@ class WindowTrace:
         reranked: Its rank after reranking, from 1; ``None`` without a reranker, or if the reranker left it out.
         relevance_score: The reranker's score; ``None`` without one.
         cut: The reasons why it ended early, such as ``section after`` or ``window 1 before``.
-        returned: Its position in the result, from 1; ``None`` if it wasn't returned.
-        trimmed: The index of the first and last sentence that were returned, if ``max_tokens`` cut some off.
+        returned: The position in the result, from 1, of the window that holds it; ``None`` if it wasn't returned.
+        kept: The index of the first and last sentence of the window that was returned, if it was joined with others,
+            completed, widened or trimmed.
+        lead_ins: What leads the returned window in.
         outcome: A phrase that says what became of it.
         surroundings: Its sentences, and some before and after them.
     """
@@ -112,7 +114,8 @@ class WindowTrace:
     relevance_score: float | None
     cut: tuple[str, ...]
     returned: int | None
-    trimmed: tuple[int, int] | None
+    kept: tuple[int, int] | None
+    lead_ins: tuple[str, ...]
     outcome: str
     surroundings: tuple[SentenceTrace, ...]
 

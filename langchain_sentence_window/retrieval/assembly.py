@@ -1,0 +1,218 @@
+"""Assemble the windows to return: read what decides about them, and make their Documents."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.lead_ins import shown_text, shown_window, without_lead_ins
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.documents.window_documents import window_text
+from langchain_sentence_window.documents.window_metadata import LEAD_INS, PART_METADATA
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
+from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
+from langchain_sentence_window.retrieval.neighbors import fetch_available
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.windows.assembly import Assembled, Assembly, Budget, Ranked, assemble
+from langchain_sentence_window.windows.completion import Line
+from langchain_sentence_window.windows.geometry import Window
+
+_MAX_ROUNDS = 6
+"""The most calls that read what decides about windows. One is usual."""
+
+_UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedWindow:
+    """A window in the order in which windows are taken.
+
+    Attributes:
+        window: The window.
+        document: The Document that a reranker returned for it; ``None`` without a reranker.
+    """
+
+    window: Window
+    document: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assembling:
+    """What windows are assembled from.
+
+    Attributes:
+        scope: The store, and what may be read of it.
+        ranked: The windows, best first.
+        expansion: How far hits were expanded.
+        sentences: The sentences that are known.
+        k: The most windows.
+        max_tokens: The most tokens of all windows together; ``None`` for no limit.
+        count_tokens: Counts the tokens of a text.
+    """
+
+    scope: Scope
+    ranked: Sequence[RankedWindow]
+    expansion: Expansion
+    sentences: Sentences
+    k: int
+    max_tokens: int | None
+    count_tokens: Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledDocuments:
+    """The windows to return.
+
+    Attributes:
+        assembly: Which ranked windows they were made of, and why the others were left out.
+        documents: A Document for each window, in the same order.
+        sentences: Their sentences, and others that were read.
+    """
+
+    assembly: Assembly
+    documents: Sequence[Document]
+    sentences: SentencesByKey
+
+
+async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
+    """Assemble windows, and make their Documents.
+
+    Raises:
+        IncompleteWindowError: The store lacks a sentence of a window, or a document changed since the search.
+        InvalidInputError: The budget is too small for any hit.
+    """
+    ranked = [_ranked(each, given) for each in given.ranked]
+    assembly, read = await _assemble(io, given, ranked)
+    is_bare = bool(ranked) and not assembly.windows
+    if is_bare:
+        # Nothing fits: then hits alone, without what leads them in or completes them.
+        ranked = [replace(each, is_open=False) for each in ranked]
+        assembly, read = await _assemble(io, given, ranked, is_bare=True)
+        _check_taken(assembly, given)
+    windows = [each.window for each in assembly.windows]
+    made, read = await read_windows(io, given.scope, windows, given.sentences, read)
+    documents = [
+        _rewritten(each, given, ranked) or _with_added(document, given.ranked[each.ranks[0]].document)
+        for each, document in zip(assembly.windows, made, strict=True)
+    ]
+    if is_bare:
+        documents = [without_lead_ins(document) for document in documents]
+    return AssembledDocuments(assembly, documents, {**given.sentences, **read})
+
+
+async def _assemble(
+    io: IO, given: Assembling, ranked: Sequence[Ranked], *, is_bare: bool = False
+) -> tuple[Assembly, dict[SentenceKey, StoredSentence]]:
+    """Assemble with what is known, read what that would have needed, and do it again until nothing is missing.
+
+    All that was read comes from one call, so it is of one state of the store.
+    """
+    read: dict[SentenceKey, StoredSentence] = {}
+    asked: dict[SentenceKey, None] = {}
+    for _ in range(_MAX_ROUNDS):
+        reader = _Reader(given, read, asked, is_bare=is_bare)
+        assembly = assemble(ranked, given.k, reader.line, reader.budget())
+        if not reader.wanted:
+            return assembly, read
+        asked |= reader.wanted | dict.fromkeys(_keys(each.window for each in assembly.windows))
+        read = await fetch_available(io, given.scope, list(asked), given.sentences)
+    reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
+    return assemble(ranked, given.k, reader.line, reader.budget()), read
+
+
+def _check_taken(assembly: Assembly, given: Assembling) -> None:
+    """Check that the budget was large enough for something.
+
+    Raises:
+        InvalidInputError: It wasn't.
+    """
+    if assembly.windows or given.max_tokens is None:
+        return
+    hits = (given.sentences[each.window.doc_id, each.window.best.index].text for each in given.ranked)
+    least = min(map(given.count_tokens, hits))
+    raise InvalidInputError(
+        f"max_tokens is {given.max_tokens}, and the shortest sentence that was found has {least} tokens; set it to "
+        f"{least} or more"
+    )
+
+
+class _Reader:
+    """Looks sentences up, and notes those that aren't read yet."""
+
+    def __init__(
+        self,
+        given: Assembling,
+        read: SentencesByKey,
+        asked: Mapping[SentenceKey, None],
+        *,
+        is_bare: bool,
+        may_want: bool = True,
+    ) -> None:
+        self.wanted: dict[SentenceKey, None] = {}
+        self._sentences = {**given.sentences, **read}
+        self._max_tokens, self._count = given.max_tokens, given.count_tokens
+        self._asked, self._may_want, self._is_bare = asked, may_want, is_bare
+        self._costs: dict[tuple[str, int, int], int] = {}
+
+    def line(self, key: SentenceKey) -> Line | None:
+        sentence = self._sentences.get(key)
+        if sentence is not None:
+            has_lead_in = sentence.lead_in is not None
+            return Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
+        return _UNREAD if self._wants([key]) else None
+
+    def budget(self) -> Budget | None:
+        return None if self._max_tokens is None else Budget(self._max_tokens, self._cost)
+
+    def _cost(self, window: Window) -> int:
+        place = window.doc_id, window.first, window.last
+        if place not in self._costs:
+            self._costs[place] = self._count(self._shown(window))
+        return self._costs[place]
+
+    def _shown(self, window: Window) -> str:
+        """Return what is shown of a window, with its lead-ins, as far as it is read."""
+        keys = _keys([window])
+        if self._sentences.keys() >= set(keys):
+            if self._is_bare:
+                return window_text(window, self._sentences)
+            self._wants(wanted_lead_ins([window], self._sentences))
+            return shown_window(window, self._sentences)
+        found = [self._sentences.get(key) for key in keys]
+        return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
+
+    def _wants(self, keys: Iterable[SentenceKey]) -> bool:
+        """Note sentences to read; return whether there is one that wasn't asked for before."""
+        new = [key for key in keys if key not in self._asked] if self._may_want else []
+        self.wanted |= dict.fromkeys(new)
+        return bool(new)
+
+
+def _ranked(each: RankedWindow, given: Assembling) -> Ranked:
+    document = each.document
+    if document is not None and document.page_content != window_text(each.window, given.sentences):
+        return Ranked(each.window, is_open=False, fixed_cost=given.count_tokens(shown_text(document)))
+    return Ranked(each.window, is_open=given.expansion.is_open(each.window.best))
+
+
+def _rewritten(assembled: Assembled, given: Assembling, ranked: Sequence[Ranked]) -> Document | None:
+    """Return the Document whose text a reranker rewrote; ``None`` for windows that are slices of their source."""
+    rank = assembled.ranks[0]
+    return given.ranked[rank].document if ranked[rank].fixed_cost is not None else None
+
+
+def _with_added(document: Document, reranked: Document | None) -> Document:
+    """Return a window's Document with the metadata that a reranker added to its best part."""
+    if reranked is None:
+        return document
+    own = {LEAD_INS, *PART_METADATA}
+    added = {key: value for key, value in reranked.metadata.items() if key not in own}
+    return document.model_copy(update={"metadata": added | document.metadata})
+
+
+def _keys(windows: Iterable[Window]) -> list[SentenceKey]:
+    return [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]

@@ -1,0 +1,180 @@
+"""What a window needs around it so that it reads well.
+
+- A heading isn't left alone: what stands under it belongs to it.
+- A sentence that ends at a colon goes on to what it announces.
+- An item of a list is whole.
+- A sentence that refers back, as "It is…" and "In that case…" do, has what it refers to before it.
+
+Everything stays inside the section.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.windows.geometry import Window
+
+MAX_ADDED = 3
+"""The most sentences that one rule adds on a side of a window."""
+
+MAX_LABEL_CHARS = 90
+"""A line from this length on says something itself."""
+
+_MAX_ROUNDS = 3
+_ENDS_OF_SENTENCES = ".?!:;,\"'|"
+
+_BACKWARD = re.compile(
+    r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
+    r"in (?:that|this|such)(?: a)? case|if (?:so|not)|"
+    r"dies(?:e|er|es|em|en)?|jedoch|andernfalls|ansonsten|in diesem fall|"
+    r"cela|ceci|celui-ci|celle-ci|toutefois|cependant|sinon|dans ce cas|"
+    r"esto|eso|ello|sin embargo|en (?:ese|este) caso|de lo contrario|"
+    r"questo|questa|ciò|tuttavia|altrimenti|in (?:tal|questo) caso|"
+    r"isso|isto|no entanto|nesse caso|neste caso|caso contrário)\b",
+    re.IGNORECASE,
+)
+_MARKER = re.compile(r"[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence, as far as it matters for the windows around it.
+
+    Attributes:
+        text: Its text.
+        is_heading: Whether it is a heading.
+        in_list: Whether it belongs to an item of a list.
+        has_lead_in: Whether a lead-in is shown above a window that begins with it.
+    """
+
+    text: str
+    is_heading: bool = False
+    in_list: bool = False
+    has_lead_in: bool = False
+
+
+Lookup: TypeAlias = Callable[[SentenceKey], Line | None]
+"""Returns a sentence by document and index; ``None`` for one that can't be read, which ends windows."""
+
+
+def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> Window:
+    """Add what a window needs so that it reads well; see the module.
+
+    Args:
+        window: The window.
+        lookup: Returns sentences of its document.
+        opens_backward: Whether a sentence that refers back gets what stands before it.
+
+    Returns:
+        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most.
+    """
+    around = _Around(window, lookup)
+    first, last = window.first, window.last
+    for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
+        before = first, last
+        first, last = _whole_items(around, first, last)
+        last = _past_labels(around, first, last)
+        last = _past_colons(around, last)
+        if opens_backward:
+            first = _before_references(around, first)
+        first = _before_items(around, first)
+        if (first, last) == before:
+            break
+    return window.widened(first, last)
+
+
+def says_something(window: Window, lookup: Lookup) -> bool:
+    """Return whether a window is more than headings and labels, and doesn't end at a colon."""
+    around = _Around(window, lookup)
+    lines = [around.line(index) for index in range(window.first, window.last + 1)]
+    return not lines[-1].text.rstrip().endswith(":") and not all(map(_is_label, lines))
+
+
+def refers_back(text: str) -> bool:
+    """Return whether a sentence begins with a word that refers to what stands before it."""
+    return _BACKWARD.match(text) is not None
+
+
+class _Around:
+    """The sentences of a section, by index."""
+
+    def __init__(self, window: Window, lookup: Lookup) -> None:
+        self._doc_id, self._lookup = window.doc_id, lookup
+        self._start = max(hit.section_start for hit in window.hits)
+        self._end = min(hit.section_end for hit in window.hits)
+
+    def line(self, index: int) -> Line:
+        return self.at(index) or Line("")
+
+    def at(self, index: int) -> Line | None:
+        """Return a sentence; ``None`` outside the section, or if it can't be read."""
+        return self._lookup((self._doc_id, index)) if self._start <= index < self._end else None
+
+
+def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:
+    """Add the rest of an item of which a part is in the window."""
+    for _ in range(MAX_ADDED):
+        line, before = around.line(first), around.at(first - 1)
+        if not line.in_list or _begins_item(line) or before is None or not before.in_list:
+            break
+        first -= 1
+    for _ in range(MAX_ADDED):
+        line, after = around.line(last), around.at(last + 1)
+        if not line.in_list or after is None or not after.in_list or _begins_item(after):
+            break
+        last += 1
+    return first, last
+
+
+def _past_labels(around: _Around, first: int, last: int) -> int:
+    added = 0
+    while added < MAX_ADDED and around.at(last + 1) is not None:
+        if not all(_is_label(around.line(index)) for index in range(last, first - 1, -1)):
+            break
+        last, added = last + 1, added + 1
+    return last
+
+
+def _past_colons(around: _Around, last: int) -> int:
+    for _ in range(MAX_ADDED):
+        if not around.line(last).text.rstrip().endswith(":") or around.at(last + 1) is None:
+            break
+        last += 1
+    return last
+
+
+def _before_references(around: _Around, first: int) -> int:
+    for _ in range(MAX_ADDED):
+        if not refers_back(around.line(first).text) or around.at(first - 1) is None:
+            break
+        first -= 1
+    return first
+
+
+def _before_items(around: _Around, first: int) -> int:
+    """Open an item without a lead-in backward to what stands before the list, if that is near."""
+    line = around.line(first)
+    if line.has_lead_in or not _begins_item(line):
+        return first
+    for index in range(first - 1, first - 1 - MAX_ADDED, -1):
+        before = around.at(index)
+        if before is None:
+            break
+        if before.has_lead_in or not _begins_item(before):
+            return index
+    return first
+
+
+def _begins_item(line: Line) -> bool:
+    return _MARKER.match(line.text.lstrip()) is not None
+
+
+def _is_label(line: Line) -> bool:
+    if line.is_heading:
+        return True
+    if _begins_item(line):
+        return False
+    lines = [each for each in map(str.strip, line.text.splitlines()) if each]
+    return all(len(each) < MAX_LABEL_CHARS and each[-1] not in _ENDS_OF_SENTENCES for each in lines)
