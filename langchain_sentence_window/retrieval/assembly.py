@@ -109,17 +109,17 @@ async def _assemble(
 ) -> tuple[Assembly, dict[SentenceKey, StoredSentence]]:
     """Assemble with what is known, read what that would have needed, and do it again until nothing is missing.
 
-    All that was read comes from one call, so it is of one state of the store.
+    What was read comes from one call, so it is of one state of the store.
     """
-    read: dict[SentenceKey, StoredSentence] = {}
-    asked: dict[SentenceKey, None] = {}
+    read = given.expansion.read
+    asked = dict.fromkeys(given.expansion.asked)
     for _ in range(_MAX_ROUNDS):
         reader = _Reader(given, read, asked, is_bare=is_bare)
         assembly = assemble(ranked, given.k, reader.line, reader.budget())
         if not reader.wanted:
             return assembly, read
         asked |= reader.wanted | dict.fromkeys(_keys(each.window for each in assembly.windows))
-        read = await fetch_available(io, given.scope, list(asked), given.sentences)
+        read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
     reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
     return assemble(ranked, given.k, reader.line, reader.budget()), read
 

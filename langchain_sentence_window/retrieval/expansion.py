@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
-from langchain_sentence_window.retrieval.neighbors import fetch_sentences
+from langchain_sentence_window.retrieval.neighbors import fetch_available, fetch_sentences
 from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
@@ -75,6 +75,21 @@ class ExpansionPolicy:
         return _setting(self.default)
 
 
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """What is read around hits in advance, as the windows around them will probably need it.
+
+    Attributes:
+        hits: The number of hits, best first.
+        before: Sentences before each.
+        after: Sentences after each.
+    """
+
+    hits: int
+    before: int
+    after: int
+
+
 def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPolicy:
     """Read the setting ``window``.
 
@@ -103,6 +118,7 @@ class Expansion:
         strong: The lowest score of a hit that may widen a window.
         sentences: The sentences that were hit or read.
         read: The sentences that were read.
+        asked: All that were asked for. Those that weren't read can't be.
         forbidden: The sentences that the filter may forbid. They end windows as sections do.
     """
 
@@ -112,6 +128,7 @@ class Expansion:
     strong: float
     sentences: Sentences
     read: Sentences
+    asked: Collection[SentenceKey] = ()
     forbidden: Collection[SentenceKey] = ()
 
     def window(self, hit: Hit) -> Window:
@@ -158,7 +175,7 @@ async def plan_expansion(
     hits: Sequence[Hit],
     known: Sentences,
     *,
-    k: int | None,
+    margin: Margin,
     all_hits: bool,
 ) -> Expansion:
     """Decide how far each hit is expanded, and read the sentences that this depends on.
@@ -169,7 +186,7 @@ async def plan_expansion(
         policy: How far hits are expanded.
         hits: The hits, best first.
         known: The sentences that were hit.
-        k: The number of windows wanted; ``None`` for all.
+        margin: What to read around the best hits in the same call.
         all_hits: Whether the store has no more hits.
 
     Raises:
@@ -185,23 +202,36 @@ async def plan_expansion(
             farthest = _expand(hit, None, known, is_answer=hit is answer)
             needed += _keys(farthest) if farthest.first < farthest.last else []
     needed = list(dict.fromkeys(needed))
-    read = await fetch_sentences(io, scope, needed, known)
+    open_hits = [hit for hit in hits if policy.size(known[hit.doc_id, hit.index].source) is None]
+    around = _around(open_hits[: margin.hits], margin, known)
+    available = await fetch_available(io, scope, list(dict.fromkeys([*needed, *around])), known)
+    read, missing = available.sentences, [key for key in needed if key not in available.sentences]
+    if missing and (not read or not available.is_complete):
+        read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
-    expansion = Expansion(hits, policy, answer, strong, known | read, read)
-    return (await _end_at_forbidden(io, scope, expansion, needed, k)) if scope.is_bound else expansion
+    expansion = Expansion(hits, policy, answer, strong, known | read, read, available.asked)
+    return (await _end_at_forbidden(io, scope, expansion, needed)) if scope.is_bound else expansion
 
 
-async def _end_at_forbidden(
-    io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey], k: int | None
-) -> Expansion:
+def _around(hits: Sequence[Hit], margin: Margin, known: Sentences) -> list[SentenceKey]:
+    """Return the keys of the sentences around hits, in their sections, and of what leads the hits in."""
+    keys = list[SentenceKey]()
+    for hit in hits:
+        first, last = max(hit.index - margin.before, hit.section_start), hit.index + margin.after
+        keys += [(hit.doc_id, index) for index in range(first, min(last + 1, hit.section_end))]
+        lead_in = known[hit.doc_id, hit.index].lead_in
+        keys += [] if lead_in is None else [(hit.doc_id, lead_in)]
+    return keys
+
+
+async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey]) -> Expansion:
     """End windows before sentences that the filter forbids: those that are asked for and don't come back.
 
-    The best windows are read first. If one of them ends early, other windows may be among the best, so the windows of
-    all hits are read.
+    If a window ends early, it may be read otherwise, so the windows of all hits are read then.
     """
     expansion = expansion.without(set(asked) - expansion.read.keys())
-    for windows in (expansion.best(k), map(expansion.window, expansion.hits)):
+    for windows in (expansion.best(None), map(expansion.window, expansion.hits)):
         keys = [key for window in windows if window.first < window.last for key in _keys(window)]
         wanted = [key for key in dict.fromkeys(keys) if key not in expansion.read]
         read = await fetch_sentences(io, scope, wanted, expansion.sentences)

@@ -1,6 +1,7 @@
 """Read the sentences around those that were found: by id where the store can, else from inline windows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
@@ -55,14 +56,24 @@ async def fetch_sentences(
     return read | by_key(map(scope.adapter.read, fetched))
 
 
-async def fetch_available(
-    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey
-) -> dict[SentenceKey, StoredSentence]:
-    """Read sentences as `fetch_sentences` does, as far as they can be read.
+@dataclass(frozen=True, slots=True)
+class Available:
+    """Sentences that could be read.
 
-    Sentences are left out if they don't exist, the filter forbids them, or the store can't fetch by id and no inline
-    window holds them.
+    Attributes:
+        sentences: The sentences.
+        asked: All that were asked for.
+        is_complete: Whether those that are missing don't exist or are forbidden. Otherwise the store may hold them, but
+            can't fetch by id, or not within the filter.
     """
+
+    sentences: dict[SentenceKey, StoredSentence]
+    asked: Collection[SentenceKey]
+    is_complete: bool
+
+
+async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], known: SentencesByKey) -> Available:
+    """Read sentences in one call, as far as they can be read; never raise for those that can't."""
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
     held = {} if scope.is_bound else {key: known.get(key, inline[key]) for key in keys if key in inline}
     missing = [key for key in keys if key not in held]
@@ -70,7 +81,8 @@ async def fetch_available(
         fetched = await scope.fetch(io, missing) if missing else []
     except InvalidInputError:  # the filter can't be enforced by id
         fetched = None
-    return held | by_key(map(scope.adapter.read, fetched or []))
+    found = held | by_key(map(scope.adapter.read, fetched or []))
+    return Available(found, keys, is_complete=fetched is not None)
 
 
 async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:

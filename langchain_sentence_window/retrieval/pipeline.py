@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -29,11 +29,13 @@ from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.expansion import (
     Expansion,
     ExpansionPolicy,
+    Margin,
     Sentences,
     plan_expansion,
     read_windows,
 )
 from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.windows.assembly import MAX_JOINED, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
 
 MAX_QUERY_CHARS = 32_000
@@ -166,7 +168,7 @@ async def _retrieve(
         if reranker is not None:
             if len(found.windows) < request.k and not found.is_all:
                 continue
-            documents = await _documents(io, request, found, seconds)
+            found, documents = await _documents(io, request, found, seconds)
             with _timed(seconds, "rerank"):
                 windows = list(zip(found.windows, documents, strict=True))
                 ranked = await _reranked(io, reranker, request.query, windows, callbacks)
@@ -198,15 +200,25 @@ async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float
         hits = [hit for hit in hits if hit.score >= request.min_score]
     with _timed(seconds, "windows"):
         known = by_key(sentences)
-        expansion = await plan_expansion(io, request.scope, request.policy, hits, known, k=None, all_hits=is_all)
+        expansion = await plan_expansion(
+            io, request.scope, request.policy, hits, known, margin=_margin(request), all_hits=is_all
+        )
     return Found(expansion.best(None), expansion.sentences, expansion, is_all)
 
 
-async def _documents(io: IO, request: Request, found: Found, seconds: dict[str, float]) -> list[Document]:
+def _margin(request: Request) -> Margin:
+    """Return what the windows of a request will probably need around the best hits."""
+    if request.k > MAX_JOINED and request.max_tokens is None:
+        return Margin(0, 0, 0)
+    before, after = (0, 0) if request.max_tokens is None else WIDENING
+    return Margin(min(request.k + request.k // 2, TIGHT_FIRST), before + 2, after + 2)
+
+
+async def _documents(io: IO, request: Request, found: Found, seconds: dict[str, float]) -> tuple[Found, list[Document]]:
     """Read the windows of all hits, as a reranker chooses among them."""
     with _timed(seconds, "windows"):
-        documents, _ = await read_windows(io, request.scope, found.windows, found.sentences, found.expansion.read)
-    return documents
+        documents, read = await read_windows(io, request.scope, found.windows, found.sentences, found.expansion.read)
+    return replace(found, sentences=found.sentences | read), documents
 
 
 async def _reranked(
