@@ -48,7 +48,7 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
     own = text(hit.index)
     last, length = hit.index, len(own)
     end = min(hit.section_end - 1, hit.index + max_forward)
-    label_end = hit.index + MAX_FORWARD if _is_label(own) else hit.index
+    label_end = hit.index + MAX_FORWARD if is_label(own) else hit.index
     while last < end and (last < label_end or length < min_chars):
         last += 1
         length += 1 + len(text(last))
@@ -90,5 +90,6 @@ def strong_score(hits: Collection[Hit]) -> float:
     return max(scores) - MAX_STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
 
 
-def _is_label(text: str) -> bool:
+def is_label(text: str) -> bool:
+    """Tell whether a sentence only names what follows, such as a heading or "Fees"."""
     return len(text) < _MAX_LABEL_CHARS and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))

@@ -1,0 +1,246 @@
+"""What `langchain_sentence_window.ranking.signals` computes its signals from: facts about each candidate.
+
+What several signals need is computed once, when it is first asked for.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
+from langchain_sentence_window.ranking.word_matches import Flags, QueryWords, WordMatches, find_words, query_words
+from langchain_sentence_window.windows.auto import MIN_CHARS, is_label
+
+NEAR = 2
+"""Sentences between which scores count as near, in the same section."""
+
+BEST = 3
+"""Scores of a document or section that speak for it, the best ones."""
+
+_WORD_CHARACTER = re.compile(r"\w")
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|long|old|often)|when|what (?:year|date|century)|which (?:year|date)|percent|percentage|"
+    r"number of|amount|rate)\b",
+    re.IGNORECASE,
+)
+_ASKS_NAME = re.compile(
+    r"\b(?:who|whom|whose|where|which person|name of|"
+    r"what (?:is the name|was the name|city|country|place|river|company|group|university|team))\b",
+    re.IGNORECASE,
+)
+
+
+class Evidence:
+    """Facts about ``n`` candidates, one or more. Each array has ``n`` numbers, if nothing else is said.
+
+    All are finite if the dense and the lexical scores are.
+    """
+
+    def __init__(self, query: str, candidates: Candidates) -> None:
+        """Look at candidates."""
+        self._query = query
+        self._candidates = candidates
+        self._texts = candidates.texts[: len(candidates)]
+
+    @cached_property
+    def dense(self) -> Numbers:
+        """Scores by meaning, divided by one number so that their sums are finite."""
+        return _small(self._candidates.dense)
+
+    @cached_property
+    def lexical(self) -> Numbers:
+        """BM25 scores, divided likewise."""
+        return _small(self._candidates.lexical)
+
+    @cached_property
+    def dense_near(self) -> Numbers:
+        """The best score by meaning of other candidates near it; the lowest score if there is none."""
+        candidates, lowest = self._candidates, float(self.dense.min())
+        scores = dict(zip(candidates.keys, self.dense.tolist(), strict=True))
+        starts = np.maximum(candidates.section_starts, self.indexes - NEAR).tolist()
+        ends = np.minimum(candidates.section_ends, self.indexes + NEAR + 1).tolist()
+        around = [
+            [scores.get((document, near), lowest) for near in range(start, end) if near != index]
+            for (document, index), start, end in zip(candidates.keys, starts, ends, strict=True)
+        ]
+        return np.array([max(near, default=lowest) for near in around])
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """Indexes of the sentences in their documents."""
+        return np.array([index for _, index in self._candidates.keys], dtype=np.int64)
+
+    @cached_property
+    def places(self) -> Indexes:
+        """Indexes of the sentences in their sections."""
+        return np.asarray(self.indexes - self._candidates.section_starts)
+
+    @cached_property
+    def documents(self) -> Indexes:
+        """A number for each document, from 0."""
+        numbers: dict[str, int] = {}
+        return np.array([numbers.setdefault(document, len(numbers)) for document, _ in self._candidates.keys])
+
+    @cached_property
+    def sections(self) -> Indexes:
+        """A number for each section, from 0."""
+        starts = self._candidates.section_starts
+        return np.unique(self.documents * (starts.max() + 1) + starts, return_inverse=True)[1]
+
+    @cached_property
+    def lengths(self) -> Indexes:
+        """Characters of the sentences."""
+        return self._all_lengths[: len(self._texts)]
+
+    @cached_property
+    def window_lengths(self) -> Indexes:
+        """Characters of the windows: of a sentence, and of the next one if it is short or a label."""
+        after = self._candidates.after
+        opens = ((self.lengths < MIN_CHARS) | (self.labels > 0)) & (after >= 0)
+        return np.where(opens, self.lengths + 1 + self._all_lengths[after], self.lengths)
+
+    @cached_property
+    def labels(self) -> Numbers:
+        """1 for a sentence that only names what follows, else 0."""
+        return self.flags(is_label)
+
+    @cached_property
+    def repeated(self) -> Numbers:
+        """1 for a text that another candidate has too, letter case and white space aside, else 0."""
+        texts = [" ".join(text.lower().split()) for text in self._texts]
+        counts = Counter(texts)
+        return np.array([counts[text] > 1 for text in texts], dtype=np.float64)
+
+    @cached_property
+    def asks_number(self) -> bool:
+        """Whether the query asks for a number or a date, in English."""
+        return _ASKS_NUMBER.search(self._query) is not None
+
+    @cached_property
+    def asks_name(self) -> bool:
+        """Whether the query asks for a person, a place or a body, in English."""
+        return _ASKS_NAME.search(self._query) is not None
+
+    @cached_property
+    def own_coverage(self) -> Numbers:
+        """The share of the query's words that the sentence holds, weighted by how rare they are."""
+        return _share(self._own_words, self._rarity)
+
+    @cached_property
+    def coverage(self) -> Numbers:
+        """The same of words that the sentence, the ones before and after it, or its heading path hold."""
+        words, candidates = self._matches.words, self._candidates
+        around = words[candidates.before] | words[candidates.after] | words[self._heading_rows]
+        return _share(self._own_words | around, self._rarity)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The share of the query's whole numbers that the sentence holds; 0 if there are none."""
+        return _share(self._own_words, np.array([word.isdecimal() for word in self._words.words], dtype=np.float64))
+
+    @cached_property
+    def names(self) -> Numbers:
+        """The share of the query's capitalized words that the sentence holds; 0 if there are none."""
+        return _share(self._own_words, np.array(self._words.capitalized, dtype=np.float64))
+
+    @cached_property
+    def bigrams(self) -> Numbers:
+        """The weight of pairs of adjacent query words in the sentence; pairs that few candidates hold weigh more."""
+        return self._all_bigrams[: len(self._texts)]
+
+    @cached_property
+    def bigrams_beside(self) -> Numbers:
+        """The same of the sentences before and after it, added."""
+        return np.asarray(self._all_bigrams[self._candidates.before] + self._all_bigrams[self._candidates.after])
+
+    def flags(self, holds: Callable[[str], bool]) -> Numbers:
+        """Return 1 for each sentence whose text something holds of, else 0."""
+        return np.array([holds(text) for text in self._texts], dtype=np.float64)
+
+    def counts(self, pattern: re.Pattern[str]) -> Numbers:
+        """Return how often a pattern stands in each sentence."""
+        return np.array([len(pattern.findall(text)) for text in self._texts], dtype=np.float64)
+
+    def kinds(self, *kinds: str) -> Numbers:
+        """Return 1 for each sentence of a block of one of some kinds, else 0."""
+        return np.array([kind in kinds for kind in self._candidates.kinds], dtype=np.float64)
+
+    @cached_property
+    def _words(self) -> QueryWords:
+        return query_words(self._query)
+
+    @cached_property
+    def _headings(self) -> dict[str, int]:
+        """Number the different heading paths behind the texts."""
+        different = dict.fromkeys(self._candidates.headings)
+        return {heading: row for row, heading in enumerate(different, len(self._candidates.texts))}
+
+    @cached_property
+    def _heading_rows(self) -> Indexes:
+        return np.array([self._headings[heading] for heading in self._candidates.headings], dtype=np.int64)
+
+    @cached_property
+    def _matches(self) -> WordMatches:
+        """Find the query's words in all texts, then in the headings, then in no text, which is row -1."""
+        return find_words(self._words, [*self._candidates.texts, *self._headings, ""])
+
+    @cached_property
+    def _own_words(self) -> Flags:
+        return self._matches.words[: len(self._texts)]
+
+    @cached_property
+    def _rarity(self) -> Numbers:
+        """Weigh the query's words by how few sentences of the collection, or of the candidates, hold them."""
+        count = self._candidates.document_frequency
+        if count is None or not self._words.words:
+            return _rarity(self._own_words.sum(axis=0), len(self._texts))
+        counts, total = count(self._words.words)
+        return _rarity(np.asarray(counts), total)
+
+    @cached_property
+    def _all_bigrams(self) -> Numbers:
+        pairs, size = self._matches.pairs, len(self._texts)
+        return np.asarray(pairs @ _rarity(pairs[:size].sum(axis=0), size))
+
+    @cached_property
+    def _all_lengths(self) -> Indexes:
+        texts = [*self._candidates.texts, ""]  # no text is row -1
+        return np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+
+
+def rank(scores: Numbers) -> Numbers:
+    """Return the number of better scores for each score."""
+    return np.searchsorted(np.sort(-scores), -scores, side="left").astype(np.float64)
+
+
+def best_mean(scores: Numbers, groups: Indexes) -> Numbers:
+    """Return for each score the mean of the best scores of its group, `BEST` or fewer."""
+    order = np.lexsort((-scores, groups))
+    starts = np.searchsorted(groups[order], groups[order], side="left")
+    best = order[np.arange(len(order)) - starts < BEST]
+    sums = np.bincount(groups[best], weights=scores[best])
+    return np.asarray((sums / np.bincount(groups[best]))[groups])
+
+
+def ends_with_question_mark(text: str) -> bool:
+    """Tell whether a text ends with a question mark, with quotation marks and brackets after it or not."""
+    mark = text.rfind("?")
+    return mark >= 0 and _WORD_CHARACTER.search(text, mark) is None
+
+
+def _small(scores: Sequence[float] | Numbers) -> Numbers:
+    return np.asarray(np.asarray(scores, dtype=np.float64) / max(1.0, float(np.abs(scores).max())))
+
+
+def _share(held: Flags, weights: Numbers) -> Numbers:
+    total = float(weights.sum())
+    return np.asarray(held @ weights / total) if total > 0 else np.zeros(len(held))
+
+
+def _rarity(counts: npt.NDArray[np.integer], total: int) -> Numbers:
+    counts = np.clip(counts, 0, total)
+    return np.asarray(np.log1p((total - counts + 0.5) / (counts + 0.5)))

@@ -1,0 +1,169 @@
+r"""Which words of a query stand in which of many texts, and which of its word pairs.
+
+A word is a run of letters and digits, the regular expression ``[^\W_]+``, with each character in lower case, as in the
+lexical index. All texts are read at once as one array of characters, so that the time hardly depends on how many texts
+and words there are.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+_Codes: TypeAlias = npt.NDArray[Any]
+_Indexes: TypeAlias = npt.NDArray[np.int64]
+
+MAX_QUERY_WORDS = 64
+"""Different words of a query that count: the first ones."""
+
+MAX_WORDS_READ = 256
+"""Words of a query that are read, repeated ones counted; what follows them is ignored."""
+
+_WORD = re.compile(r"[^\W_]+")
+_ASCII, _BASIC, _ALL = 0x80, 0x10000, 0x110000  # ends of ranges of code points
+_ENCODINGS = {_ASCII: "ascii", _BASIC: "utf-16-le", _ALL: "utf-32-le"}
+_TYPES: Mapping[int, np.dtype[Any]] = {_ASCII: np.dtype("u1"), _BASIC: np.dtype("<u2"), _ALL: np.dtype("<u4")}
+_FINGERPRINTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """The words of a query.
+
+    Attributes:
+        words: Its different words in lower case, in the order in which they come first.
+        pairs: The different pairs of adjacent words, as indexes in ``words``.
+        capitalized: For each word, whether it stands with a capital letter somewhere behind the query's first word.
+    """
+
+    words: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    capitalized: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    """What of a query stands in texts.
+
+    Attributes:
+        words: Of shape ``(texts, words)``, whether a text holds a word.
+        pairs: Of shape ``(texts, pairs)``, whether it holds a pair: both words with no other word between them.
+    """
+
+    words: Flags
+    pairs: Flags
+
+
+def query_words(query: str) -> QueryWords:
+    """Find the words of a query, at most `MAX_QUERY_WORDS` different ones among the first `MAX_WORDS_READ`."""
+    positions: dict[str, int] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    names: set[int] = set()
+    before = None
+    for number, match in enumerate(islice(_WORD.finditer(query), MAX_WORDS_READ)):
+        word = _lower(match[0])
+        if word not in positions and len(positions) == MAX_QUERY_WORDS:
+            before = None
+            continue
+        position = positions.setdefault(word, len(positions))
+        if number and match[0][0].isupper():
+            names.add(position)
+        if before is not None:
+            pairs[before, position] = None
+        before = position
+    return QueryWords(tuple(positions), tuple(pairs), tuple(position in names for position in range(len(positions))))
+
+
+def find_words(query: QueryWords, texts: Sequence[str]) -> WordMatches:
+    """Find the words and the pairs of a query in texts, in time linear in the texts."""
+    held = np.zeros((len(texts), len(query.words)), dtype=np.bool_)
+    paired = np.zeros((len(texts), len(query.pairs)), dtype=np.bool_)
+    if not query.words or not texts:
+        return WordMatches(held, paired)
+    folded, encoding = _folded("\n".join(["", *texts, ""]))
+    # Each text ends at a character that is in no word, and so does what stands before the first text.
+    in_word = folded != 0
+    edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
+    starts, ends = edges[::2], edges[1::2]
+    ordinals, found = _matches(query.words, folded, starts, ends, encoding)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    owners = np.searchsorted(np.cumsum(lengths + 1), starts[ordinals], side="right")
+    held[owners, found] = True
+    if query.pairs:
+        numbers = np.full((len(query.words), len(query.words)), -1)
+        numbers[tuple(np.array(query.pairs).T)] = range(len(query.pairs))
+        pair = numbers[found[:-1], found[1:]]
+        adjacent = (pair >= 0) & (np.diff(ordinals) == 1) & (owners[1:] == owners[:-1])
+        paired[owners[1:][adjacent], pair[adjacent]] = True
+    return WordMatches(held, paired)
+
+
+def _folded(text: str) -> tuple[_Codes, str]:
+    """Return each character's code in lower case, or 0 for one that is in no word, and the encoding of the codes."""
+    end = _ASCII if text.isascii() else _BASIC
+    encoded = text.encode(_ENCODINGS[end], "surrogatepass")
+    if len(encoded) > 2 * len(text):  # characters beyond the basic plane take two units
+        end, encoded = _ALL, text.encode(_ENCODINGS[_ALL], "surrogatepass")
+    codes: _Codes = _letters(end)[np.frombuffer(encoded, dtype=_TYPES[end])]
+    return codes, _ENCODINGS[end]
+
+
+@cache
+def _letters(end: int) -> _Codes:
+    """Return for each code point below an end what `_folded` says."""
+    if end == _ALL:
+        # No character there has a lower case of several characters, or one that depends on its neighbors.
+        text = np.arange(_BASIC, _ALL, dtype=_TYPES[_ALL]).tobytes().decode(_ENCODINGS[_ALL])
+        lower = np.frombuffer(text.lower().encode(_ENCODINGS[_ALL]), dtype=_TYPES[_ALL])
+        return np.concatenate([_letters(_BASIC).astype(_TYPES[_ALL]), lower * _in_words(text)])
+    text = "".join(map(chr, range(end)))
+    lower = np.array([ord(_lower(character)) for character in text], dtype=_TYPES[end])
+    return np.asarray(lower * _in_words(text))
+
+
+def _in_words(text: str) -> Flags:
+    flags = np.zeros(len(text), dtype=np.bool_)
+    for match in _WORD.finditer(text):
+        flags[match.start() : match.end()] = True
+    return flags
+
+
+def _lower(word: str) -> str:
+    # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
+    return word.lower() if word.isascii() else "".join(character.lower()[0] for character in word)
+
+
+def _matches(
+    words: Sequence[str], folded: _Codes, starts: _Indexes, ends: _Indexes, encoding: str
+) -> tuple[_Indexes, _Indexes]:
+    """Find words of the query among the words between starts and ends.
+
+    Returns:
+        The numbers of the words that are of the query, ascending, and the index in ``words`` of each.
+    """
+    width = folded.itemsize
+    known = {word.encode(encoding, "surrogatepass"): number for number, word in enumerate(words) if _fits(word, width)}
+    # Most words differ from the query's in length, first or last character, so that few have to be looked up.
+    wanted = np.zeros(_FINGERPRINTS, dtype=np.bool_)
+    for word in words:
+        wanted[_fingerprint(ord(word[0]), ord(word[-1]), len(word))] = True
+    first, last = folded[starts].astype(np.int64), folded[ends - 1].astype(np.int64)
+    likely = np.flatnonzero(wanted[_fingerprint(first, last, ends - starts)])
+    data = folded.tobytes()
+    spans = zip((starts[likely] * width).tolist(), (ends[likely] * width).tolist(), strict=True)
+    found = np.fromiter((known.get(data[start:end], -1) for start, end in spans), dtype=np.int64, count=len(likely))
+    return likely[found >= 0], found[found >= 0]
+
+
+def _fits(word: str, width: int) -> bool:
+    return word.isascii() if width == 1 else width == 4 or max(word) < chr(_BASIC)  # noqa: PLR2004
+
+
+def _fingerprint(first: Any, last: Any, length: Any) -> Any:
+    return (5 * first + 3 * last + 131 * length) % _FINGERPRINTS

@@ -1,0 +1,206 @@
+"""Signals of a small search, worked out by hand, and what holds for any."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.signals import SIGNALS, signals
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
+from tests.ranking.searches import candidates_of, taken
+
+LONG = "The company keeps the records of each audit for ten years, and shows them to the other party on demand."
+CONTRACT = [
+    ["Audit", "The buyer pays.", LONG, "Is that all?", "No."],
+    ["Term\nof 3 years", "It ends in 2031 with the Tribune of New York."],
+]
+DOCUMENTS = {"contract": CONTRACT, "note": [["The audit costs 12 % in 2031."]]}
+FOUND = [("contract", 1), ("contract", 2), ("contract", 6), ("note", 0), ("contract", 0)]
+DENSE = [0.5, 0.7, 0.1, 0.3, 0.4]
+
+
+def values(name: str, query: str = "Who pays the audit?", **columns: object) -> list[float]:
+    found = candidates_of(DOCUMENTS, FOUND, **{"dense": DENSE, **columns})  # type: ignore[arg-type]
+    return [float(value) for value in signals(query, found, (name,))[:, 0]]
+
+
+def z(numbers: Sequence[float]) -> object:
+    mean = sum(numbers) / len(numbers)
+    deviation = math.sqrt(sum((number - mean) ** 2 for number in numbers) / len(numbers))
+    return pytest.approx([(number - mean) / deviation for number in numbers])
+
+
+def idf(held: int, total: int) -> float:
+    return math.log(1 + (total - held + 0.5) / (held + 0.5))
+
+
+def test_scores() -> None:
+    assert values("dense") == z(DENSE)
+    assert values("dense_rank") == z([-math.log(rank) for rank in (2, 1, 5, 4, 3)])
+    assert values("lexical", lexical=[0.0, 3.0, 0.0, 1.0, 1.0]) == z([0, 3, 0, 1, 1])
+    ranks = [-math.log(rank) for rank in (4, 1, 4, 2, 2)]  # equal scores have equal ranks
+    assert values("lexical_rank", lexical=[0.0, 3.0, 0.0, 1.0, 1.0]) == z(ranks)
+    # Sentence 1 has 2 and 0 near it, 2 has 1 and 0, 0 has 1 and 2; the others have none, and so the lowest score.
+    assert values("dense_near") == z([0.7, 0.5, 0.1, 0.1, 0.7])
+
+
+def test_documents_and_sections_count_by_their_three_best() -> None:
+    contract, section = (0.7 + 0.5 + 0.4) / 3, (0.7 + 0.5 + 0.4) / 3
+    assert values("document") == z([contract, contract, contract, 0.3, contract])
+    assert values("section") == z([section, section, 0.1, 0.3, section])
+    more = candidates_of(DOCUMENTS, [*FOUND, ("contract", 3)], [*DENSE, 0.6])
+    best = (0.7 + 0.6 + 0.5) / 3
+    assert signals("", more, ("section",))[:, 0].tolist() == z([best, best, 0.1, 0.3, best, best])
+
+
+def test_coverage() -> None:
+    # Of the candidates, "who" stands in none, "pays" in one, "the" in four, "audit" in three.
+    who, pays, the, audit = (idf(held, 5) for held in (0, 1, 4, 3))
+    total = who + pays + the + audit
+    assert values("coverage_own") == z([pays + the, the + audit, the, the + audit, audit])
+    around = [pays + the + audit, pays + the + audit, the, the + audit, pays + the + audit]
+    assert values("coverage") == z([each / total for each in around])
+    headings = {("contract", 6): "Audit > Who"}
+    assert values("coverage", headings=headings) == z([*around[:2], who + the + audit, *around[3:]])
+
+
+def test_words_of_the_collection_weigh_by_its_statistics() -> None:
+    asked = []
+
+    def document_frequency(words: Sequence[str]) -> tuple[list[int], int]:
+        asked.append(list(words))
+        return [9, 0, 8, 1], 10
+
+    who, pays, the, audit = (idf(held, 10) for held in (9, 0, 8, 1))
+    expected = z([pays + the, the + audit, the, the + audit, audit])
+    assert who > 0
+    assert values("coverage_own", document_frequency=document_frequency) == expected
+    assert asked == [["who", "pays", "the", "audit"]]
+    # Counts that are newer or older than the number of sentences don't fail.
+    assert np.isfinite(values("coverage", document_frequency=lambda words: ([99, -1, 0, 5], 10))).all()
+
+
+def test_pairs_of_words() -> None:
+    query = "buyer pays the audit costs"
+    # "the audit" and "audit costs" stand in the note, "buyer pays" in the contract's sentence 1, and no other pair.
+    one = idf(1, 5)
+    assert values("bigrams", query) == z([one, 0, 0, 2 * one, 0])
+    assert values("bigrams_near", query) == z([one, 0.3 * one, 0, 2 * one, 0.3 * one])
+
+
+def test_numbers_and_names_of_the_query() -> None:
+    query = "When in 2031 ends 12 % of the New Tribune?"
+    assert values("numbers", query) == [0, 0, 0.5, 1, 0]
+    assert values("names", query) == [0, 0, 1, 0, 0]
+    assert values("numbers") == values("names") == [0] * 5
+
+
+def test_place() -> None:
+    places = [math.exp(-1 / 3), math.exp(-2 / 3), math.exp(-1 / 3), 1, 1]
+    assert values("place") == pytest.approx(places)
+    assert values("first") == [0, 0, 0, 1, 1]
+    assert values("early") == pytest.approx([math.exp(-index / 5) for index in (1, 2, 6, 0, 0)])
+
+
+def test_form() -> None:
+    own = [len(text) for text in ("The buyer pays.", LONG, CONTRACT[1][1], "The audit costs 12 % in 2031.", "Audit")]
+    assert values("length") == pytest.approx([math.log(length) - 5 for length in own])
+    # A short sentence and a label open to the next one; the third and the fourth have none in their section.
+    windows = [own[0] + 1 + own[1], own[1], own[2], own[3], own[4] + 1 + own[0]]
+    assert values("window_length") == pytest.approx([math.log(length) - 5 for length in windows])
+    assert values("short") == [1, 0, 0, 1, 1]
+    assert values("label") == [0, 0, 0, 0, 1]
+    assert values("digit") == [0, 0, 1, 1, 0]
+    assert values("digit_asked") == [0] * 5
+    assert values("digit_asked", "How much is it?") == values("digit")
+    assert values("capitals") == pytest.approx([0, 0, math.log(4), 0, 0])
+    assert values("capitals_asked") == values("capitals")
+    assert values("capitals_asked", "When?") == [0] * 5
+    kinds = dict(zip(FOUND, (HEADING, LIST_ITEM, TABLE_ROW, "prose", ""), strict=True))
+    assert values("heading", kinds=kinds) == [1, 0, 0, 0, 0]
+    assert values("item", kinds=kinds) == [0, 1, 1, 0, 0]
+
+
+def test_other_forms() -> None:
+    texts = ["a\nb", "Why?", 'She asked: "Why?")', "? no", "a" * 401, "A  B", "a b", ""]
+    found = candidates_of({"d": [texts]}, [("d", index) for index in range(len(texts))])
+    by_name = {name: signals("q", found, (name,))[:, 0].tolist() for name in SIGNALS}
+    assert by_name["line_break"] == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert by_name["question"] == [0, 1, 1, 0, 0, 0, 0, 0]
+    assert by_name["long"] == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert by_name["repeated"] == [1, 0, 0, 0, 0, 1, 1, 0]
+    assert by_name["length"][-1] == -5  # of no character at all
+
+
+def test_what_is_equal_in_all_candidates_counts_nothing() -> None:
+    one = candidates_of(DOCUMENTS, FOUND[:1], [0.5])
+    standardized = [name for name, signal in SIGNALS.items() if signal.is_standardized]
+    assert not signals("Who pays?", one, standardized).any()
+    equal = candidates_of(DOCUMENTS, FOUND, [0.3] * 5)
+    assert not signals("", equal, standardized).any()
+    nearly = candidates_of(DOCUMENTS, FOUND, [0.1 + 0.2, 0.3, 0.3, 0.3, 0.3])  # equal up to rounding
+    assert not signals("", nearly, ("dense", "document", "section", "dense_near")).any()
+    nothing = candidates_of(DOCUMENTS, [])
+    assert signals("Who pays?", nothing).shape == (0, len(SIGNALS))
+    assert signals("Who pays?", equal, ()).shape == (5, 0)
+
+
+def test_hostile_texts_and_scores() -> None:
+    texts = ["\ud800\0", "?" * 100_000, "A b " * 100_000, "", "İ" * 5, "a, B" * 50_000]
+    found = candidates_of({"d": [texts]}, [("d", index) for index in range(6)], [1e308, -1e308, 0, 1e308, 5e-324, 1])
+    assert np.isfinite(signals("\ud800 İ a? " * 3_000, found)).all()
+    for dense, lexical in (([0.0, math.nan], [0.0, 0.0]), ([0.0, 0.0], [math.inf, 0.0])):
+        wrong = candidates_of(DOCUMENTS, FOUND[:2], dense, lexical)
+        with pytest.raises(InvalidInputError, match="finite"):
+            signals("Who pays?", wrong)
+    for names in (("dense", "cosine"), ("",), [3], "dense", None):
+        with pytest.raises(InvalidInputError, match="give"):
+            signals("Who pays?", found, names)  # type: ignore[arg-type]
+
+
+SENTENCES = st.lists(st.sampled_from(["Audit", "the", "costs", "12", "New York", "?", "\n"]), max_size=6).map(" ".join)
+SEARCHES = st.lists(
+    st.tuples(SENTENCES, st.sampled_from([0.1, 0.2, 0.3, 0.9]), st.sampled_from([0.0, 1.0, 2.5])), min_size=1
+)
+
+
+@given(SENTENCES, SEARCHES, st.randoms(use_true_random=False))
+def test_the_order_of_candidates_changes_no_signal(
+    query: str, rows: list[tuple[str, float, float]], random: object
+) -> None:
+    texts = [text for text, _, _ in rows]
+    documents = {"a": [texts[:5], texts[5:]], "b": [texts]}
+    keys = [(document, index) for document in documents for index in range(len(texts))]
+    random.shuffle(keys)  # type: ignore[attr-defined]
+    keys = keys[: len(rows)]
+    found = candidates_of(documents, keys, [row[1] for row in rows], [row[2] for row in rows])
+    order = list(range(len(keys)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    given, moved = signals(query, found), signals(query, taken(found, order))
+    assert np.isfinite(given).all()
+    np.testing.assert_allclose(moved, given[order], atol=1e-6)
+
+
+@given(SENTENCES, SEARCHES, st.text("xyz \n.,!", max_size=20))
+def test_words_that_are_not_of_the_query_change_no_coverage(
+    query: str, rows: list[tuple[str, float, float]], other: str
+) -> None:
+    names = ("coverage_own", "coverage", "numbers", "names")
+    keys = [("a", index) for index in range(len(rows))]
+    found = candidates_of({"a": [[text for text, _, _ in rows]]}, keys)
+    longer = replace(found, texts=[f"{text} {other}" for text in found.texts])
+    np.testing.assert_array_equal(signals(query, longer, names), signals(query, found, names))
+
+
+def test_every_signal_says_what_it_is_in_a_line() -> None:
+    meanings = [signal.meaning for signal in SIGNALS.values()]
+    assert all(meaning and "\n" not in meaning and len(meaning) <= 120 for meaning in meanings)
+    assert len(set(meanings)) == len(meanings) == 30
+    of_words = {name for name, signal in SIGNALS.items() if signal.is_of_words}
+    lexical = {"lexical", "lexical_rank"}
+    assert of_words == lexical | {"coverage_own", "coverage", "bigrams", "bigrams_near", "numbers", "names"}
