@@ -54,9 +54,7 @@ def contexts_of(
     """
     contexts = list[str]()
     for sentence in sentences:
-        path = sentence.metadata.get(HEADING, "") if headings else ""
-        if _width(path) > MAX_HEADINGS_WIDTH:
-            path = _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
+        path = fitted_headings(sentence.metadata.get(HEADING, "")) if headings else ""
         line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
         if not isinstance(line, str):
             raise InvalidInputError(
@@ -66,6 +64,11 @@ def contexts_of(
         line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
         contexts.append("".join(f"{each}\n" for each in (path, line) if each))
     return contexts
+
+
+def fitted_headings(path: str) -> str:
+    """Return a heading path, cut to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
+    return path if _width(path) <= MAX_HEADINGS_WIDTH else _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
 
 
 def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:

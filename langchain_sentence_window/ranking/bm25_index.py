@@ -14,12 +14,14 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._handles import OpenFiles
 from langchain_sentence_window._showing import shown, summary_repr
 from langchain_sentence_window.documents.ids import checked_ids, sentence_id
+from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.fusion import SPREAD, fuse, spread
 from langchain_sentence_window.stores.faiss.database.files import as_folder, make_folder, refuse_links
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
+from langchain_sentence_window.stores.faiss.lexical.texts import with_heading
 
 
 class BM25Index(OpenFiles):
@@ -75,7 +77,9 @@ class BM25Index(OpenFiles):
         ids = {*removed, *(str(sentence.id) for sentence in added)}
         rows = np.array(sorted(map(_row, ids)), dtype=np.int64)
         try:
-            texts = [(_row(str(sentence.id)), sentence.page_content) for sentence in added]
+            texts = [
+                (_row(str(each.id)), with_heading(each.metadata.get(HEADING), each.page_content)) for each in added
+            ]
             self._writing.write(lambda: self._index.change(rows, texts))
         except (OSError, ValueError) as error:
             raise StoreError(

@@ -63,7 +63,8 @@ async def test_words_follow_what_is_replaced_and_deleted(way: Invoke, words: Wor
     assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "b"
     await way(retriever, "delete", ["b"])
     assert index._index.searcher()._searcher.num_docs == 4 * 5 + 1
-    assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "a"
+    (found,) = await way(retriever, "invoke", "refund Zanzibar")
+    assert found.page_content == "A refund is late."  # the only refund under no heading, so of the fewest words
 
 
 async def test_ranks_are_those_of_meaning_where_no_word_is_known(way: Invoke, words: WordEmbeddings) -> None:

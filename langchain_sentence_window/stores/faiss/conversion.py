@@ -58,10 +58,7 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
     """Convert records back to Documents."""
     shared = list({text for record in records for text in record[3:5] if text})
     # All in one call, which is faster; and what many share only once.
-    joined = f"[{','.join([*[record.metadata for record in records], *shared])}]"
-    metadatas: list[dict[str, Any]] = json.loads(joined)
-    if needs_stand_in(joined):
-        metadatas = with_nul(metadatas)
+    metadatas = read_metadata([*[record.metadata for record in records], *shared])
     read: dict[str, dict[str, Any]] = {"": {}} | dict(zip(shared, metadatas[len(records) :], strict=True))
     nested = {text for text in shared if "[" in text or "{" in text[1:]}
     # The same as Document(...), without its layers of __init__, which take most of the time.
@@ -79,13 +76,15 @@ def to_indexed_documents(sources: Sequence[ListedSource]) -> list[IndexedDocumen
     return indexed_documents(
         SentenceRun(each.doc_id, each.sentences, str(section.get(HEADING, "")), own_metadata(source))
         for each in sources
-        for section, source in [(_from_json(each.section_metadata), _from_json(each.source_metadata))]
+        for section, source in [read_metadata([each.section_metadata, each.source_metadata])]
     )
 
 
-def _from_json(text: str) -> dict[str, Any]:
-    metadata: dict[str, Any] = json.loads(text)
-    return with_nul(metadata) if needs_stand_in(text) else metadata
+def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Read metadata from JSON as the database stores it."""
+    joined = f"[{','.join(texts)}]"
+    metadatas: list[dict[str, Any]] = json.loads(joined)
+    return with_nul(metadatas) if needs_stand_in(joined) else metadatas
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:

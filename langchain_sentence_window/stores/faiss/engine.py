@@ -10,6 +10,7 @@ from typing import TypeVar
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
@@ -220,17 +221,37 @@ class StoreEngine:
         return self._run(lambda: self._searcher.lexical_search(query, k, where))
 
     def hybrid_search(
-        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None = None
+        self,
+        vector: Vectors,
+        query: str,
+        k: int,
+        weight: float,
+        where: Condition | None = None,
+        *,
+        rank: Rank | None = None,
     ) -> list[tuple[Record, float]]:
         """Find the ``k`` records that match best by meaning and words together; see `fuse`.
 
+        Args:
+            vector: The unit vector of the query.
+            query: The query, whose words are searched.
+            k: The maximum number of records.
+            weight: The weight of words, 0 or more; with 0 they aren't searched.
+            where: A condition on the records.
+            rank: Ranks the candidates, the best `CANDIDATES` or ``k`` if that is more; ``None`` to keep their scores.
+                It is called in the middle of a read of the store, so it must not write to it.
+
+        Returns:
+            Records with their scores, best first.
+
         Raises:
+            InvalidInputError: ``rank`` doesn't return a finite number for each candidate.
             EmbeddingError: The vector is of another length than those of the index.
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
             StoreError: Others write so often that no state lasts as long as a search.
         """
-        return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where))
+        return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where, rank=rank))
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""

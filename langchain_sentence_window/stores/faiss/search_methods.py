@@ -11,12 +11,13 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window._validation import as_number, checked_count, checked_weight, listed
+from langchain_sentence_window._validation import as_number, checked_callback, checked_count, checked_weight, listed
 from langchain_sentence_window.documents.keys import RENAMED
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Condition, Filter, compile_filter, filter_keys
 from langchain_sentence_window.stores.faiss.database.schema import Record
@@ -120,7 +121,13 @@ class SearchMethods(VectorStore):
         return await run_in_executor(None, self.lexical_search, query, k, filter=filter)
 
     def hybrid_search(
-        self, query: str, k: int = 4, *, lexical_weight: float = LEXICAL_WEIGHT, filter: Filter | None = None
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text best by meaning and words together.
 
@@ -130,37 +137,50 @@ class SearchMethods(VectorStore):
             lexical_weight: The weight of words, 0 or more; 0 for meaning alone. See
                 `langchain_sentence_window.ranking.fusion`.
             filter: A filter on their metadata.
+            rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
+                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not
+                write to the store.
 
         Returns:
-            Documents with their cosines, raised or lowered by how well their words match, best first.
+            Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
+            with its scores.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0, or ``lexical_weight`` isn't a number of 0 or more.
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
+                ``rank`` can't be called with candidates or doesn't return a finite number for each.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        checked_weight("lexical_weight", lexical_weight)
+        _check_hybrid(lexical_weight, rank)
         vector = self._guard.queries.embed(query)
-        return self._hybrid_search(query, vector, k, lexical_weight, filter)
+        return self._hybrid_search(query, vector, k, lexical_weight, filter, rank=rank)
 
     async def ahybrid_search(
-        self, query: str, k: int = 4, *, lexical_weight: float = LEXICAL_WEIGHT, filter: Filter | None = None
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
     ) -> list[tuple[Document, float]]:
-        """Async version of `hybrid_search`."""
-        checked_weight("lexical_weight", lexical_weight)
+        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
+        _check_hybrid(lexical_weight, rank)
         vector = await self._guard.queries.aembed(query)
-        return await run_in_executor(None, self._hybrid_search, query, vector, k, lexical_weight, filter)
+        return await run_in_executor(None, self._hybrid_search, query, vector, k, lexical_weight, filter, rank=rank)
 
     def _hybrid_search(
-        self, query: str, vector: Vectors, k: int, lexical_weight: float, filter: Filter | None
+        self, query: str, vector: Vectors, k: int, lexical_weight: float, filter: Filter | None, *, rank: Rank | None
     ) -> list[tuple[Document, float]]:
-        if not lexical_weight:
+        if not lexical_weight and rank is None:
             return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
         checked_count("k", k)
         condition = _condition(filter)
-        found = self._guard.run_proven(lambda: self._engine.hybrid_search(vector, query, k, lexical_weight, condition))
+        found = self._guard.run_proven(
+            lambda: self._engine.hybrid_search(vector, query, k, lexical_weight, condition, rank=rank)
+        )
         self._check_found(found, filter)
         return _scored(found)
 
@@ -269,6 +289,12 @@ def _spelling(keys: Sequence[str]) -> str:
     if renamed:
         return f"a document's own key of that name is stored as {listed(renamed)}"
     return "check that the keys are spelled as in the documents that were added"
+
+
+def _check_hybrid(lexical_weight: float, rank: Rank | None) -> None:
+    checked_weight("lexical_weight", lexical_weight)
+    if rank is not None:
+        checked_callback("rank", rank, "candidates")
 
 
 def _condition(filter: Filter | None) -> Condition | None:

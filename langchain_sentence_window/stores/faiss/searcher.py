@@ -7,6 +7,7 @@ import numpy as np
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fuse, spread
+from langchain_sentence_window.stores.faiss.candidates import Rank, Scores, are_in, order_by, read_candidates
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.filters import Condition
 from langchain_sentence_window.stores.faiss.database.schema import Record
@@ -90,28 +91,34 @@ class Searcher:
         return self._lexical.read(work)
 
     def hybrid_search(
-        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None
+        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None, *, rank: Rank | None
     ) -> list[tuple[Record, float]]:
         """Find the records that match best by meaning and words together; see `StoreEngine.hybrid_search`."""
-        candidates = max(k, CANDIDATES)
+        depth = max(k, CANDIDATES)
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]] | None:
-            searcher = self._lexical.searcher_at(snapshot.version)
-            if searcher is None:
+            searcher = self._lexical.searcher_at(snapshot.version) if weight else None
+            if weight and searcher is None:
                 return None
             self._origin.check(snapshot)
             if index is None:
                 return []
             allowed = self._allowed(snapshot, where)
-            scores = dict(searcher.search(query, candidates, allowed))
-            cosines = dict(index.search(vector, candidates, allowed))
-            lexical = spread(scores, snapshot.neighbors(list(scores), len(SPREAD) - 1))
+            # Before FAISS's comparison, which evicts all else from the CPU's caches.
+            lexical = _spread_scores(snapshot, searcher, query, depth, allowed)
+            cosines = dict(index.search(vector, depth, allowed))
             others = np.array(sorted(lexical.keys() - cosines.keys()), dtype=np.int64)
             if allowed is not None:
-                others = others[np.isin(others, allowed)]
+                others = others[are_in(others, allowed)]
             if len(others):
-                cosines |= dict(index.search(vector, len(others), others))
-            return _with_records(snapshot, fuse(cosines, lexical, weight)[:k])
+                cosines |= index.cosines_of(vector, others)
+            ranked = fuse(cosines, lexical, weight)
+            if rank is not None and ranked:
+                rows = [row for row, _ in ranked[:depth]]
+                scores = Scores(cosines, lexical, None if searcher is None else searcher.document_frequency)
+                order = order_by(rank, read_candidates(snapshot, rows, scores, allowed))
+                ranked = [(rows[at], score) for at, score in order]
+            return _with_records(snapshot, ranked[:k])
 
         for _ in range(_MAX_ATTEMPTS):
             found = self._vectors.read(work)
@@ -126,6 +133,13 @@ class Searcher:
 
     def _allowed(self, snapshot: Snapshot, where: Condition | None) -> Rows | None:
         return None if where is None else self._filters.rows_for(snapshot, where)
+
+
+def _spread_scores(
+    snapshot: Snapshot, searcher: LexicalSearcher | None, query: str, k: int, allowed: Rows | None
+) -> dict[int, float]:
+    scores = {} if searcher is None else dict(searcher.search(query, k, allowed))
+    return spread(scores, snapshot.neighbors(list(scores), len(SPREAD) - 1)) if scores else {}
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

@@ -10,12 +10,21 @@ from typing import Any
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Positions
+from langchain_sentence_window.embedding.mixing import Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.damage import find_damage
 from langchain_sentence_window.stores.faiss.database.filters import having_key
+from langchain_sentence_window.stores.faiss.database.in_order import in_order
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
+from langchain_sentence_window.stores.faiss.database.places import (
+    Place,
+    PlacedSentence,
+    neighbors,
+    placed_sentences,
+    rows_at,
+    texts_by_place,
+)
 from langchain_sentence_window.stores.faiss.database.schema import (
     IS_ONE_OF,
     Changes,
@@ -170,16 +179,19 @@ class Snapshot:
         Returns:
             ``(row, row of a neighbor, distance in sentences)``, for distances of 1 to ``reach``.
         """
-        sql = """
-            SELECT hit.row, other.row, abs(other.sentence_index - hit.sentence_index)
-            FROM json_each(?) AS given
-            CROSS JOIN sentences AS hit ON hit.row = given.value
-            CROSS JOIN sentences AS other ON other.document = hit.document
-                AND other.sentence_index BETWEEN hit.sentence_index - ? AND hit.sentence_index + ?
-                AND other.sentence_index <> hit.sentence_index
-            WHERE other.section = hit.section
-        """
-        return list(self._execute(sql, [json.dumps(list(rows)), reach, reach]))
+        return neighbors(self._execute, rows, reach)
+
+    def placed(self, rows: Sequence[int]) -> list[PlacedSentence]:
+        """Read sentences by row, with where they stand; rows that don't exist are left out."""
+        return placed_sentences(self._execute, rows)
+
+    def texts_of(self, rows: Sequence[int]) -> dict[Place, bytes]:
+        """Return the stored texts of rows by their places; rows that don't exist are left out."""
+        return texts_by_place(self._execute, rows)
+
+    def rows_at(self, places: Sequence[tuple[int | None, int]]) -> list[int]:
+        """Return the rows of sentences by document and index; those that don't exist are left out."""
+        return rows_at(self._execute, places)
 
     def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
         """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
@@ -200,10 +212,13 @@ class Snapshot:
         by_row = {row: (loaded_text(text), from_halves(vector)) for row, text, vector in filter(None, found)}
         return list(by_row.values())
 
-    def texts_after(self, row: int) -> Iterator[tuple[int, str]]:
-        """Yield ``(row, text)`` of all rows after one."""
-        for number, text in self._execute("SELECT row, text FROM sentences WHERE row > ? ORDER BY row", [row]):
-            yield number, loaded_text(text)
+    def texts_after(self, row: int) -> Iterator[tuple[int, str, str]]:
+        """Yield ``(row, text, metadata of its section as JSON)`` of all rows after one; empty without a section."""
+        for number, text, section in self._execute(
+            f"SELECT row, text, ifnull(sections.metadata, '') FROM {_IN_SECTION} WHERE row > ? ORDER BY row",  # noqa: S608
+            [row],
+        ):
+            yield number, loaded_text(text), section
 
     # Vectors
 
@@ -242,21 +257,7 @@ class Snapshot:
 
     def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
         """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
-        sql, parameters = condition
-        cursor = self._execute(
-            "SELECT row, document, section, sentence_index, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
-            f"WHERE {sql} ORDER BY document, sentence_index",
-            parameters,
-        )
-        part: list[tuple[int, int | None, int, int | None, bytes]] = []
-        while more := cursor.fetchmany(_BATCH_SIZE):
-            part += more
-            cut = _last_cut(part)
-            if cut:
-                yield _with_positions(part[:cut])
-                part = part[cut:]
-        if part:
-            yield _with_positions(part)
+        return in_order(self._execute, condition)
 
     # Changes
 
@@ -274,23 +275,3 @@ class Snapshot:
         )
         documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))
         return Changes(np.array([row for row, _ in removals], dtype=np.int64), documents, last_row)
-
-
-def _with_positions(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> tuple[Rows, Vectors, Positions]:
-    numbers = np.array(
-        [
-            (row, NOWHERE if document is None or index is None else document, section, index or 0)
-            for row, document, section, index, _ in part
-        ],
-        dtype=np.int64,
-    )
-    vectors = from_halves(b"".join(fields[-1] for fields in part)).reshape(len(part), -1)
-    return numbers[:, 0], vectors, Positions(numbers[:, 1], numbers[:, 2], numbers[:, 3])
-
-
-def _last_cut(part: Sequence[tuple[int, int | None, int, int | None, bytes]]) -> int:
-    """Return the position in the part at which its last section begins."""
-    last = part[-1][1], part[-1][2]
-    if last[0] is None:
-        return len(part)
-    return next((at for at in range(len(part), 0, -1) if (part[at - 1][1], part[at - 1][2]) != last), 0)

@@ -175,6 +175,25 @@ class VectorIndex:
                     pairs = self._compare_all(vector, k, live)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
+    def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
+        """Return the cosines of a unit vector and those of some rows; rows without a vector are left out.
+
+        They are those that `search` finds.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+        """
+        if type(self._faiss) not in (load_faiss().IndexFlat, load_faiss().IndexFlatIP):
+            return dict(self.search(vector, max(1, len(rows)), rows))
+        if len(vector) != self._faiss.d:
+            raise wrong_size(len(vector), self._faiss.d)
+        at = np.flatnonzero(np.isin(self._rows.filled, rows))
+        query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
+        pointer = load_faiss().swig_ptr
+        self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
+        found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
+        return {row: min(score, 1.0) for row, score in found}
+
     def _search_approximately(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
         """Search along the graph, or in the nearest clusters."""
         clusters = clusters_of(self._faiss)

@@ -19,12 +19,16 @@ from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex, LexicalSearcher
+from langchain_sentence_window.stores.faiss.lexical.texts import texts_with_headings
 
 T = TypeVar("T")
 
 MIN_ROWS_TO_CATCH_UP = 2_000
 """The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
 so after smaller writes the next lexical search makes one update for all of them."""
+
+FORMAT = 2
+"""Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
 
 _FACT = "lexical"
 _STATE_FILE = "meta.json"  # tantivy's list of the index's files
@@ -131,22 +135,23 @@ class LexicalCache:
         changes = transaction.changes_since(*at) if at else None
         if at is None or changes is None or self._index is None:
             self._index = self._emptied()
-            self._index.change(np.empty(0, dtype=np.int64), transaction.texts_after(0))
+            self._index.change(np.empty(0, dtype=np.int64), texts_with_headings(transaction.texts_after(0)))
         elif at != state.version:
-            self._index.change(changes.removed, transaction.texts_after(changes.last_row))
+            self._index.change(changes.removed, texts_with_headings(transaction.texts_after(changes.last_row)))
         searcher = self._index.searcher()
         if at != state.version:
             # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
             written = kept["files"] if kept else {}
             unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
             files = seals_in(self._folder, unchanged) if self._folder else {}
-            transaction.set_fact(_FACT, {"generation": state.generation, "token": state.token, "files": files})
+            record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
+            transaction.set_fact(_FACT, record)
         self._current = state.version, searcher
         return searcher
 
     def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
         """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
-        kept: dict[str, Any] | None = snapshot.fact(_FACT)
+        kept = _record(snapshot)
         if kept is None:
             return None
         if self._index is None:
@@ -172,9 +177,10 @@ class LexicalCache:
 
     def _copied(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""
-        kept = snapshot.fact(_FACT)
-        is_current = kept is not None and (kept["generation"], kept["token"]) == snapshot.version
-        if not (is_current and self._folder and kept["files"]):
+        kept = _record(snapshot)
+        if kept is None or (kept["generation"], kept["token"]) != snapshot.version:
+            return None
+        if not (self._folder and kept["files"]):
             return None
         copy = _TemporaryFolder()
         try:
@@ -187,8 +193,14 @@ class LexicalCache:
 
     def _built(self, snapshot: Snapshot) -> LexicalIndex:
         index = LexicalIndex(None)
-        index.change(np.empty(0, dtype=np.int64), snapshot.texts_after(0))
+        index.change(np.empty(0, dtype=np.int64), texts_with_headings(snapshot.texts_after(0)))
         return index
+
+
+def _record(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the record of the index from when it was last brought up to date, if it has this format."""
+    kept: dict[str, Any] | None = snapshot.fact(_FACT)
+    return kept if kept is not None and kept.get("format") == FORMAT else None
 
 
 class _TemporaryFolder:

@@ -4,7 +4,7 @@ The words of a text are its runs of letters and digits, in lower case. There are
 language is treated the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ import numpy as np
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Rows
 
-_ROW, _TEXT = "row", "text"
+_ROW = "row"
+_TEXT = "heading_and_text"
+"""The field's name says what it holds, as tantivy opens no index whose fields have other names."""
+
 _TOKENIZER = "words"
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
 _MAX_ROWS_IN_QUERY = 10_000
@@ -107,6 +110,19 @@ class LexicalSearcher:
         else:
             pairs = self._run_and_filter(any_word, k, allowed)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    def document_frequency(self, words: Sequence[str]) -> tuple[list[int], int]:
+        """Return how many texts hold each word, and how many texts there are.
+
+        Args:
+            words: Words as the index has them: runs of letters and digits, in any case. Of another string, the rarest
+                of its words counts.
+        """
+        # Removed texts count until their part of the index is rewritten.
+        texts = int(self._searcher.num_docs)
+        analyzed = [self._analyzer.analyze(encodable(word)) for word in words]
+        counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
+        return [min(int(count), texts) for count in counts], texts
 
     def _run_and_filter(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10

@@ -1,0 +1,99 @@
+"""Sentences and where they stand: reads of the candidates of a search, and of what stands beside them."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from langchain_sentence_window.errors import StoreError
+
+Place: TypeAlias = tuple[int | None, int, int]
+"""The number of a source document, the index of a sentence in it, and the number of the sentence's section."""
+
+_Execute: TypeAlias = Callable[..., sqlite3.Cursor]
+
+_NEIGHBORS = """
+    SELECT hit.row, other.row, abs(other.sentence_index - hit.sentence_index)
+    FROM json_each(?) AS given
+    CROSS JOIN sentences AS hit ON hit.row = given.value
+    CROSS JOIN sentences AS other ON other.document = hit.document
+        AND other.sentence_index BETWEEN hit.sentence_index - ? AND hit.sentence_index + ?
+        AND other.sentence_index <> hit.sentence_index
+    WHERE other.section = hit.section
+"""
+# Of a Document that isn't a sentence, which belongs to no section, there is no document and no index either.
+_PLACED = """
+    SELECT row, sentences.id, sentences.document, ifnull(sentence_index, 0), section, text, sentences.metadata,
+        iif(section_key IS NULL, NULL, ifnull(doc_id, '')), ifnull(sections.metadata, '')
+    FROM json_each(?) AS given
+    CROSS JOIN sentences ON row = given.value
+    LEFT JOIN documents ON documents.document = sentences.document
+    LEFT JOIN sections USING (section_key)
+"""
+_TEXTS = """
+    SELECT document, sentence_index, section, text
+    FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
+"""
+_ROWS_AT = """
+    SELECT row
+    FROM json_each(?) AS asked
+    CROSS JOIN sentences ON document = json_extract(asked.value, '$[0]')
+        AND sentence_index = json_extract(asked.value, '$[1]')
+"""
+
+
+class PlacedSentence(NamedTuple):
+    """A sentence, or another Document, and where it stands.
+
+    Attributes:
+        row: Its row.
+        id: The id of the Document.
+        document: The number of its source document.
+        sentence_index: The index of the sentence in its source document; 0 if it isn't a sentence.
+        section: The number of its section in the source document.
+        text: Its text as it is stored.
+        metadata: Its own metadata as JSON.
+        doc_id: The id of its source document; ``None`` if it isn't a sentence.
+        section_metadata: The metadata of its section as JSON; empty if it isn't a sentence.
+    """
+
+    row: int
+    id: str
+    document: int | None
+    sentence_index: int
+    section: int
+    text: bytes
+    metadata: str
+    doc_id: str | None
+    section_metadata: str
+
+
+def neighbors(execute: _Execute, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+    """Find the neighbors of some sentences in their sections; see `Snapshot.neighbors`."""
+    return list(execute(_NEIGHBORS, [json.dumps(list(rows)), reach, reach]))
+
+
+def placed_sentences(execute: _Execute, rows: Sequence[int]) -> list[PlacedSentence]:
+    """Read sentences by row, in any order; rows that don't exist are left out.
+
+    Raises:
+        StoreError: The database lacks what one shares with others.
+    """
+    found = list(map(PlacedSentence._make, execute(_PLACED, [json.dumps(list(rows))])))
+    if any(each.doc_id is not None and not (each.doc_id and each.section_metadata) for each in found):
+        raise StoreError(
+            "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
+        )
+    return found
+
+
+def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]:
+    """Return the stored texts of rows by their places; rows that don't exist are left out."""
+    return {
+        (document, index, section): text for document, index, section, text in execute(_TEXTS, [json.dumps(list(rows))])
+    }
+
+
+def rows_at(execute: _Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:
+    """Return the rows of sentences by document and index, in any order; those that don't exist are left out."""
+    return [row for (row,) in execute(_ROWS_AT, [json.dumps(places)])]
