@@ -57,6 +57,8 @@ class StoreAdapter:
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
     """Whether `hybrid_search` works."""
+    ranks_candidates: ClassVar[bool] = False
+    """Whether `hybrid_search` takes ``rank``, which ranks its candidates anew; see `FaissStore.hybrid_search`."""
     mixes_neighbors: ClassVar[bool] = False
     """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
     read_batch_size: ClassVar[int] = 10_000

@@ -21,6 +21,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     holds_json = True
     is_hybrid = True
+    ranks_candidates = True
     mixes_neighbors = True
     read_batch_size = sys.maxsize  # one call reads one state
 

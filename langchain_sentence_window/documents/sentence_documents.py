@@ -283,9 +283,9 @@ def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSente
     return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
 
 
-def as_hit(sentence: StoredSentence, score: float) -> Hit:
-    """Return the hit of a sentence that a search found."""
-    return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score)
+def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:
+    """Return the hit of a sentence that a search found, with its score and the store's own."""
+    return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score, similarity)
 
 
 def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:

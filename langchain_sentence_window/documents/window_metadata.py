@@ -8,7 +8,7 @@ key                  meaning
 ``end_index``        one past the last code point
 ``heading``          titles of the headings above, joined by `` > ``
 ``sentences``        ``[first, last]`` sentence index, both included
-``hits``             the sentences found: index, span and score
+``hits``             the sentences found: index, span and scores
 ``score``            the best hit's score
 ``window_id``        equal for the same sentences of the same document
 ``parts``            each part of the document that it touches
@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # at run time it would be a cycle: that module needs the keys
 SENTENCES = "sentences"
 HITS = "hits"
 SCORE = "score"
+SIMILARITY = "similarity"
 WINDOW_ID = "window_id"
 LEAD_INS = "lead_ins"
 TEXT = "text"
@@ -70,7 +71,8 @@ PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS, SENTENCE_SPANS})
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
     found = sentences[hit.doc_id, hit.index]
-    return {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+    made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+    return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
 
 
 def part_spans(held: "Iterable[StoredSentence]") -> list[PartSpan]:

@@ -17,7 +17,7 @@ from langchain_sentence_window.documents.ids import checked_ids, sentence_id
 from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.ranking.fusion import SPREAD, fuse, spread
+from langchain_sentence_window.ranking.fusion import SPREAD, spread
 from langchain_sentence_window.stores.faiss.database.files import as_folder, make_folder, refuse_links
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
@@ -87,27 +87,18 @@ class BM25Index(OpenFiles):
                 "it, wait for its end, and add the documents again"
             ) from error
 
-    def rank(
-        self,
-        query: str,
-        found: Sequence[StoredSentence],
-        scores: Sequence[float],
-        weight: float,
-        *,
-        found_alone: bool = False,
-    ) -> list[tuple[int, float]]:
-        """Rank the sentences that a store has found by its scores and BM25 scores together; see `fuse`.
+    def spread_scores(
+        self, query: str, found: Sequence[StoredSentence], *, found_alone: bool = False
+    ) -> dict[int, float]:
+        """Return the BM25 scores of sentences that a store has found, with shares of their neighbors'.
 
         Args:
             query: The query.
             found: The sentences that the store has found.
-            scores: Their scores in the same order; higher is better.
-            weight: The weight of a standard deviation of BM25 scores, in standard deviations of the store's scores; 0
-                or more.
             found_alone: Whether only sentences that were found give their neighbors a share of their scores.
 
         Returns:
-            ``(index in found, score)``, best first.
+            Scores by position in ``found``; 0 for a sentence without a word of the query near it.
         """
         reach = len(SPREAD) - 1
         around = {
@@ -123,10 +114,9 @@ class BM25Index(OpenFiles):
         else:
             rows = np.array(sorted(set(around.values())), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
-        spread_scores = spread(bm25, _pairs(found, around, bm25, reach))
+        scores = spread(bm25, _pairs(found, around, bm25, reach))
         found_rows = [around[sentence.doc_id, sentence.index] for sentence in found]
-        lexical = {number: spread_scores.get(row, 0.0) for number, row in enumerate(found_rows)}
-        return fuse(dict(enumerate(scores)), lexical, weight)
+        return {number: scores.get(row, 0.0) for number, row in enumerate(found_rows)}
 
     def scores(self, query: str, found: Sequence[StoredSentence]) -> list[tuple[int, float]]:
         """Return the BM25 scores of sentences that a store has found; those without a word of the query have none.

@@ -221,12 +221,16 @@ def _refused(constant: str) -> float:
 DEFAULT_RANKING = Ranking(
     {
         "dense_rank": 0.62,
-        "coverage": 0.78,
-        "bigrams": 0.13,
         "document": 0.27,
         "section": 0.37,
+        "coverage_own": 0.2,
+        "coverage": 0.6,
+        "bigrams": 0.13,
         "place": 0.87,
-        "window_length": -0.40,
+        "early": 0.8,
+        "window_length": -0.4,
+        "label": 0.2,
+        "digit_asked": 0.3,
     },
     "The default for any collection.",
 )

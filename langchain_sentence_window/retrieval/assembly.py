@@ -11,7 +11,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.lead_ins import shown_text, shown_window, without_lead_ins
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_text
-from langchain_sentence_window.documents.window_metadata import LEAD_INS, PART_METADATA
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, RELEVANCE_SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
@@ -209,9 +209,9 @@ def _with_added(document: Document, reranked: Document | None) -> Document:
     """Return a window's Document with the metadata that a reranker added to its best part."""
     if reranked is None:
         return document
-    own = {LEAD_INS, *PART_METADATA}
-    added = {key: value for key, value in reranked.metadata.items() if key not in own}
-    return document.model_copy(update={"metadata": added | document.metadata})
+    ours = CONTRACT_KEYS - {RELEVANCE_SCORE}
+    added = {key: value for key, value in reranked.metadata.items() if key not in ours}
+    return document.model_copy(update={"metadata": document.metadata | added})
 
 
 def _keys(windows: Iterable[Window]) -> list[SentenceKey]:

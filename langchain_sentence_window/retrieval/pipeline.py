@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -18,7 +17,6 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.documents.window_metadata import WINDOW_ID
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.assembly import (
     AssembledDocuments,
     Assembling,
@@ -34,7 +32,7 @@ from langchain_sentence_window.retrieval.expansion import (
     plan_expansion,
     read_windows,
 )
-from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.retrieval.search import Search, find_sentences
 from langchain_sentence_window.windows.assembly import MAX_JOINED, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
 
@@ -54,31 +52,25 @@ class Request:
 
     Attributes:
         scope: The store, and what may be read of it.
-        query: The question.
+        search: The question, and how sentences are searched.
         k: The number of windows to return.
         fetch_k: The number of sentences to search at first.
         policy: How far hits are expanded.
         max_tokens: The most tokens that all windows may have together; ``None`` for no limit.
         count_tokens: Counts the tokens of a text.
         order: The order in which windows are returned.
-        lexical_weight: How much words count compared with meaning.
-        min_score: The lowest score of a hit; ``None`` for any.
-        search: More arguments for the store's search.
-        bm25_index: A lexical index for a store that can't search by words.
+        min_score: The lowest similarity of a hit; ``None`` for any.
     """
 
     scope: Scope
-    query: str
+    search: Search
     k: int
     fetch_k: int
     policy: ExpansionPolicy
     max_tokens: int | None
     count_tokens: Callable[[str], int]
     order: Order
-    lexical_weight: float
     min_score: float | None
-    search: Mapping[str, Any]
-    bm25_index: BM25Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +163,7 @@ async def _retrieve(
             found, documents = await _documents(io, request, found, seconds)
             with _timed(seconds, "rerank"):
                 windows = list(zip(found.windows, documents, strict=True))
-                ranked = await _reranked(io, reranker, request.query, windows, callbacks)
+                ranked = await _reranked(io, reranker, request.search.query, windows, callbacks)
         else:
             ranked = [RankedWindow(window) for window in found.windows]
         with _timed(seconds, "windows"):
@@ -185,19 +177,12 @@ async def _retrieve(
 async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
     """Search, and expand each hit into its window."""
     with _timed(seconds, "search"):
-        sentences, hits = await find_sentences(
-            io,
-            request.scope,
-            request.query,
-            fetch_k,
-            lexical_weight=request.lexical_weight,
-            search_kwargs=request.search,
-            bm25_index=request.bm25_index,
-        )
+        sentences, hits = await find_sentences(io, request.scope, request.search, fetch_k)
     is_all = len(hits) < fetch_k
-    if request.min_score is not None and hits and hits[-1].score < request.min_score:
-        is_all = True
-        hits = [hit for hit in hits if hit.score >= request.min_score]
+    if request.min_score is not None:
+        similar = [hit for hit in hits if hit.similarity is None or hit.similarity >= request.min_score]
+        is_all = is_all or len(similar) < len(hits)
+        hits = similar
     with _timed(seconds, "windows"):
         known = by_key(sentences)
         expansion = await plan_expansion(

@@ -1,19 +1,24 @@
-"""Search sentences in any vector store: by meaning and words where the store can, else by meaning."""
+"""Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.candidates import Candidates, Numbers
+from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
+from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
+from langchain_sentence_window.retrieval.candidates import candidates_of
 from langchain_sentence_window.windows.geometry import Hit
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
@@ -49,53 +54,103 @@ def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fi
             raise InvalidInputError(f"{told}, and a search of {adapter.name} takes {listed(usual)} alone; {cure}")
 
 
-async def find_sentences(
-    io: IO,
-    scope: Scope,
-    query: str,
-    k: int,
-    *,
-    lexical_weight: float,
-    search_kwargs: Mapping[str, Any],
-    bm25_index: BM25Index | None = None,
-) -> tuple[list[StoredSentence], list[Hit]]:
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of sentences.
+
+    Attributes:
+        query: The question.
+        lexical_weight: How much words count beside meaning, where the store or ``bm25_index`` can search by words.
+        ranking: How candidates are reordered; ``None`` to keep the order of the search.
+        settings: Further arguments of the store's search.
+        bm25_index: Searches by words if the store can't.
+        observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
+    """
+
+    query: str
+    lexical_weight: float
+    ranking: Ranking | None
+    settings: Mapping[str, Any]
+    bm25_index: BM25Index | None = None
+    observe: Callable[[Candidates, Reordered], None] | None = None
+
+    def reordered(self, candidates: Candidates) -> Reordered:
+        """Reorder candidates by the ranking."""
+        ranking = Ranking({}) if self.ranking is None else self.ranking
+        result = reorder(self.query, candidates, ranking, self.lexical_weight / LEXICAL_WEIGHT)
+        if self.observe is not None:
+            self.observe(candidates, result)
+        return result
+
+
+async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> tuple[list[StoredSentence], list[Hit]]:
     """Search sentences, best first.
 
     Args:
         io: Makes the calls.
         scope: Where they are, and which of them may be found.
-        query: The question.
+        search: What to search for, and how.
         k: The most sentences to find.
-        lexical_weight: How much words count beside meaning, where the store can search by words.
-        search_kwargs: Further arguments of the store's search.
-        bm25_index: Searches by words if the store can't.
 
     Returns:
-        The sentences, and a hit for each, whose score is higher for a better one.
+        The sentences, and a hit for each.
     """
     adapter = scope.adapter
-    if bm25_index is not None and lexical_weight and not adapter.is_hybrid:
-        return await _with_words(
-            io, scope, query, k, weight=lexical_weight, search_kwargs=search_kwargs, bm25_index=bm25_index
-        )
-    settings: dict[str, Any] = {"k": k, **search_kwargs, **scope.search_settings}
-    if lexical_weight and adapter.is_hybrid:
-        scored = await adapter.hybrid_search(io, query, {**settings, "lexical_weight": lexical_weight})
+    if adapter.ranks_candidates or (adapter.is_hybrid and search.ranking is None):
+        return await _in_hybrid_store(io, scope, search, k)
+    has_words = search.bm25_index is not None and search.lexical_weight > 0
+    depth = max(k, CANDIDATES) if has_words or search.ranking is not None else k
+    settings = {"k": depth, **search.settings, **scope.search_settings}
+    if adapter.is_hybrid and search.lexical_weight:
+        scored = await adapter.hybrid_search(io, search.query, settings | {"lexical_weight": search.lexical_weight})
     else:
-        scored = await adapter.search(io, query, settings)
+        scored = await adapter.search(io, search.query, settings)
     scope.check_found([document for document, _ in scored])
     found = [adapter.read(document) for document, _ in scored]
-    return found, [as_hit(sentence, float(score)) for sentence, (_, score) in zip(found, scored, strict=True)]
-
-
-async def _with_words(
-    io: IO, scope: Scope, query: str, k: int, *, weight: float, search_kwargs: Mapping[str, Any], bm25_index: BM25Index
-) -> tuple[list[StoredSentence], list[Hit]]:
-    settings = {"k": max(k, CANDIDATES), **search_kwargs, **scope.search_settings}
-    scored = await scope.adapter.search(io, query, settings)
-    scope.check_found([document for document, _ in scored])
-    found = [scope.adapter.read(document) for document, _ in scored]
+    scores = [float(score) for _, score in scored]
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
-    rank = partial(bm25_index.rank, found_alone=scope.is_bound)
-    ranked = await io.in_thread(rank, query, found, [score for _, score in scored], weight)
-    return [found[i] for i, _ in ranked[:k]], [as_hit(found[i], score) for i, score in ranked[:k]]
+    lexical: Mapping[int, float] = {}
+    if search.bm25_index is not None and has_words:
+        lexical = await io.in_thread(
+            partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
+        )
+    return await io.in_thread(_ranked, search, found, scores, lexical, k)
+
+
+async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> tuple[list[StoredSentence], list[Hit]]:
+    adapter = scope.adapter
+    settings: dict[str, Any] = {"k": k, **search.settings, **scope.search_settings}
+    similarities: dict[SentenceKey, float] = {}
+
+    def rank(candidates: Candidates) -> Numbers:
+        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
+        return search.reordered(candidates).scores
+
+    if search.ranking is not None:
+        settings |= {"lexical_weight": search.lexical_weight, "rank": rank}
+        scored = await adapter.hybrid_search(io, search.query, settings)
+    elif search.lexical_weight:
+        scored = await adapter.hybrid_search(io, search.query, {**settings, "lexical_weight": search.lexical_weight})
+    else:
+        scored = await adapter.search(io, search.query, settings)
+    scope.check_found([document for document, _ in scored])
+    found = [adapter.read(document) for document, _ in scored]
+    return found, [
+        as_hit(sentence, float(score), similarities.get((sentence.doc_id, sentence.index), float(score)))
+        for sentence, (_, score) in zip(found, scored, strict=True)
+    ]
+
+
+def _ranked(
+    search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
+) -> tuple[list[StoredSentence], list[Hit]]:
+    """Rank what a store found by its scores, and by words if there are BM25 scores."""
+    by_number = dict(enumerate(scores))
+    fused = fuse(by_number, lexical, search.lexical_weight) if lexical else list(by_number.items())
+    if search.ranking is not None and fused:
+        numbers = [number for number, _ in fused[: max(k, CANDIDATES)]]
+        candidates = candidates_of([found[i] for i in numbers], [scores[i] for i in numbers], lexical, numbers)
+        result = search.reordered(candidates)
+        fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
+    best = fused[:k]
+    return [found[i] for i, _ in best], [as_hit(found[i], score, scores[i]) for i, score in best]

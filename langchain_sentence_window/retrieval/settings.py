@@ -1,6 +1,7 @@
 """The retriever's settings: what they are, how they are checked, and which of them a call may give."""
 
 from collections.abc import Callable, Collection, Mapping
+from os import PathLike
 from typing import Any, ClassVar, Self, TypedDict
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -10,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from langchain_sentence_window._arguments import checked_counter, checked_reranker, checked_vectorstore
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import (
     checked_callback,
     checked_count,
@@ -26,10 +28,11 @@ from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query
-from langchain_sentence_window.retrieval.search import check_search_settings
+from langchain_sentence_window.retrieval.search import Search, check_search_settings
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.windows.geometry import Order
 
@@ -41,6 +44,17 @@ def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
 
 def _checked_counter(name: str, count: object) -> Any:
     return checked_callback(name, checked_function(name, count), "a text")
+
+
+def _checked_ranking(name: str, ranking: object) -> Ranking | None:
+    if ranking is None or isinstance(ranking, Ranking):
+        return ranking
+    if isinstance(ranking, str | PathLike):
+        return Ranking.read(ranking)
+    raise InvalidInputError(
+        f"{name} is {shown(ranking)}; give a Ranking, the path of a JSON file that holds one, or None for the order of "
+        "the search"
+    )
 
 
 def _checked_situate(name: str, situate: object) -> Any:
@@ -56,6 +70,7 @@ _CHECKS: Mapping[str, Check] = {
     "max_tokens": optional_count,
     "count_tokens": _checked_counter,
     "min_score": checked_min_score,
+    "ranking": _checked_ranking,
     "situate": _checked_situate,
     "reranker": checked_reranker,
 }
@@ -106,7 +121,9 @@ class CallSettings(TypedDict, total=False):
     lexical_weight: float
     """How much words count compared with meaning."""
     min_score: float | None
-    """The lowest score of a sentence that counts as a hit."""
+    """The lowest similarity of a sentence that counts as a hit."""
+    ranking: Any
+    """How the candidates of a search are reordered."""
     filter: Any
     """Narrows the retriever's own filter."""
 
@@ -129,6 +146,9 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     lexical_weight: float = LEXICAL_WEIGHT
     """How much words count compared with meaning, 0 or more; 0 ignores words. It needs a store that searches by words,
     such as `FaissStore`, or ``bm25_index``."""
+    ranking: Any = DEFAULT_RANKING
+    """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file that holds one, such as
+    `fit_ranking` writes. ``None`` keeps the order of the search."""
     bm25_index: BM25Index | None = None
     """Searches by words beside a store that can't."""
     max_tokens: int | None = None
@@ -139,7 +159,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     order: Order = "relevance"
     """``relevance`` for best first, ``document`` for the order of the source, ``edges`` for best first and last."""
     min_score: float | None = None
-    """The lowest score of a sentence that counts as a hit, on the scale of the store's search; ``None`` for any."""
+    """The lowest similarity of a sentence that counts as a hit: the score of the store's search by meaning, such as a
+    cosine. ``None`` for any."""
     filter: Any = None
     """Limits everything that is read or written, in the form that the store's search takes. A call's filter, and one
     in ``search_kwargs``, narrow it further. See the page "Filter by metadata" for what it covers."""
@@ -213,17 +234,20 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         filters = scope.adapter.filter_names
         return Request(
             scope=scope,
-            query=checked_query(query),
+            search=Search(
+                checked_query(query),
+                now.lexical_weight,
+                now.ranking,
+                {name: value for name, value in self.search_kwargs.items() if name not in filters},
+                self.bm25_index,
+            ),
             k=now.k,
             fetch_k=now.fetch_k,
             policy=read_expansion(now.window, now.window_key),
             max_tokens=now.max_tokens,
             count_tokens=checked_counter("count_tokens", now.count_tokens),
             order=now.order,
-            lexical_weight=now.lexical_weight,
             min_score=now.min_score,
-            bm25_index=self.bm25_index,
-            search={name: value for name, value in self.search_kwargs.items() if name not in filters},
         )
 
 

@@ -45,7 +45,8 @@ class Hit:
         index: Its index among the document's sentences, from 0.
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
-        score: Its score in the search; higher is better.
+        score: The score that it was ranked by; higher is better.
+        similarity: The score that the store gave it, such as a cosine; ``None`` if it isn't known.
     """
 
     doc_id: str
@@ -53,6 +54,7 @@ class Hit:
     section_start: int
     section_end: int
     score: float
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -128,11 +128,11 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         "k": request.k,
         "fetch_k": request.fetch_k,
         "window": request.policy.describe(),
-        "lexical_weight": request.lexical_weight,
+        "lexical_weight": request.search.lexical_weight,
         "max_tokens": request.max_tokens,
         "order": request.order,
         **({} if request.min_score is None else {"min_score": request.min_score}),
-        **request.search,
+        **request.search.settings,
         **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
     }
     lookup = _Lookup.of(retrieval)
@@ -141,7 +141,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         _window(number, window, retrieval, around, lookup=lookup, reranked=reranker is not None)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
-    return Trace(request.query, settings, hits, windows, dict(retrieval.seconds))
+    return Trace(request.search.query, settings, hits, windows, dict(retrieval.seconds))
 
 
 def _shown(filter: Any) -> Any:
@@ -156,16 +156,17 @@ def _shown(filter: Any) -> Any:
 async def _rankings(io: IO, request: Request, min_depth: int) -> tuple[Ranking, Ranking]:
     """Return the ranks and scores of sentences by meaning alone and by words alone."""
     depth, adapter = max(CANDIDATES, min_depth), request.scope.adapter
-    sentences, hits = await find_sentences(
-        io, request.scope, request.query, depth, lexical_weight=0.0, search_kwargs=request.search
-    )
+    by_meaning = replace(request.search, lexical_weight=0.0, ranking=None, bm25_index=None)
+    sentences, hits = await find_sentences(io, request.scope, by_meaning, depth)
     dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
     lexical: Ranking = {}
-    found = await adapter.lexical_search(io, request.query, {"k": depth, **request.scope.search_settings})
+    found = await adapter.lexical_search(io, request.search.query, {"k": depth, **request.scope.search_settings})
     if found is not None:
         lexical = _ranked([(adapter.read(document), score) for document, score in found])
-    elif request.bm25_index is not None:
-        scores: list[tuple[int, float]] = await io.in_thread(request.bm25_index.scores, request.query, sentences)
+    elif request.search.bm25_index is not None:
+        scores: list[tuple[int, float]] = await io.in_thread(
+            request.search.bm25_index.scores, request.search.query, sentences
+        )
         lexical = _ranked([(sentences[number], score) for number, score in scores])
     return dense, lexical
 
