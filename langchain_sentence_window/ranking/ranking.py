@@ -173,9 +173,7 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
         InvalidInputError: ``word_weight`` isn't a number of 0 or more, or a score of the candidates isn't finite.
     """
     word_weight = checked_weight("word_weight", word_weight)
-    weighed = {
-        name: weight * (word_weight if SIGNALS[name].is_of_words else 1.0) for name, weight in ranking.weights.items()
-    }
+    weighed = _weighed(ranking.weights, word_weight)
     weights = np.array([weight for weight in weighed.values() if weight])
     names = tuple(name for name, weight in weighed.items() if weight)
     shares = weights / (SCALE * np.abs(weights).sum()) if names else weights
@@ -183,6 +181,15 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
     return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)
+
+
+def _weighed(weights: Mapping[str, float], word_weight: float) -> dict[str, float]:
+    """Weigh words; where they count less, what says nothing of the query counts less in proportion."""
+    weighed = {name: weight * (word_weight if SIGNALS[name].is_of_words else 1.0) for name, weight in weights.items()}
+    matching = [name for name in weights if SIGNALS[name].is_standardized]
+    before, after = (sum(abs(each[name]) for name in matching) for each in (weights, weighed))
+    share = min(1.0, after / before) if before else 1.0
+    return {name: weight * (1.0 if name in matching else share) for name, weight in weighed.items()}
 
 
 def _checked_weights(weights: object) -> dict[str, float]:

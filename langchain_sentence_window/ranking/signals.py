@@ -18,6 +18,7 @@ from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence, best_mean, ends_with_question_mark, rank
+from langchain_sentence_window.ranking.fusion import CANDIDATES
 
 _DIGIT = re.compile(r"\d")
 _CAPITALIZED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]")
@@ -138,7 +139,8 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
         names: The signals to compute; see `SIGNALS`.
 
     Returns:
-        An array of shape ``(candidates, names)``.
+        An array of shape ``(candidates, names)``. With fewer candidates than `CANDIDATES`, signals that aren't
+        standardized are smaller than the table says.
 
     Raises:
         InvalidInputError: A name isn't the name of a signal, or a score of the candidates isn't finite.
@@ -157,8 +159,10 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     evidence = Evidence(query, candidates)
     for column, name in enumerate(names):
         matrix[:, column] = SIGNALS[name].compute(evidence)
-    standardized = [column for column, name in enumerate(names) if SIGNALS[name].is_standardized]
+    standardized = np.array([SIGNALS[name].is_standardized for name in names])
     matrix[:, standardized] = _zscores(matrix[:, standardized])
+    # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
+    matrix[:, ~standardized] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
     return matrix
 
 
