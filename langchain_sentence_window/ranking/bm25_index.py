@@ -51,7 +51,10 @@ class BM25Index(OpenFiles):
                 refuse_links(*self._path.iterdir())
             self._index = LexicalIndex(self._path)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{str(path)!r} can't be used for a BM25 index: {error}; choose another path") from error
+            raise StoreError(
+                f"{str(path)!r} can't be used for a BM25 index: {error}; choose another path, or, if an earlier "
+                "version of this package made that index, remove the folder and add the documents again"
+            ) from error
 
     def __repr__(self) -> str:
         """Return where the index is."""

@@ -76,6 +76,26 @@ async def test_ranks_are_those_of_meaning_where_no_word_is_known(way: Invoke, wo
     assert [window.id for window in by_both] == [window.id for window in by_meaning]
 
 
+async def test_the_words_of_a_heading_path_count(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = over(InMemoryVectorStore(words), BM25Index(), k=3, lexical_weight=5.0)
+    sources = [document(f"# {name}\n\nA refund is paid. So it is.", name) for name in ("Plovdiv", "Zanzibar", "Oslo")]
+    await way(retriever, "add_documents", sources)
+    found = await way(retriever, "invoke", "a refund in Zanzibar")
+    assert found[0].metadata["doc_id"] == "Zanzibar"
+    assert "refund" in found[0].page_content
+
+
+def test_an_index_without_headings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of an earlier version; it can't be built again, as it doesn't hold the texts."""
+    with monkeypatch.context() as patch:
+        patch.setattr("langchain_sentence_window.stores.faiss.lexical.index._TEXT", "text")
+        BM25Index(tmp_path).change([], [])
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(StoreError, match="remove the folder and add the documents again"):
+        BM25Index(tmp_path)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
 def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")

@@ -169,7 +169,8 @@ def _texts(
     """Return the texts of candidates and their neighbors, and the positions of those before and after each."""
     positions: dict[Place, int] = {}
     for position, each in enumerate(found):
-        positions.setdefault((each.document, each.sentence_index, each.section), position)
+        if each.doc_id is not None:
+            positions.setdefault((each.document, each.sentence_index, each.section), position)
     wanted = _neighbors(found, sections)
     read = _read(snapshot, wanted, positions, allowed)
     texts = [loaded_text(each.text) for each in found]

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._types import Rows
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer, GrowableArray
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from langchain_sentence_window.stores.faiss.layout import VECTORS_FILE
@@ -77,6 +77,24 @@ def test_a_filter_lets_k_through_whatever_the_index(index: str, kept: int) -> No
         assert {*hits} <= {*ids}
         if index in ("Flat", "SQfp16", "HNSW32", "IVF16,Flat") and kept < COUNT // 2:
             assert hits == nearest(query, ids, 10)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_the_cosines_of_some_rows_are_those_of_a_search(index: str) -> None:
+    store = FaissStore(TextEmbeddings(), index=index)
+    fill(store, documents())
+    store.delete([str(n) for n in range(0, COUNT, 5)])
+    vector = TextEmbeddings().vector("query")
+    inner: Any = store._engine
+    inner.search(vector, 1)
+    vectors: VectorIndex = inner._vectors._current[0]
+    rows = np.array([2, 3, 5, 7, 11, COUNT, 10 * COUNT], dtype=np.int64)  # of removed ones, and of none, too
+    there = {2, 3, 5, 7, COUNT}
+    assert vectors.cosines_of(vector, rows) == dict(vectors.search(vector, 9, rows))
+    assert {*vectors.cosines_of(vector, rows)} == there
+    assert vectors.cosines_of(vector, rows[:0]) == {}
+    with pytest.raises(EmbeddingError):
+        vectors.cosines_of(vector[:-1], rows)
 
 
 def test_the_index_is_changed_without_embedding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

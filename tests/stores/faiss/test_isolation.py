@@ -21,6 +21,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.stores.faiss.database.connection import Connection
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.held_files import HeldFiles, identity_of
@@ -545,12 +546,15 @@ def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.Monkey
             assert len(other) == 81
 
 
-def test_hybrid_search_is_of_one_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rank", [None, lambda found: found.dense])
+def test_hybrid_search_is_of_one_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: Callable[[Candidates], Any] | None
+) -> None:
     """Another store writes after the words were searched, before the vectors are."""
     query, embedding = "Sentence s3 of document d4 in version v0.", TextEmbeddings()
     with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
         fill(store, 80)
-        before = store.hybrid_search(query, k=20)
+        before = store.hybrid_search(query, k=20, rank=rank)
         search_words, written = LexicalSearcher.search, list[bool]()
 
         def search_and_write(self: LexicalSearcher, *given: Any) -> list[tuple[int, float]]:
@@ -562,10 +566,29 @@ def test_hybrid_search_is_of_one_state(tmp_path: Path, monkeypatch: pytest.Monke
             return found
 
         monkeypatch.setattr(LexicalSearcher, "search", search_and_write)
-        assert store.hybrid_search(query, k=20) == before
-        after = store.hybrid_search(query, k=20)
-        assert after == other.hybrid_search(query, k=20) != before
+        assert store.hybrid_search(query, k=20, rank=rank) == before
+        after = store.hybrid_search(query, k=20, rank=rank)
+        assert after == other.hybrid_search(query, k=20, rank=rank) != before
         assert all(found.metadata["number"] != 4 for found, _ in after)
+
+
+def test_candidates_are_of_the_state_that_was_searched(tmp_path: Path) -> None:
+    """Another store replaces and deletes documents between the search and the reading of the best."""
+    query, embedding = "Sentence s3 of document d4 in version v0.", TextEmbeddings()
+    with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
+        fill(store, 80)
+        texts: list[list[str]] = []
+
+        def rank(candidates: Candidates) -> Any:
+            texts.append(list(candidates.texts))
+            if len(texts) == 1:
+                other.delete(filter={})
+            return candidates.dense
+
+        found = store.hybrid_search(query, k=20, rank=rank)
+        assert len(found) == 20
+        assert {each.page_content for each, _ in found} <= {*texts[0]}
+        assert store.hybrid_search(query, k=20, rank=rank) == []
 
 
 # Paths

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.layout import LEXICAL_FOLDER
+from langchain_sentence_window.stores.faiss.lexical import cache
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -195,3 +198,104 @@ def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
         with pytest.raises(StoreError, match="search again, which rebuilds the index"):
             store.lexical_search("refund")
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]
+
+
+# Headings
+
+
+def sentence(index: int, text: str, heading: object, section: int = 0, doc_id: str = "x") -> Document:
+    place: dict[str, Any] = {"doc_id": doc_id, "sentence_index": index, "section_start": section}
+    return Document(id=f"{doc_id}{index}", page_content=text, metadata={**place, "heading": heading})
+
+
+SENTENCES = [
+    sentence(0, "It is paid to the card.", "Fees > Refund"),
+    sentence(1, "It is late.", "Fees > Refund"),
+    sentence(2, "It is late, too.", "Fees > Trial", 2),
+    sentence(3, "Nothing at all.", None, 3),
+]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_the_words_of_a_heading_path_are_words_of_its_sentences(
+    words: WordEmbeddings, way: Invoke, tmp_path: Path, read_only: bool
+) -> None:
+    with FaissStore(words, tmp_path) as store:
+        await way(store, "add_documents", SENTENCES)
+        store.save()
+    with FaissStore.open(tmp_path, words, read_only=read_only) as store:
+        found = await way(store, "lexical_search", "the refund fees", k=9)
+    indexed = ["Fees Refund It is paid to the card.", "Fees Refund It is late.", "Fees Trial It is late, too."]
+    expected = sorted(zip(bm25([*indexed, "Nothing at all."], "the refund fees"), range(4), strict=True))[:0:-1]
+    assert [each.id for each, _ in found] == [f"x{number}" for _, number in expected]
+    assert [score for _, score in found] == pytest.approx([score for score, _ in expected], rel=1e-3)
+
+
+def test_headings_follow_what_is_replaced_and_deleted(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+
+    def ids(query: str) -> list[str]:
+        return sorted(str(each.id) for each, _ in store.lexical_search(query))
+
+    store.add_documents(SENTENCES)
+    assert ids("fees") == ["x0", "x1", "x2"]
+    store.replace_documents([sentence(0, "It is late.", "Seats"), sentence(0, "A card.", "Fees", doc_id="y")], ["x"])
+    assert (ids("fees"), ids("seats"), ids("trial")) == (["y0"], ["x0"], [])
+    store.delete(["y0"])
+    assert ids("fees") == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "query", "is_found"),
+    [
+        ("\x00 Fees \ue000", "fees", True),
+        ("\ud800 fees", "FEES", True),
+        ("", "heading", False),
+        (["fees"], "fees", False),
+        (7, "7", False),
+        (f"Outer > {'inner ' * 40} > Fees", "outer", False),  # cut as when it is embedded
+        (f"Outer > {'inner ' * 40} > Fees", "fees", True),
+    ],
+)
+def test_odd_headings_are_indexed_or_left_out(
+    words: WordEmbeddings, heading: object, query: str, is_found: bool
+) -> None:
+    store = FaissStore(words)
+    store.add_documents([sentence(0, "A card.", heading)])
+    assert len(store.lexical_search(query)) == is_found
+    assert len(store.lexical_search("card")) == 1
+
+
+def test_what_is_no_sentence_has_no_heading(words: WordEmbeddings) -> None:
+    store = FaissStore.from_texts(["A card."], words, [{"heading": "Fees"}])
+    assert store.lexical_search("fees") == []
+    assert len(store.lexical_search("card")) == 1
+
+
+def with_a_record_of_before(folder: Path, words: WordEmbeddings) -> None:
+    """Write an index as before headings were indexed, when its record had no format."""
+    set_fact = Transaction.set_fact
+
+    def setting(self: Transaction, name: str, value: Any) -> None:
+        is_record = name == "lexical"
+        set_fact(self, name, {key: value[key] for key in value if key != "format"} if is_record else value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "set_fact", setting)
+        patch.setattr(cache, "texts_with_headings", lambda rows: [(row, text) for row, text, _ in rows])
+        with FaissStore(words, folder) as before:
+            before.add_documents(SENTENCES)
+            assert before.lexical_search("fees") == []
+            before.save()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_an_index_of_another_format_is_built_again_by_the_next_search(
+    words: WordEmbeddings, way: Invoke, tmp_path: Path, read_only: bool
+) -> None:
+    with_a_record_of_before(tmp_path, words)
+    for _ in range(2):
+        with FaissStore.open(tmp_path, words, read_only=read_only) as store:
+            found = await way(store, "lexical_search", "refund")
+            assert {each.id for each, _ in found} == {"x0", "x1"}
+            assert len(await way(store, "hybrid_search", "refund", k=9)) == 4

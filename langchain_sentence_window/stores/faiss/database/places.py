@@ -24,7 +24,7 @@ _NEIGHBORS = """
 # Of a Document that isn't a sentence, which belongs to no section, there is no document and no index either.
 _PLACED = """
     SELECT row, sentences.id, sentences.document, ifnull(sentence_index, 0), section, text, sentences.metadata,
-        iif(section_key IS NULL, NULL, ifnull(doc_id, '')), ifnull(sections.metadata, '')
+        CASE WHEN section_key IS NOT NULL THEN ifnull(doc_id, '') END, ifnull(sections.metadata, '')
     FROM json_each(?) AS given
     CROSS JOIN sentences ON row = given.value
     LEFT JOIN documents ON documents.document = sentences.document

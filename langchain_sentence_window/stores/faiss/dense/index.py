@@ -187,7 +187,9 @@ class VectorIndex:
             return dict(self.search(vector, max(1, len(rows)), rows))
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
-        at = np.flatnonzero(np.isin(self._rows.filled, rows))
+        at = np.flatnonzero(np.isin(self._rows.filled, rows)).astype(np.int64)
+        if not len(at):
+            return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
         pointer = load_faiss().swig_ptr
         self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
