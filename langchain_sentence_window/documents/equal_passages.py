@@ -16,7 +16,7 @@ from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING,
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGES, SENTENCES
 
-_BETWEEN_WORDS = re.compile(r"\W+")
+_BETWEEN_WORDS = re.compile(r"(?<=\d)[.,:/-](?=\d)|\W+")
 _MARKUP = frozenset("|~^`")
 """Symbols that draw tables and markup, and say nothing."""
 
@@ -25,7 +25,8 @@ def unite_equal(documents: Sequence[Document]) -> list[Document]:
     """Return windows of equal text once, each with the places of the others.
 
     Texts are equal if they differ in case, white space and punctuation only. Symbols count, such as ``<``, ``+`` and
-    ``€``. Windows without a single word or symbol are kept apart, and so are Documents that aren't windows.
+    ``€``, and so does what belongs to a number, as in ``-1.5``. Windows without a single word or symbol are kept apart,
+    and so are Documents that aren't windows.
 
     Args:
         documents: Window Documents, best first.
@@ -78,8 +79,13 @@ def _key(text: str) -> str:
 
 def _symbols_of(between: re.Match[str]) -> str:
     """Return what stands between words without white space and punctuation; a space if nothing is left."""
-    kept = [each for each in between[0] if each not in _MARKUP and unicodedata.category(each)[0] in "MS"]
-    return "".join(kept) or " "
+    text, (start, end) = between[0], between.span()
+    is_before_digit = between.string[end : end + 1].isdigit()
+    if len(text) == 1 and is_before_digit and between.string[start - 1 : start].isdigit():
+        return " " if text.isspace() else text
+    kept = [each for each in text if each not in _MARKUP and unicodedata.category(each)[0] in "MS"]
+    is_negative = text[-1] == "-" and is_before_digit and (len(text) > 1 or start == 0)
+    return ("".join(kept) or " ") + ("-" if is_negative else "")
 
 
 def _is_window(document: Document) -> bool:

@@ -111,7 +111,12 @@ def fit(hits: Iterable[RunHit], run: WindowRun) -> bool:
 def _is_sound(run: WindowRun) -> bool:
     """Return whether what a window says of itself can be true."""
     size = run.last - run.first + 1
-    inside = all(run.first <= hit.index <= run.last for hit in run.hits)
+    inside = all(
+        run.first <= hit.index <= run.last
+        and (hit.index == run.first) == (hit.start == run.start)
+        and (hit.index == run.last) == (hit.end == run.end)
+        for hit in run.hits
+    )
     if not inside or run.end - run.start != len(run.text) or not is_rising(run.hits) or not fit(run.hits, run):
         return False
     if not run.parts:

@@ -17,6 +17,7 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.equal_passages import unite_equal
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key, read_sentence
 from langchain_sentence_window.documents.window_documents import window_document
+from langchain_sentence_window.documents.window_runs import read_run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.geometry import Hit, Window
 
@@ -60,7 +61,7 @@ def sentences_of(*documents: Document) -> dict[SentenceKey, StoredSentence]:
 
 
 SENTENCES = sentences_of(
-    Document(page_content=RULES, id="rules", metadata={"source": "rules.md", "tags": ["a", "b"]}),
+    Document(page_content=RULES, id="rules", metadata={"source": "rules.md"}),
     Document(page_content=CHAT, id="chat"),
     Document(page_content=UNSPACED, id="unspaced"),
     *(
@@ -68,6 +69,8 @@ SENTENCES = sentences_of(
         for page, text in enumerate(PAGES)
     ),
 )
+TAGGED = {"source": "rules.md", "tags": ["a", "b"]}
+SENTENCES |= {key: replace(each, source=TAGGED) for key, each in SENTENCES.items() if key[0] == "rules"}
 DOC_IDS = list(dict.fromkeys(doc_id for doc_id, _ in SENTENCES))
 PAGED = next(iter({*DOC_IDS} - {"rules", "chat", "unspaced"}))
 
@@ -109,7 +112,7 @@ def joined_by_hand(windows: Sequence[Cut]) -> list[Document]:
         for rank in group:
             for index, score in windows[rank][3].items():
                 scores[index] = max(score, scores.get(index, -1.0))
-        first, last = (pick(windows[rank][side] for rank in group) for pick, side in ((min, 1), (max, 2)))
+        first, last = min(windows[rank][1] for rank in group), max(windows[rank][2] for rank in group)
         made.append(cut(windows[group[0]][0], first, last, scores))
     return made
 
@@ -229,26 +232,54 @@ def of_paged(**changed: Any) -> Document:
     return with_metadata(cut(PAGED, 2, 3, {2: 0.5}), **changed)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(cut("rules", 2, 4, {4: 0.5}).model_copy(update={"page_content": "x" * 32}), id="text"),
-        with_metadata(
-            cut("rules", 2, 4, {4: 0.5}), sentences=[3, 5], hits=cut("rules", 2, 4, {3: 0.5}).metadata["hits"]
-        ),
-        with_metadata(
-            cut("rules", 2, 4, {4: 0.5}), hits=[{"sentence_index": 3, "start_index": 21, "end_index": 30, "score": 1.0}]
-        ),
-        with_metadata(
-            cut("rules", 2, 4, {4: 0.5}), hits=[{"sentence_index": 2, "start_index": 21, "end_index": 30, "score": 1.0}]
-        ),
-    ],
-)
+def rehit(window: Document, index: int, like: int) -> Document:
+    """A window whose only hit has another number than its place says."""
+    found = SENTENCES["rules", like]
+    hit = {"sentence_index": index, "start_index": found.start, "end_index": found.end, "score": 0.5}
+    return with_metadata(window, hits=[hit])
+
+
+WINDOW = cut("rules", 1, 3, {2: 0.5})
+OTHERS = {
+    "another text": cut("rules", 2, 4, {4: 0.5}).model_copy(update={"page_content": "x" * 32}),
+    "another number of the first sentence": with_metadata(cut("rules", 2, 4, {3: 0.5}), sentences=[1, 4]),
+    "another number of the last sentence": with_metadata(cut("rules", 2, 4, {3: 0.5}), sentences=[2, 3]),
+    "numbers that don't overlap": with_metadata(rehit(cut("rules", 2, 4, {3: 0.5}), 6, 3), sentences=[5, 7]),
+    "a hit of the number of another": rehit(cut("rules", 1, 4, {2: 0.5}), 2, 3),
+    "a hit at the place of another": rehit(cut("rules", 1, 4, {2: 0.5}), 3, 2),
+    "a hit before the other window by its number": rehit(cut("rules", 1, 4, {3: 0.5}), 3, 4),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_windows_of_other_versions_are_kept_apart(other: Document) -> None:
-    window = cut("rules", 1, 3, {3: 0.5})
-    for given_ in ([window, other], [other, window]):
+    for given_ in ([WINDOW, other], [other, WINDOW]):
         assert merge_windows(given_) == given_
-        assert merge_windows(merge_windows(given_)) == given_
+
+
+SECOND = {"page": 1, "page_label": "p. 2", "start_index": 0, "end_index": 19, "span": [50, 69]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sentence_spans": [[28, 48], [50, 69]]},
+        {"parts": [{"page": 7, "page_label": "p. 1", "start_index": 28, "end_index": 49, "span": [28, 49]}, SECOND]},
+        {"parts": [{"page": 0, "page_label": "p. 1", "start_index": 18, "end_index": 39, "span": [28, 49]}, SECOND]},
+    ],
+    ids=str,
+)
+def test_windows_whose_parts_differ_are_kept_apart(change: dict[str, Any]) -> None:
+    given_ = [cut(PAGED, 1, 2, {1: 0.5}), cut(PAGED, 2, 3, {3: 0.5})]
+    assert len(merge_windows(given_)) == 1
+    metadata = given_[1].metadata | change
+    given_[1] = given_[1].model_copy(update={"metadata": metadata})
+    assert read_run(given_[1], 0) is not None
+    assert merge_windows(given_) == given_
+    without = {key: value for key, value in metadata.items() if key not in ("parts", "sentence_spans")}
+    given_[1] = given_[1].model_copy(update={"metadata": without})
+    assert read_run(given_[1], 0) is not None
+    assert merge_windows(given_) == given_
 
 
 def test_each_version_is_merged_with_its_own() -> None:
@@ -264,23 +295,25 @@ def test_each_version_is_merged_with_its_own() -> None:
     assert merge_windows(merged) == merged
 
 
+WRONG: dict[str, list[Any]] = {
+    "doc_id": [None, 7, ["x"]],
+    "start_index": [None, "9", 9.5, -1, True],
+    "end_index": [None, 10**9],
+    "sentences": [None, [1], [3, 2], "12", [1.5, 2], [7, 8], {1: 2}],
+    "hits": [None, [], "x", [7], [{}], {"a": 1}],
+    "parts": ["x", [7], [{}], None],
+    "sentence_spans": ["x", [[0, 1]], None, [[0, 9**9]], [7]],
+}
 FORGED: list[dict[str, Any]] = [
-    *({"doc_id": value} for value in (None, 7, ["x"])),
-    *({"start_index": value} for value in (None, "9", 9.5, -1, True)),
-    *({"end_index": value} for value in (None, 10**9)),
-    *({"sentences": value} for value in (None, [1], [3, 2], "12", [1.5, 2], [7, 8], {1: 2})),
-    *({"hits": value} for value in (None, [], "x", [7], [{}], {"a": 1})),
-    *({"parts": value} for value in ("x", [7], [{}], None)),
-    *({"sentence_spans": value} for value in ("x", [[0, 1]], None, [[0, 9**9]], [7])),
+    *({key: value} for key, values in WRONG.items() for value in values),
     {"parts": [], "sentence_spans": [[0, 5]]},
 ]
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 def test_what_cannot_be_a_window_passes_through(forged: dict[str, Any]) -> None:
-    for window in (of_paged(), cut(PAGED, 1, 3, {1: 0.4})):
-        changed = with_metadata(of_paged(), **forged)
-        assert merge_windows([window, changed, window]) == [window, changed]
+    window, changed = cut(PAGED, 1, 3, {1: 0.4}), of_paged(**forged)
+    assert merge_windows([window, changed, window, changed]) == [window, changed]
 
 
 @pytest.mark.parametrize(
@@ -370,7 +403,7 @@ NOT_WINDOWS: list[tuple[Callable[[], Any], str]] = [
     (lambda: {"a": 1}, "windows is {'a': …}; give a list"),
     (
         lambda: [[cut("rules", 1, 2, {1: 0.5})]],
-        r"windows\[0\] is \[a Document\]; give one list of Documents, not lists",
+        r"windows\[0\] is \[a Document\]; give one list of Documents",
     ),
     (lambda: [cut("rules", 1, 2, {1: 0.5}), "x"], r"windows\[1\] is 'x'; give a Document, as a retriever returns"),
     (lambda: [Document("x").model_copy(update={"page_content": None})], r"windows\[0\] has None as its page_content"),
