@@ -74,7 +74,7 @@ def _united(group: Sequence[Document]) -> Document:
 
 def _key(text: str) -> str:
     """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
-    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip()
+    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
 
 
 def _symbols_of(between: re.Match[str]) -> str:

@@ -78,6 +78,7 @@ def test_places_of_several_windows_are_joined_but_for_those_inside() -> None:
         ("`A` ~~fee~~", "a fee"),
         ("A\u200b fee\x00", "a\u2028fee"),
         ("It is € 5.", "it is €5"),
+        ("== Fees ==", "Fees"),
         ("- 5 fees", "5 fees"),
         ("1, 5.", "1 5"),
         ("May-5", "may 5"),
