@@ -16,7 +16,7 @@ from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING,
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGES, SENTENCES
 
-_BETWEEN_WORDS = re.compile(r"(?<=\d)[.,:/-](?=\d)|\W+")
+_BETWEEN_WORDS = re.compile(r"\W+")
 _MARKUP = frozenset("|~^`")
 """Symbols that draw tables and markup, and say nothing."""
 
