@@ -83,6 +83,10 @@ def cut(doc_id: str, first: int, last: int, scores: dict[int, float], **added: A
     return window
 
 
+def with_metadata(window: Document, **changed: Any) -> Document:
+    return window.model_copy(update={"metadata": {**window.metadata, **changed}})
+
+
 def sentences(documents: Sequence[Document]) -> list[list[int]]:
     return [each.metadata["sentences"] for each in documents]
 
@@ -224,8 +228,13 @@ def test_windows_that_only_touch_are_joined_where_nothing_stands_between_them() 
     assert merge_windows(touching) == touching
 
 
-def with_metadata(window: Document, **changed: Any) -> Document:
-    return window.model_copy(update={"metadata": {**window.metadata, **changed}})
+def test_a_merged_window_is_merged_with_what_it_then_agrees_with() -> None:
+    windows = [
+        with_metadata(cut("unspaced", *run, {run[0]: score}), heading=heading)
+        for run, score, heading in (((0, 1), 0.5, "A"), ((2, 3), 0.1, "B"), ((3, 4), 0.9, "A"))
+    ]
+    assert sentences(merge_windows(windows)) == [[0, 4]]
+    assert sentences(merge_windows(windows[:2])) == [[0, 1], [2, 3]]
 
 
 def of_paged(**changed: Any) -> Document:
