@@ -252,18 +252,41 @@ WINDOW = cut("rules", 1, 3, {2: 0.5})
 OTHERS = {
     "another text": cut("rules", 2, 4, {4: 0.5}).model_copy(update={"page_content": "x" * 32}),
     "another number of the first sentence": with_metadata(cut("rules", 2, 4, {3: 0.5}), sentences=[1, 4]),
-    "another number of the last sentence": with_metadata(cut("rules", 2, 4, {3: 0.5}), sentences=[2, 3]),
+    "another number of the last sentence": with_metadata(cut("rules", 2, 4, {2: 0.5}), sentences=[2, 3]),
     "numbers that don't overlap": with_metadata(rehit(cut("rules", 2, 4, {3: 0.5}), 6, 3), sentences=[5, 7]),
     "a hit of the number of another": rehit(cut("rules", 1, 4, {2: 0.5}), 2, 3),
     "a hit at the place of another": rehit(cut("rules", 1, 4, {2: 0.5}), 3, 2),
-    "a hit before the other window by its number": rehit(cut("rules", 1, 4, {3: 0.5}), 3, 4),
+    "a hit before the other window by its number": rehit(cut("rules", 1, 5, {3: 0.5}), 3, 4),
 }
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_windows_of_other_versions_are_kept_apart(other: Document) -> None:
+    assert read_run(other, 0) is not None
     for given_ in ([WINDOW, other], [other, WINDOW]):
         assert merge_windows(given_) == given_
+
+
+def test_numbers_say_whether_windows_overlap_or_touch() -> None:
+    overlapping = [
+        cut("rules", 1, 3, {1: 0.5}),
+        with_metadata(rehit(cut("rules", 3, 4, {4: 0.5}), 5, 4), sentences=[4, 5]),
+    ]
+    assert merge_windows(overlapping) == overlapping
+    hit = cut("unspaced", 2, 3, {2: 0.5}).metadata["hits"][0] | {"sentence_index": 3}
+    touching = [
+        cut("unspaced", 0, 1, {1: 0.4}),
+        with_metadata(cut("unspaced", 2, 3, {2: 0.5}), sentences=[3, 4], hits=[hit]),
+    ]
+    assert merge_windows(touching) == touching
+
+
+def test_a_hit_that_reaches_into_another_window_keeps_them_apart() -> None:
+    wide = cut("rules", 1, 4, {2: 0.5})
+    wide.metadata["hits"][0]["end_index"] = SENTENCES["rules", 3].end
+    given_ = [wide, cut("rules", 3, 4, {4: 0.5})]
+    assert read_run(wide, 0) is not None
+    assert merge_windows(given_) == given_
 
 
 SECOND = {"page": 1, "page_label": "p. 2", "start_index": 0, "end_index": 19, "span": [50, 69]}
@@ -316,24 +339,49 @@ WRONG: dict[str, list[Any]] = {
 FORGED: list[dict[str, Any]] = [
     *({key: value} for key, values in WRONG.items() for value in values),
     {"parts": [], "sentence_spans": [[0, 5]]},
+    {"parts": []},
+    {"sentence_spans": [[28, 69]]},
+    {"sentence_spans": [[28, 40], [41, 49], [50, 69]]},
 ]
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 def test_what_cannot_be_a_window_passes_through(forged: dict[str, Any]) -> None:
     window, changed = cut(PAGED, 1, 3, {1: 0.4}), of_paged(**forged)
+    assert read_run(changed, 0) is None
     assert merge_windows([window, changed, window, changed]) == [window, changed]
 
 
 @pytest.mark.parametrize(
     "hit",
-    [{"score": None}, {"score": float("nan")}, {"sentence_index": 9}, {"sentence_index": 3}, {"end_index": 10**6}],
+    [
+        *({"score": value} for value in (None, "1", float("nan"))),
+        *({"sentence_index": value} for value in (None, -1, 1, 3, 5, 9)),
+        *({"start_index": 5}, {"start_index": 23, "end_index": 22}, {"end_index": 10**6}, {"end_index": 15}),
+    ],
     ids=str,
 )
 def test_a_window_with_a_hit_that_cannot_be_passes_through(hit: dict[str, Any]) -> None:
-    window, other = cut("rules", 1, 2, {1: 0.5}), cut("rules", 1, 3, {2: 0.5})
+    window, other = cut("rules", 1, 3, {2: 0.5}), cut("rules", 1, 4, {1: 0.5})
     forged = with_metadata(window, hits=[{**window.metadata["hits"][0], **hit}])
-    assert merge_windows([other, forged])[1] is forged
+    assert read_run(forged, 0) is None
+    assert merge_windows([other, forged]) == [other, forged]
+
+
+def test_a_window_whose_hits_overlap_or_whose_text_is_of_another_length_is_none() -> None:
+    window = cut("rules", 1, 3, {1: 0.5, 2: 0.5})
+    assert read_run(window, 0) is not None
+    first, second = window.metadata["hits"]
+    assert read_run(with_metadata(window, hits=[first, second | {"start_index": first["end_index"] - 1}]), 0) is None
+    assert read_run(with_metadata(window, hits=[first, first]), 0) is None
+    assert read_run(window.model_copy(update={"page_content": window.page_content[:-1]}), 0) is None
+
+
+def test_a_merged_window_has_the_lead_ins_nearest_to_it() -> None:
+    text = "Some words."
+    led = [{"kind": "list", "text": text[at], "start_index": 9 + at, "end_index": 10 + at} for at in range(6)]
+    one, two = cut("rules", 2, 3, {2: 0.5}, lead_ins=led[1::2]), cut("rules", 3, 4, {4: 0.5}, lead_ins=led[::2])
+    assert merge_windows([one, two])[0].metadata["lead_ins"] == led[2:]
 
 
 def test_lead_ins_and_places_and_relevance_that_cannot_be_are_left_out() -> None:
@@ -357,7 +405,7 @@ def test_other_documents_pass_through_in_their_place_and_equal_ones_once() -> No
 def test_shortened_windows_pass_through_and_equal_ones_once() -> None:
     window = cut("rules", 1, 4, {1: 0.5})
     short = window.model_copy(update={"page_content": "Some words."})
-    scored = with_metadata(short, score=0.9)
+    scored = with_metadata(short, score=0.9).model_copy(update={"id": None})
     other = window.model_copy(update={"page_content": "A fourth."})
     assert merge_windows([short, window, scored, other]) == [short, window, other]
 
