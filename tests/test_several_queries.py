@@ -36,7 +36,7 @@ class Notes(BaseRetriever):
 
 @pytest.fixture
 def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
-    return SentenceWindowRetriever.from_documents(DOCUMENTS, words, k=1, fetch_k=1, window=1, **PLAIN)
+    return SentenceWindowRetriever.from_documents(DOCUMENTS, words, k=1, window=1, ranking=None, **PLAIN)
 
 
 def seen(documents: list[Document]) -> list[tuple[str, list[int], list[int]]]:
