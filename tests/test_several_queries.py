@@ -69,7 +69,9 @@ async def test_the_windows_of_many_queries_are_merged(retriever: SentenceWindowR
 async def test_an_ensemble_keeps_its_order_and_the_documents_of_others(
     retriever: SentenceWindowRetriever, way: Invoke
 ) -> None:
-    narrow = SentenceWindowRetriever(vectorstore=retriever.vectorstore, k=2, window=(0, 1), lexical_weight=0)
+    narrow = SentenceWindowRetriever(
+        vectorstore=retriever.vectorstore, k=2, window=(0, 1), lexical_weight=0, ranking=None
+    )
     ensemble = EnsembleRetriever(retrievers=[retriever, Notes(), narrow], weights=[0.5, 0.3, 0.2])
     found = await way(ensemble, "invoke", "refund seat")
     merged = await way(ensemble | STEP, "invoke", "refund seat")
