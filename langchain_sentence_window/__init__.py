@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.locations import describe_location
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+    from langchain_sentence_window.documents.window_merging import merge_windows
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
     from langchain_sentence_window.ranking.bm25_index import BM25Index
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
@@ -39,6 +40,7 @@ __all__ = [
     "describe_location",
     "find_citations",
     "format_context",
+    "merge_windows",
 ]
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
@@ -60,6 +62,7 @@ _HOMES = {
     "describe_location": "answering.locations",
     "find_citations": "answering.citations",
     "format_context": "answering.context",
+    "merge_windows": "documents.window_merging",
 }
 
 

@@ -16,6 +16,7 @@ key                  meaning
 ``page_labels``      what is printed on them, if the loader says it
 ``sentence_spans``   the span of each sentence, if there are parts
 ``lead_ins``         text before the window that gives it meaning
+``also_in``          where windows of equal text stand that were found
 ``relevance_score``  a reranker's score
 ===================  =================================================
 
@@ -26,6 +27,9 @@ document. Each stretch stands in its part character for character.
 An entry of ``lead_ins`` holds ``kind`` (``header`` of a table, ``list`` for the sentence that introduces a list,
 ``speaker`` of a message), ``text``, and ``start_index`` and ``end_index`` of that text in the document. They are in
 order of position, and before the window.
+
+An entry of ``also_in`` holds ``doc_id``, ``start_index`` and ``end_index`` of a window that was found too and isn't
+returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if it has them. They are in order of rank.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -60,6 +64,7 @@ SCORE = "score"
 SIMILARITY = "similarity"
 WINDOW_ID = "window_id"
 LEAD_INS = "lead_ins"
+ALSO_IN = "also_in"
 TEXT = "text"
 RELEVANCE_SCORE = "relevance_score"
 PARTS = "parts"
@@ -127,5 +132,5 @@ WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
 }
 """The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""
 
-CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_METADATA.keys() | PART_METADATA | {RELEVANCE_SCORE}
+CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_METADATA.keys() | PART_METADATA | {ALSO_IN, RELEVANCE_SCORE}
 """The keys of sentence Documents and window Documents. A source document's own keys among them are renamed."""

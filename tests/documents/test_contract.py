@@ -33,6 +33,7 @@ def test_the_contract_names_every_key_in_its_tables() -> None:
     assert keys_in_the_table_of(window_metadata) == {
         *window_metadata.WINDOW_METADATA,
         *window_metadata.PART_METADATA,
+        "also_in",
         "relevance_score",
     }
     assert keys_in_the_table_of(keys) | keys_in_the_table_of(window_metadata) == CONTRACT_KEYS

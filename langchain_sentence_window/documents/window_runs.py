@@ -1,0 +1,175 @@
+"""Window Documents as runs of sentences: what a window says of itself, read and checked.
+
+Windows come back from users, who may have reranked, shortened or stored them. One is read only if all that it says can
+be true together.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer, as_number
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SENTENCE_INDEX, START_INDEX
+from langchain_sentence_window.documents.parts.spans import SPAN, PartSpan
+from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.documents.window_metadata import HITS, PARTS, SCORE, SENTENCE_SPANS, SENTENCES
+
+
+@dataclass(frozen=True, slots=True)
+class RunHit:
+    """A sentence of a window that was hit.
+
+    Attributes:
+        index: Its index among the document's sentences.
+        start: Its first code point in the source.
+        end: One past its last code point.
+        score: Its score; higher is better.
+        entry: What the window's metadata says of it.
+    """
+
+    index: int
+    start: int
+    end: int
+    score: float
+    entry: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRun:
+    """A window Document whose text is a slice of its source.
+
+    Attributes:
+        document: The Document.
+        rank: Its place among those that were given, from 0.
+        doc_id: The source document.
+        first: Index of its first sentence.
+        last: Index of its last sentence, which is in the window.
+        start: First code point in the source.
+        end: One past the last code point.
+        hits: At least one, in order of position.
+        sentences: The span of each sentence, if the document has parts.
+        parts: Its places in the parts of the document, in order.
+    """
+
+    document: Document
+    rank: int
+    doc_id: str
+    first: int
+    last: int
+    start: int
+    end: int
+    hits: tuple[RunHit, ...]
+    sentences: tuple[Span, ...]
+    parts: tuple[PartSpan, ...]
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return self.document.page_content
+
+    @property
+    def heading(self) -> str:
+        """The headings above it; empty if there are none."""
+        heading = self.document.metadata.get(HEADING)
+        return heading if isinstance(heading, str) else ""
+
+
+def read_run(document: Document, rank: int) -> WindowRun | None:
+    """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
+    metadata = document.metadata
+    doc_id, numbers = metadata.get(DOC_ID), read_span(metadata.get(SENTENCES))
+    span = read_span([metadata.get(START_INDEX), metadata.get(END_INDEX)])
+    if not isinstance(doc_id, str) or numbers is None or span is None:
+        return None
+    (first, last), (start, end) = numbers, span
+    hits, parts, sentences = _hits(metadata), _parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
+    if not hits or parts is None or sentences is None or bool(parts) != bool(sentences):
+        return None
+    run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts)
+    return run if _is_sound(run) else None
+
+
+def is_rising(hits: Iterable[RunHit]) -> bool:
+    """Return whether hits, in order of their indexes, stand in that order and apart."""
+    return all(low.index < high.index and low.end <= high.start for low, high in pairwise(hits))
+
+
+def fit(hits: Iterable[RunHit], run: WindowRun) -> bool:
+    """Return whether hits of a window stand before, in and after another window as their indexes say."""
+    return all(
+        (hit.index < run.first) == (hit.start < run.start) == (hit.end <= run.start)
+        and (hit.index > run.last) == (hit.start >= run.end) == (hit.end > run.end)
+        for hit in hits
+    )
+
+
+def _is_sound(run: WindowRun) -> bool:
+    """Return whether what a window says of itself can be true."""
+    size = run.last - run.first + 1
+    inside = all(
+        run.first <= hit.index <= run.last
+        and (hit.index == run.first) == (hit.start == run.start)
+        and (hit.index == run.last) == (hit.end == run.end)
+        for hit in run.hits
+    )
+    if not inside or run.end - run.start != len(run.text) or not is_rising(run.hits) or not fit(run.hits, run):
+        return False
+    if not run.parts:
+        return True
+    ends = [run.start, *(end for span in run.sentences for end in span), run.end]
+    places = [end for part in run.parts for end in (part.source_start, part.source_end)]
+    return (
+        len(run.sentences) == size
+        and (ends[0], ends[-1]) == (ends[1], ends[-2])
+        and all(low <= high for low, high in pairwise(ends))
+        and all(run.sentences[hit.index - run.first] == (hit.start, hit.end) for hit in run.hits)
+        and all(low <= high for low, high in pairwise([run.start, *places, run.end]))
+    )
+
+
+def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
+    """Read the hits of a window, in order; none if one of them can't be read."""
+    given = metadata.get(HITS)
+    hits: list[RunHit] = []
+    for each in given if isinstance(given, list | tuple) else []:
+        entry = each if isinstance(each, dict) else {}
+        index, score = as_integer(entry.get(SENTENCE_INDEX)), as_number(entry.get(SCORE))
+        span = read_span([entry.get(START_INDEX), entry.get(END_INDEX)])
+        if index is None or span is None or span[0] == span[1] or math.isnan(score):
+            return ()
+        hits.append(RunHit(index, *span, score, entry))
+    return tuple(sorted(hits, key=lambda hit: hit.index))
+
+
+def _parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
+    """Read a window's places in parts; ``None`` if they can't be read."""
+    given = metadata.get(PARTS, [])
+    found: list[PartSpan] = []
+    for each in given if isinstance(given, list) else [None]:
+        entry = each if isinstance(each, dict) else {}
+        own, place = read_span([entry.get(START_INDEX), entry.get(END_INDEX)]), read_span(entry.get(SPAN))
+        identity = {key: value for key, value in entry.items() if key not in (START_INDEX, END_INDEX, SPAN)}
+        if own is None or place is None or own[1] - own[0] != place[1] - place[0]:
+            return None
+        if not all(value is None or is_scalar(value) for value in identity.values()):
+            return None
+        found.append(PartSpan(identity, *own, place[0]))
+    return tuple(found)
+
+
+def _spans(given: object) -> tuple[Span, ...] | None:
+    """Read a list of spans; ``None`` if it can't be read."""
+    spans = [read_span(each) for each in given] if isinstance(given, list) else []
+    found = tuple(span for span in spans if span is not None)
+    return found if len(found) == len(spans) else None
+
+
+def read_span(given: object) -> Span | None:
+    """Read two numbers that don't fall; ``None`` for anything else."""
+    low, high = map(as_integer, given) if isinstance(given, list | tuple) and len(given) == 2 else (None, None)  # noqa: PLR2004
+    return (low, high) if low is not None and high is not None and 0 <= low <= high else None
