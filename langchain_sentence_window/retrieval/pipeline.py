@@ -234,7 +234,7 @@ def _assembling(request: Request, found: Found, ranked: Sequence[RankedWindow]) 
 
 
 def _is_full(assembled: AssembledDocuments, request: Request) -> bool:
-    """Return whether more hits would hardly add anything."""
+    """Return whether more hits would hardly add anything: there are ``k`` windows, or the budget is spent."""
     if len(assembled.documents) >= request.k:
         return True
     return request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens

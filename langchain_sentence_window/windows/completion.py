@@ -113,27 +113,31 @@ class _Around:
         return self._lookup((self._doc_id, index)) if self._start <= index < self._end else None
 
 
+# Sentences are looked up only where a rule asks for them, as a look may take a call of the store.
+
+
 def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:
     """Add the rest of an item of which a part is in the window."""
     for _ in range(MAX_ADDED):
-        line, before = around.line(first), around.at(first - 1)
-        if not line.in_list or _begins_item(line) or before is None or not before.in_list:
+        line = around.line(first)
+        if not line.in_list or _begins_item(line) or not _is_in_list(around.at(first - 1)):
             break
         first -= 1
     for _ in range(MAX_ADDED):
-        line, after = around.line(last), around.at(last + 1)
-        if not line.in_list or after is None or not after.in_list or _begins_item(after):
+        after = around.at(last + 1) if around.line(last).in_list else None
+        if after is None or not after.in_list or _begins_item(after):
             break
         last += 1
     return first, last
 
 
 def _past_labels(around: _Around, first: int, last: int) -> int:
-    added = 0
-    while added < MAX_ADDED and around.at(last + 1) is not None:
+    for _ in range(MAX_ADDED):
         if not all(_is_label(around.line(index)) for index in range(last, first - 1, -1)):
             break
-        last, added = last + 1, added + 1
+        if around.at(last + 1) is None:
+            break
+        last += 1
     return last
 
 
@@ -165,6 +169,10 @@ def _before_items(around: _Around, first: int) -> int:
         if before.has_lead_in or not _begins_item(before):
             return index
     return first
+
+
+def _is_in_list(line: Line | None) -> bool:
+    return line is not None and line.in_list
 
 
 def _begins_item(line: Line) -> bool:
