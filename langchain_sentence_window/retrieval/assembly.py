@@ -17,9 +17,10 @@ from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, 
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
-from langchain_sentence_window.windows.assembly import Assembled, Assembly, Budget, Ranked, assemble
+from langchain_sentence_window.windows.assembly import Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
+from langchain_sentence_window.windows.growing import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
@@ -157,16 +158,27 @@ class _Reader:
         self._max_tokens, self._count = given.max_tokens, given.count_tokens
         self._asked, self._may_want, self._is_bare = asked, may_want, is_bare
         self._costs: dict[tuple[str, int, int], int] = {}
+        self._alone: dict[SentenceKey, int] = {}
+        self._lines: dict[SentenceKey, Line] = {}
 
     def line(self, key: SentenceKey) -> Line | None:
-        sentence = self._sentences.get(key)
-        if sentence is not None:
+        line = self._lines.get(key)
+        if line is None:
+            sentence = self._sentences.get(key)
+            if sentence is None:
+                return _UNREAD if self._wants([key]) else None
             has_lead_in = sentence.lead_in is not None
-            return Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
-        return _UNREAD if self._wants([key]) else None
+            line = Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
+            self._lines[key] = line
+        return line
 
     def budget(self) -> Budget | None:
-        return None if self._max_tokens is None else Budget(self._max_tokens, self._cost)
+        return None if self._max_tokens is None else Budget(self._max_tokens, self._cost, self._cost_alone)
+
+    def _cost_alone(self, key: SentenceKey) -> int:
+        if key not in self._alone:
+            self._alone[key] = self._count((self.line(key) or _UNREAD).text)
+        return self._alone[key]
 
     def _cost(self, window: Window) -> int:
         place = window.doc_id, window.first, window.last
