@@ -34,7 +34,7 @@ READ_FIRST = 3
 COVERAGE_WEIGHT = 8.0
 """What a coverage of 1 counts, in standard deviations of closest matches. See the benchmarks page."""
 
-NEEDED = -0.3
+NEEDED = -0.2
 """The support that a query needs. Tuned on questions asked of the wrong collection; see the benchmarks page."""
 
 NEEDED_CLOSENESS = -1.9
