@@ -34,7 +34,7 @@ READ_FIRST = 3
 COVERAGE_WEIGHT = 8.0
 """What a coverage of 1 counts, in standard deviations of closest matches. See the benchmarks page."""
 
-NEEDED = -0.2
+NEEDED = 0.0
 """The support that a query needs. Tuned on questions asked of the wrong collection; see the benchmarks page."""
 
 NEEDED_CLOSENESS = -1.9
@@ -44,7 +44,7 @@ without spaces: then words say nothing. See the benchmarks page."""
 NEEDED_COVERAGE = 0.15
 """The coverage that a query needs where there is no scale. See the benchmarks page."""
 
-MIN_SHARE = 0.25
+MIN_SHARE = 0.2
 """The least share of the best candidate's lead over the mean that a candidate needs. See the benchmarks page."""
 
 MIN_CANDIDATES = 50
