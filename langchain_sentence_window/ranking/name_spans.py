@@ -1,7 +1,7 @@
 """The words of a question as it writes them, and the question without a name."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 MIN_RUN = 5
@@ -10,18 +10,40 @@ MIN_RUN = 5
 MIN_LEFT = 4
 """The least number of words that a question keeps."""
 
-MAX_CLAUSE_REST = 3
-"""The most words that a clause has beside a name if all it says is where to look, as "Consider the lease;" does."""
+MAX_CLAUSE_REST = 2
+"""The most words beside a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
 
 _MAX_BREAK = re.compile(r"[;:?!\n]")
-_CONNECTORS = 3
+_CONNECTORS = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "between",
+        "by",
+        "de",
+        "der",
+        "des",
+        "for",
+        "from",
+        "in",
+        "la",
+        "of",
+        "on",
+        "or",
+        "s",
+    }
+    | {"the", "to", "under", "und", "with", "y"}
+)
 _MAX_CONNECTORS = 3
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
 _CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
 _BREAK = re.compile(r"[;:?!\n]")
-_CONNECTORS = frozenset(
-    "a an and as at between by de der des for from in la of on or s the to under und with y".split()
+_OPENERS = frozenset(
+    {"according", "concerning", "consider", "laut", "nach", "per", "regarding", "see", "selon", "según"}
 )
 
 
@@ -55,7 +77,7 @@ def tokens_of(query: str) -> list[Token]:
         text = match.group()
         begins = not tokens or _SENTENCE_END.search(query, end, match.start()) is not None
         end = match.end()
-        tokens.append(Token(text.lower(), match.start(), end, _is_name(text, begins, is_shouted)))
+        tokens.append(Token(text.lower(), match.start(), end, _is_name(text, begins=begins, is_shouted=is_shouted)))
     return tokens
 
 
@@ -69,8 +91,13 @@ def capitalized(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text) if not word[0].islower()}
 
 
+def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:
+    """Return the tokens with ``is_name`` for those that documents write with a capital, for a question without any."""
+    return [replace(token, is_name=token.word in known) for token in tokens]
+
+
 def left_out(
-    query: str, tokens: Sequence[Token], names: Sequence[tuple[Set[str], Collection[str]]], whole: Collection[int]
+    query: str, tokens: Sequence[Token], names: Sequence[tuple[Set[str], Set[str]]], whole: Set[int]
 ) -> tuple[str, tuple[str, ...]]:
     """Leave names out of a question.
 
@@ -95,14 +122,14 @@ def left_out(
                     gone.update(whole_run)
     for first, end in _clauses(query, tokens):
         inside = around.intersection(range(first, end))
-        if inside and end - first - len(inside) <= MAX_CLAUSE_REST:
+        if inside and _only_says_where(query, tokens, first, end, inside):
             gone.update(range(first, end))
     if not gone or len(tokens) - len(gone) < MIN_LEFT:
         return query, ()
     return _without(query, tokens, gone)
 
 
-def _is_name(text: str, begins: bool, is_shouted: bool) -> bool:
+def _is_name(text: str, *, begins: bool, is_shouted: bool) -> bool:
     if any(map(str.isdigit, text)):
         return True
     if is_shouted or text[0].islower():
@@ -138,6 +165,7 @@ def _widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple
 
 
 def is_glued(gap: str) -> bool:
+    """Return whether what stands between two words has no white space, as in a file name."""
     return not any(map(str.isspace, gap))
 
 
@@ -167,6 +195,12 @@ def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
             first = at
 
 
+def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
+    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in _CONNECTORS | _OPENERS]
+    is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
+    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _CONNECTORS | _OPENERS)
+
+
 def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:
     kept: list[str] = []
     removed: list[str] = []
@@ -179,8 +213,3 @@ def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, 
         at = last + 1
     ending = query[tokens[-1].end :].strip() if len(tokens) - 1 not in gone else ""
     return " ".join(kept) + ending, tuple(removed)
-
-
-def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:
-    """Return the tokens with ``is_name`` for those that documents write with a capital, for a question without any."""
-    return [replace(token, is_name=token.word in known) for token in tokens]

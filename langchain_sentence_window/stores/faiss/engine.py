@@ -10,6 +10,7 @@ from typing import TypeVar
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
@@ -252,6 +253,16 @@ class StoreEngine:
             StoreError: Others write so often that no state lasts as long as a search.
         """
         return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where, rank=rank))
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title and the file name.
+            where: A condition on the records; of others, nothing is told.
+        """
+        return self._run(lambda: self._searcher.name_evidence(words, keys, where))
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""
