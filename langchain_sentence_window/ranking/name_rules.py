@@ -28,6 +28,7 @@ MAX_RIVAL_SHARE = 1 / 3
 """The largest share of its name words that a document may have which isn't named."""
 
 _MIN_WORDS = 2
+_MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a name
 _MIN_WORD_CHARS = 2
 _MIN_PLURAL_CHARS = 4
 
@@ -120,7 +121,7 @@ def whole_names(question: Question) -> list[WholeName]:
         for name, of_documents in owners.items()
         if len(name) > 1 and len(of_documents) <= MAX_NAMED
         for first in _places(name, words)
-        if _is_written_as_name(question.query, question.tokens[first : first + len(name)])
+        if _is_written_as_name(question, question.tokens[first : first + len(name)])
     ]
     longest = [
         each
@@ -140,11 +141,11 @@ def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
             yield first
 
 
-def _is_written_as_name(query: str, tokens: Sequence[Token]) -> bool:
+def _is_written_as_name(question: Question, tokens: Sequence[Token]) -> bool:
     """Check whether a word is written as a name, or all are written as one, as in a file name."""
-    return any(token.is_name for token in tokens) or all(
-        is_glued(query[token.end : following.start]) for token, following in pairwise(tokens)
-    )
+    if any(token.is_name for token in tokens) and (not question.is_plain or len(tokens) >= _MIN_PLAIN_WORDS):
+        return True
+    return all(is_glued(question.query[token.end : following.start]) for token, following in pairwise(tokens))
 
 
 def _name_words(question: Question, sharing: int) -> dict[str, list[str]]:

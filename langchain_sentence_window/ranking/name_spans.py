@@ -13,30 +13,12 @@ MIN_LEFT = 4
 MAX_CLAUSE_REST = 2
 """The most words beside a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
 
-_MAX_BREAK = re.compile(r"[;:?!\n]")
-_CONNECTORS = frozenset(
-    {
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "between",
-        "by",
-        "de",
-        "der",
-        "des",
-        "for",
-        "from",
-        "in",
-        "la",
-        "of",
-        "on",
-        "or",
-        "s",
-    }
-    | {"the", "to", "under", "und", "with", "y"}
-)
+_PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
+_JOINING = frozenset({"a", "an", "and", "or", "s", "the"})
+_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
+_CONNECTORS = _PLACING | _JOINING | _OF_OTHERS
+"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
+
 _MAX_CONNECTORS = 3
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")

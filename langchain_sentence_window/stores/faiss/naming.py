@@ -35,7 +35,7 @@ _FEW, _MANY = 9, 200
 
 _MIN_SHARE_OF_FEW = 0.5
 
-_MAX_SENTENCES = 5_000
+_MAX_SENTENCES = 2_000
 """A word that more sentences hold is no name. Under a filter too, all of them count."""
 
 _MAX_DOCUMENTS = 8

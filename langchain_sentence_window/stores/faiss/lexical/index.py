@@ -135,20 +135,20 @@ class LexicalSearcher:
             most: The most texts to look at; if more hold the word, no row is returned.
             allowed: The rows to count, in order; ``None`` for all.
         """
+        word = encodable(word)
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
         unscored = _tantivy().Query.const_score_query(self._any_of([word]), 0.0)
-        addresses = [address for _, address in self._searcher.search(unscored, count, count=False).hits]
+        hits = self._searcher.search(unscored, count, count=False).hits
         if allowed is None:
-            rows = self._rows(_evenly(addresses, size))
-            return len(addresses), rows
-        rows = self._rows(addresses)
+            return len(hits), self._rows(_evenly(hits, size))
+        rows = self._rows(hits)
         rows = rows[np.isin(rows, allowed)]
         return len(rows), np.array(_evenly(rows.tolist(), size), dtype=np.int64)
 
-    def _rows(self, addresses: Sequence[Any]) -> Rows:
-        return np.array(self._searcher.fast_field_values(_ROW, list(addresses)), dtype=np.int64)
+    def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
+        return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
 
     def _run_and_filter(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
