@@ -103,7 +103,11 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     """Return the documents that a question names by single words, most words first; none if that isn't sure."""
     for sharing in range(1, MAX_NAMED + 1):
         words = _name_words(question, sharing)
-        named = _named_by_several(question, words) or ([] if sharing > 1 else _named_by_one(question, words))
+        named = _named_by_several(question, words)
+        if sharing == 1:
+            named = named or _named_by_one(question, words)
+        elif len(named) == 1:
+            continue  # shared words say nothing of one of those that share them
         if named:
             return [NamedDocument(doc_id, tuple(words[doc_id])) for doc_id in named]
     return []

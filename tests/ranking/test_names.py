@@ -143,7 +143,11 @@ def test_versions_share_their_name() -> None:
         "v1",
         "v2",
     ]
+    # What several share says nothing of one of them.
+    uses = {"agreement": WordUse(8, {"v1": 4, "v2": 4}), "amended": use(1, "v2"), "zebra": WordUse(8, {"v1": 8})}
+    assert not heard("What does the amended Agreement say?", evidence(versions, **uses))
     # Documents that only have words in common are no versions.
+    uses = {word: WordUse(8, {"v1": 4, "v2": 4}) for word in ("zebra", "motorola")}
     unlike = {"v1": DocumentNames("Zebra and Motorola and the lease"), "v2": DocumentNames("Motorola: zebra feed")}
     assert not heard("What does Zebra owe to Motorola?", evidence(unlike, **uses))
 

@@ -120,12 +120,12 @@ def test_a_collection_grows_and_shrinks(tmp_path: Path, words: WordEmbeddings) -
     assert not named(second, title)
     retriever.add_documents(CONTRACTS[2:])
     assert named(second, query) == named(second, title) == ["acme-globex"]
-    retriever.add_documents([contract("Acme", "Globex", title="Pact of 2021")])
+    retriever.add_documents([contract("Acme", "Globex", title="Deed of 2021")])
     assert not named(second, title)
-    assert named(second, "What does the Pact of 2021 say?") == ["acme-globex"]
+    assert named(second, "What does the Deed of 2021 say?") == ["acme-globex"]
     retriever.delete(["acme-globex"])
     assert not named(second, query)
-    assert not named(second, "What does the Pact of 2021 say?")
+    assert not named(second, "What does the Deed of 2021 say?")
 
 
 def test_changed_documents_are_kept_apart_until_there_are_many(
@@ -157,7 +157,7 @@ def test_a_title_that_many_share_names_none(words: WordEmbeddings) -> None:
 def test_documents_that_are_no_sentences_are_passed_over(words: WordEmbeddings) -> None:
     store = FaissStore.from_texts(["Zebra pays.", "Zebra and Motorola end it.", "Motorola pays.", "Nothing."], words)
     assert not named(store, "What does Zebra owe to Motorola?")
-    store.add_documents(SentenceSplitter().split_documents(CONTRACTS))
+    store.add_documents(SentenceSplitter().split_documents(CONTRACTS[1:]))
     assert named(store, "What does Tribune owe to Tube?") == ["tribune-tube"]
 
 
