@@ -105,8 +105,13 @@ def found_evidence(sentences: Iterable[StoredSentence], keys: Sequence[str] = ()
         names.setdefault(sentence.doc_id, {}).update(dict.fromkeys(names_in(sentence.source, keys)))
     if len(names) <= 1:
         return Evidence({}, {})  # all words of a single document are its own
+    in_names: dict[str, dict[str, int]] = {}
+    for doc_id, of_it in names.items():
+        for word in {word for name in of_it for word in words_of(name)} - uses.keys():
+            in_names.setdefault(word, {})[doc_id] = 0
     return Evidence(
-        {word: WordUse(of_it.total(), dict(of_it.most_common(MAX_NAMED))) for word, of_it in uses.items()},
+        {word: WordUse(of_it.total(), dict(of_it.most_common(MAX_NAMED))) for word, of_it in uses.items()}
+        | {word: WordUse(0, of_it) for word, of_it in in_names.items()},
         {
             doc_id: DocumentNames("\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it))
             for doc_id, of_it in names.items()
