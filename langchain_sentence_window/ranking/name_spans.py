@@ -14,9 +14,10 @@ MAX_CLAUSE_REST = 2
 """The most words beside a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
 
 _PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
-_JOINING = frozenset({"a", "an", "and", "or", "s", "the"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_JOINING = frozenset({"and", "or", "s"})
 _OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
-_CONNECTORS = _PLACING | _JOINING | _OF_OTHERS
+_CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
 """Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
 _MAX_CONNECTORS = 3
@@ -101,7 +102,7 @@ def left_out(
                 whole_run = range(*_widened(query, tokens, first, last + 1))
                 around.update(whole_run)
                 if sum(_is_part(token, known) for token in tokens[first : last + 1]) >= MIN_RUN:
-                    gone.update(whole_run)
+                    gone.update(range(_led_to(query, tokens, whole_run.start), whole_run.stop))
     for first, end in _clauses(query, tokens):
         inside = around.intersection(range(first, end))
         if inside and _only_says_where(query, tokens, first, end, inside):
@@ -151,6 +152,15 @@ def is_glued(gap: str) -> bool:
     return not any(map(str.isspace, gap))
 
 
+def _led_to(query: str, tokens: Sequence[Token], first: int) -> int:
+    """Return the position of the first of the small words that lead to a word: of "in the lease", that of "in"."""
+    while first and tokens[first - 1].word in _PLACING | _ARTICLES:
+        if _BREAK.search(query[tokens[first - 1].end : tokens[first].start]):
+            break
+        first -= 1
+    return first
+
+
 def _is_part(token: Token, known: Set[str]) -> bool:
     return token.is_name and token.word in known
 
@@ -193,5 +203,7 @@ def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, 
             last += 1
         (removed if at in gone else kept).append(query[tokens[at].start : tokens[last].end])
         at = last + 1
-    ending = query[tokens[-1].end :].strip() if len(tokens) - 1 not in gone else ""
+    ending = query[tokens[-1].end :].strip()
+    if len(tokens) - 1 in gone:
+        ending = ending[-1:]  # the mark of the question, without brackets of the name
     return " ".join(kept) + ending, tuple(removed)

@@ -31,7 +31,7 @@ def use(inside: int, doc_id: str, outside: int = 0) -> WordUse:
     return WordUse(inside + outside, {doc_id: inside, "other": outside} if outside else {doc_id: inside})
 
 
-def evidence(documents: Mapping[str, DocumentNames] = HEADS, **words: WordUse) -> Evidence:
+def evidence(documents: Mapping[str, DocumentNames] = HEADS, /, **words: WordUse) -> Evidence:
     return Evidence(words, documents)
 
 
@@ -209,7 +209,7 @@ def test_a_word_of_names_alone() -> None:
         ("Zebra and Motorola lease: who pays for the audit?", "who pays for the audit?"),
         (
             "Who pays for the audit in the Lease Agreement between Zebra Holdings and Motorola Solutions Ltd?",
-            "Who pays for the audit in the",
+            "Who pays for the audit?",
         ),
         # A short name may be the topic, and a clause may be half of the question.
         ("Who pays for the audit of Zebra and Motorola?", None),
@@ -220,7 +220,7 @@ def test_a_word_of_names_alone() -> None:
 )
 def test_names_are_left_out(query: str, without: str | None) -> None:
     uses = {word: use(5, "lease") for word in ("zebra", "motorola")}
-    found = hear(query, evidence(**uses))
+    found = hear(query, Evidence(uses, HEADS))
     assert found is not None
     assert found.question == (query if without is None else without)
     assert bool(found.left_out) == (without is not None)
@@ -239,7 +239,7 @@ def test_tokens_are_the_words_of_the_question(query: str) -> None:
 @given(texts)
 def test_a_question_without_name_words_is_untouched(query: str) -> None:
     common = {word: WordUse(10, {"lease": 5, "supply": 5}) for word in query_words(query).all}
-    assert hear(query, evidence(**common)) is None
+    assert hear(query, Evidence(common, HEADS)) is None
     assert hear(query, evidence()) is None
 
 
