@@ -74,7 +74,8 @@ class Evidence:
         documents: What documents are called, by ``doc_id``: those of ``words``, and those of which a name shares words
             with the question.
         is_complete: Whether the sentences are those of the collection, and not only what a search found. Of a few
-            sentences, those with a word may be in one document by chance, so no word names a document alone.
+            sentences, those with a word may be in one document by chance. Then no word names a document alone, and two
+            must be written as names.
     """
 
     words: Mapping[str, WordUse]

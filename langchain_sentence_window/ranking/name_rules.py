@@ -191,10 +191,11 @@ def _are_alike(words: Set[str], others: Set[str]) -> bool:
 
 def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
     counts = {doc_id: _count(of_it) for doc_id, of_it in words.items()}
+    least = 1 if question.evidence.is_complete else _MIN_WORDS  # written as names
     named = [
         doc_id
         for doc_id in sorted(counts, key=lambda each: (-counts[each], each))
-        if counts[doc_id] >= _MIN_WORDS and not question.written.isdisjoint(words[doc_id])
+        if counts[doc_id] >= _MIN_WORDS and _count(set(question.written).intersection(words[doc_id])) >= least
     ]
     # A topic that only another document has doesn't make a name less sure.
     rivals = [_count(set(question.written).intersection(words[doc_id])) for doc_id in words if doc_id not in named]

@@ -26,8 +26,9 @@ _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
 _CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
 _BREAK = re.compile(r"[;:?!\n]")
 _OPENERS = frozenset(
-    {"according", "concerning", "consider", "laut", "nach", "per", "regarding", "see", "selon", "según"}
+    {"according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see"}
 )
+_OPENERS |= {"under", "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,10 @@ def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
-    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in _CONNECTORS | _OPENERS]
+    small = _CONNECTORS | _OPENERS
+    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
     is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
-    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _CONNECTORS | _OPENERS)
+    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)
 
 
 def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:

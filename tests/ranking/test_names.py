@@ -121,6 +121,14 @@ def test_one_word_names_alone_only_if_it_is_nowhere_else() -> None:
     assert not heard("What does the Zebra contract say?", only_found)
 
 
+def test_among_what_was_found_two_words_must_be_written_as_names() -> None:
+    uses = {word: use(5, "lease") for word in ("zebra", "motorola", "landlord")}
+    only_found = Evidence(uses, HEADS, is_complete=False)
+    assert not heard("What does the landlord owe to Motorola?", only_found)
+    assert heard("What does the landlord owe to Motorola?", evidence(**uses))
+    assert heard("What does Zebra owe to Motorola?", only_found) == [("lease", ("zebra", "motorola"))]
+
+
 def test_two_documents_are_compared() -> None:
     known = evidence(zebra=use(5, "lease"), tribune=use(5, "supply"))
     assert heard("Compare the Zebra and the Tribune contract", known) == [
@@ -214,6 +222,8 @@ def test_a_word_of_names_alone() -> None:
         # A short name may be the topic, and a clause may be half of the question.
         ("Who pays for the audit of Zebra and Motorola?", None),
         ("Does Zebra pay for it, or must Motorola pay the whole audit?", None),
+        ("When is it due, and what does Zebra say, and what Motorola?", None),
+        ("The fee of Zebra, when is it due and what is it for Motorola?", None),
         # Too little would be left.
         ("Under the Zebra contract with Motorola, who pays?", None),
     ],
