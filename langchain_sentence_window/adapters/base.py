@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
@@ -26,6 +27,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 T = TypeVar("T")
@@ -146,6 +148,14 @@ class StoreAdapter:
             ``None`` if the store can't; then names are heard from what a search finds.
         """
         return None
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return how close sentences of the store are to the closest one elsewhere in it, for a sample of them.
+
+        Returns:
+            Scores by meaning, see `judge_relevance`; none if the store can't say.
+        """
+        return np.empty(0)
 
     # Read
 

@@ -20,7 +20,7 @@ from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, SentenceTrace, Trace, WindowTrace
-from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR
+from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 SURROUNDING_SENTENCES = 4
@@ -34,6 +34,7 @@ _REASONS = {
     IS_LABEL: "left out, as it is no more than a heading",
     DOES_NOT_FIT: "left out, as it doesn't fit into max_tokens",
     IS_BEYOND_K: "left out, as there were k better ones",
+    IS_UNSUPPORTED: "left out, as the question doesn't support it",
 }
 
 
@@ -156,9 +157,12 @@ def _shown(filter: Any) -> Any:
 async def _rankings(io: IO, request: Request, min_depth: int) -> tuple[Ranking, Ranking]:
     """Return the ranks and scores of sentences by meaning alone and by words alone."""
     depth, adapter = max(CANDIDATES, min_depth), request.scope.adapter
-    by_meaning = replace(request.search, lexical_weight=0.0, ranking=None, bm25_index=None)
-    sentences, hits = await find_sentences(io, request.scope, by_meaning, depth)
-    dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
+    by_meaning = replace(
+        request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None
+    )
+    searched = await find_sentences(io, request.scope, by_meaning, depth)
+    dense = _ranked([(each, hit.score) for each, hit in zip(searched.sentences, searched.hits, strict=True)])
+    sentences = searched.sentences
     lexical: Ranking = {}
     found = await adapter.lexical_search(io, request.search.query, {"k": depth, **request.scope.search_settings})
     if found is not None:
