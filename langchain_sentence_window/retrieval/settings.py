@@ -57,6 +57,17 @@ def _checked_ranking(name: str, ranking: object) -> Ranking | None:
     )
 
 
+def _checked_names(name: str, names: object) -> bool | tuple[str, ...]:
+    if isinstance(names, bool):
+        return names
+    keys = tuple(names) if isinstance(names, list | tuple | set | frozenset) else (None,)
+    if not keys or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidInputError(
+            f"{name} is {shown(names)}; give True, False, or a list of metadata keys that hold names of documents"
+        )
+    return tuple(str(key) for key in keys)
+
+
 def _checked_situate(name: str, situate: object) -> Any:
     return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
 
@@ -71,6 +82,7 @@ _CHECKS: Mapping[str, Check] = {
     "count_tokens": _checked_counter,
     "min_score": checked_min_score,
     "ranking": _checked_ranking,
+    "names": _checked_names,
     "situate": _checked_situate,
     "reranker": checked_reranker,
 }
