@@ -14,7 +14,6 @@ from langchain_sentence_window.evaluation.fitting_objective import Numbers, Stac
 from langchain_sentence_window.evaluation.metrics import covered, union
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import Candidates
-from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.signals import SIGNALS, signals
 
 Window = tuple[str, int, int]
@@ -28,28 +27,28 @@ class FittingExample:
     Attributes:
         question: The question.
         candidates: What a search found, before it was reordered.
-        starts: The first code point of each of the candidates' ``texts`` in its document.
+        windows: The window that each candidate opens.
         word_weight: Multiplies the signals that compare words, as `reorder` multiplies their weights.
     """
 
     question: Question
     candidates: Candidates
-    starts: Sequence[int]
+    windows: Sequence[Window]
     word_weight: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            InvalidInputError: A field is of a wrong type, or the starts aren't as many as the texts.
+            InvalidInputError: A field is of a wrong type, or there aren't as many windows as candidates.
         """
         if not isinstance(self.question, Question):
             raise InvalidInputError(f"question is {shown(self.question)}; give a Question")
         if not isinstance(self.candidates, Candidates):
             raise InvalidInputError(f"candidates is {shown(self.candidates)}; give the Candidates of a search")
-        if len(self.starts) != len(self.candidates.texts):
+        if len(self.windows) != len(self.candidates):
             raise InvalidInputError(
-                f"there are {len(self.starts):,} starts and {len(self.candidates.texts):,} texts; give one for each"
+                f"there are {len(self.windows):,} windows and {len(self.candidates):,} candidates; give one for each"
             )
 
     @cached_property
@@ -57,19 +56,6 @@ class FittingExample:
         """All signals of the candidates, of shape ``(candidates, signals)``."""
         factors = [self.word_weight if signal.is_of_words else 1.0 for signal in SIGNALS.values()]
         return signals(self.question.question, self.candidates, tuple(SIGNALS)) * factors
-
-    @cached_property
-    def windows(self) -> list[Window]:
-        """The window that each candidate opens."""
-        if not len(self.candidates):
-            return []
-        opens = Evidence("", self.candidates).opens.tolist()
-        after = self.candidates.after.tolist()
-        ends = [after[own] if is_open else own for own, is_open in enumerate(opens)]
-        return [
-            (document, int(self.starts[own]), int(self.starts[end]) + len(self.candidates.texts[end]))
-            for own, ((document, _), end) in enumerate(zip(self.candidates.keys, ends, strict=True))
-        ]
 
     @cached_property
     def pieces(self) -> list[tuple[float, list[int]]]:
@@ -94,7 +80,7 @@ class FittingExample:
     def recalls(self, weights: Numbers, budgets: Sequence[int]) -> list[float]:
         """Return the share of the gold within each budget, if windows are read in the order of their weighted signals.
 
-        A sentence that was read is skipped, and no text is read again. The last window is cut.
+        A window that begins in one that was read is skipped, and no text is read again. The last window is cut.
         """
         order = np.lexsort((-self.candidates.dense, -(self.signals @ weights)))
         limit = max(budgets)

@@ -1,6 +1,6 @@
 """Search the candidates of questions, to fit a ranking to them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +9,20 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitting_examples import FittingExample
+from langchain_sentence_window.evaluation.fitting_examples import FittingExample, Window
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
+from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered
+from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size
+from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.windows.auto import MAX_FORWARD, expand_forward
 
-_NOWHERE = -1_000_000_000
-"""The start of a sentence that was deleted while it was searched, so that it holds no gold."""
+_NO_WINDOW = ("", 0, 0)
 
 
 async def find_examples(
@@ -51,29 +53,45 @@ async def _example(io: IO, retriever: SentenceWindowRetriever, question: Questio
     search = replace(request.search, ranking=Ranking({}), observe=observe)
     found, _ = await find_sentences(io, request.scope, search, max(request.fetch_k, CANDIDATES))
     candidates = seen[-1] if seen else _nothing()
-    keys = _keys_of_texts(candidates)
-    fetched = await request.scope.fetch(io, list(dict.fromkeys(keys)))
-    read = found if fetched is None else [request.scope.adapter.read(document) for document in fetched]
-    starts = _starts(read)
-    known = np.array([key in starts for key in keys] + [False])  # the last one is no text
-    candidates = replace(candidates, after=np.where(known[candidates.after], candidates.after, NO_TEXT))
-    word_weight = search.lexical_weight / LEXICAL_WEIGHT
-    return FittingExample(question, candidates, [starts.get(key, _NOWHERE) for key in keys], word_weight)
+    keys = dict.fromkeys(
+        key for number in range(len(candidates)) for key in _around(candidates, number, request.policy)
+    )
+    read = (await fetch_available(io, request.scope, keys, by_key(found))).sentences
+    windows = [_window(key, request.policy, read) for key in candidates.keys]
+    return FittingExample(question, candidates, windows, search.lexical_weight / LEXICAL_WEIGHT)
 
 
-def _keys_of_texts(candidates: Candidates) -> list[SentenceKey]:
-    keys: list[SentenceKey] = [("", NO_TEXT)] * len(candidates.texts)
-    for step, positions in ((-1, candidates.before), (1, candidates.after)):
-        for (document, index), position in zip(candidates.keys, positions.tolist(), strict=True):
-            if position != NO_TEXT:
-                keys[position] = document, index + step
-    keys[: len(candidates)] = candidates.keys
-    return keys
+def _around(candidates: Candidates, number: int, policy: ExpansionPolicy) -> list[SentenceKey]:
+    """Return all sentences that the window of a candidate may hold, whatever the metadata of its document says."""
+    reaches = [_reach(size) for size in (policy.default, *policy.by_value.values())]
+    before, after = (max(sides) for sides in zip(*reaches, strict=True))
+    document, index = candidates.keys[number]
+    start = max(int(candidates.section_starts[number]), index - before)
+    end = min(int(candidates.section_ends[number]), index + after + 1)
+    return [(document, near) for near in range(start, end)]
 
 
-def _starts(sentences: Sequence[StoredSentence]) -> dict[SentenceKey, int]:
-    around = (other for sentence in sentences for other in (*sentence.window, sentence))
-    return {(sentence.doc_id, sentence.index): sentence.start for sentence in around}
+def _window(key: SentenceKey, policy: ExpansionPolicy, read: Mapping[SentenceKey, StoredSentence]) -> Window:
+    """Return the window that a sentence opens, as far as its neighbors could be read."""
+    if key not in read:  # it was deleted just now
+        return _NO_WINDOW
+    document, index = key
+    sentence = read[key]
+    size = policy.size(sentence.source)
+    before, after = _reach(size)
+    first = last = index
+    while first > max(sentence.section_start, index - before) and (document, first - 1) in read:
+        first -= 1
+    while last < min(sentence.section_end - 1, index + after) and (document, last + 1) in read:
+        last += 1
+    if size is None:
+        known = replace(as_hit(sentence, 0.0), section_start=first, section_end=last + 1)
+        last = expand_forward(known, lambda near: read[document, near].text).last
+    return document, read[document, first].start, read[document, last].end
+
+
+def _reach(size: Size) -> tuple[int, int]:
+    return (0, MAX_FORWARD) if size is None else size
 
 
 def _nothing() -> Candidates:

@@ -97,15 +97,11 @@ class Evidence:
         return self._all_lengths[: len(self._texts)]
 
     @cached_property
-    def opens(self) -> Flags:
-        """Whether the window of a sentence holds the next one too, as it is short or a label."""
-        return ((self.lengths < MIN_CHARS) | (self.labels > 0)) & (self._candidates.after >= 0)
-
-    @cached_property
     def window_lengths(self) -> Indexes:
-        """Characters of the windows."""
-        following = self._all_lengths[self._candidates.after]
-        return np.where(self.opens, self.lengths + 1 + following, self.lengths)
+        """Characters of the windows: of a sentence, and of the next one if it is short or a label."""
+        after = self._candidates.after
+        opens = ((self.lengths < MIN_CHARS) | (self.labels > 0)) & (after >= 0)
+        return np.where(opens, self.lengths + 1 + self._all_lengths[after], self.lengths)
 
     @cached_property
     def labels(self) -> Numbers:

@@ -2,21 +2,27 @@
 
 import json
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import FittedRanking, Question, afit_ranking, fit_ranking
 from langchain_sentence_window.evaluation.fitting import MIN_GROUPS, MIN_QUESTIONS, fit
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, stacked
 from langchain_sentence_window.evaluation.fitting_objective import Numbers, Stack, minimize, smoothed_recall
+from langchain_sentence_window.evaluation.fitting_search import find_examples
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.ranking.searches import candidates_of
 from tests.toys import WordEmbeddings
 
@@ -27,37 +33,30 @@ LONG = "This sentence has no number in it, and it says so in more than a hundred
 def example(
     sentences: list[str], gold: list[int], *, doc_id: str = "d", dense: list[float] | None = None
 ) -> FittingExample:
-    """A question about a document that is one section of sentences, all of which were found."""
-    text = " ".join(sentences)
-    starts, place = [], 0
-    for sentence in sentences:
-        starts.append(place)
-        place += len(sentence) + 1
-    spans = tuple((starts[index], starts[index] + len(sentences[index])) for index in gold)
-    assert all(text[start:end] in sentences for start, end in spans)
+    """A question about a document that is one section of sentences, each of which was found and is a window."""
+    ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
+    spans = [(end - 1 - len(sentence), end - 1) for sentence, end in zip(sentences, ends, strict=True)]
     found = candidates_of({doc_id: [sentences]}, [(doc_id, index) for index in range(len(sentences))], dense)
-    return FittingExample(Question("What does it cost?", doc_id, spans), found, starts)
+    question = Question("What does it cost?", doc_id, tuple(spans[index] for index in gold))
+    return FittingExample(question, found, [(doc_id, start, end) for start, end in spans])
 
 
 def weights_of(**weights: float) -> Numbers:
     return np.array([weights.get(name, 0.0) for name in NAMES])
 
 
-def test_windows_pieces_and_recalls_by_hand() -> None:
-    # Sentence 0 is short and so opens to 1, which is long enough alone; 2 is short and the last.
-    one = example(["It costs:", LONG, "Ten."], [1, 2], dense=[0.1, 0.5, 0.3])
+def test_pieces_and_recalls_by_hand() -> None:
+    made = example(["It costs:", LONG, "Ten."], [1, 2], dense=[0.1, 0.5, 0.3])
+    assert made.windows == [("d", 0, 9), ("d", 10, 10 + len(LONG)), ("d", 11 + len(LONG), 15 + len(LONG))]
+    # The first sentence opens to the second.
+    one = replace(made, windows=[("d", 0, 10 + len(LONG)), *made.windows[1:]])
     long, whole = len(LONG), len(LONG) + 4
-    assert one.windows == [("d", 0, 10 + long), ("d", 10, 10 + long), ("d", 11 + long, 15 + long)]
     assert one.pieces == [(long / whole, [0, 1]), (4 / whole, [2])]
     # By dense score: 1, 2, then 0, of which only what stands before 1 is left.
-    assert one.recalls(weights_of(dense=1), [4, long, long + 2, 9999]) == [
-        4 / whole,
-        long / whole,
-        (long + 2) / whole,
-        1,
-    ]
+    by_dense = one.recalls(weights_of(dense=1), [4, long, long + 2, 9999])
+    assert by_dense == [4 / whole, long / whole, (long + 2) / whole, 1]
     # The other way: 0 and 1 in one window, and 1 is skipped.
-    assert one.recalls(weights_of(dense=-1), [9, 10, 10 + long, 14 + long]) == [0, 0, long / whole, 1]
+    assert one.recalls(weights_of(dense=-1), [9, 14, 10 + long, 14 + long]) == [0, 4 / whole, long / whole, 1]
     elsewhere = replace(one, question=Question("q", "other", ((0, 5),)))
     assert elsewhere.pieces == []
     assert elsewhere.recalls(weights_of(dense=1), [400]) == [0]
@@ -164,7 +163,7 @@ def test_chance_is_not_recommended(seed: int) -> None:
 def test_questions_without_gold_count_and_teach_nothing() -> None:
     examples = made_up(40, seed=3)
     lost = [replace(each, question=Question("Where?", f"none{n}", ((0, 9),))) for n, each in enumerate(examples[:20])]
-    nothing = [replace(each, candidates=candidates_of({}, []), starts=[]) for each in lost]
+    nothing = [replace(each, candidates=candidates_of({}, []), windows=[]) for each in lost]
     alone, both = fit(examples), fit([*examples, *lost, *nothing])
     assert (both.questions, both.without_gold) == (80, 40)
     assert both.gain.mean < alone.gain.mean
@@ -237,7 +236,7 @@ def test_what_can_not_be_fitted() -> None:
     for change, message in (
         ({"question": "q"}, "give a Question"),
         ({"candidates": []}, "give the Candidates"),
-        ({"starts": [1]}, "1 starts and 20 texts"),
+        ({"windows": [("d", 0, 1)]}, "1 windows and 20 candidates"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             replace(one, **change)
@@ -279,6 +278,47 @@ async def test_a_retriever_takes_what_was_fitted_to_it(words: WordEmbeddings, tm
     other = retriever.model_copy(update={"ranking": str(path)})
     assert other.ranking == fitted.ranking
     assert other.invoke("How much is the refund?")
+
+
+class NoFetchStore(InMemoryVectorStore):
+    """Can't fetch by id."""
+
+    def get_by_ids(self, ids: Any, /) -> Any:
+        raise NotImplementedError
+
+
+SHORT = "A refund is free. A parcel is not."
+WINDOWS: dict[WindowSetting, list[str]] = {
+    "auto": [f"# Fees\n\n{SHORT}", f"{SHORT} {LONG}", f"A parcel is not. {LONG}"],
+    0: ["# Fees", "A refund is free.", "A parcel is not."],
+    (1, 2): [f"# Fees\n\n{SHORT}", f"# Fees\n\n{SHORT} {LONG}", f"{SHORT} {LONG} {LONG}"],
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_candidates_open_to_the_windows_of_the_retriever(
+    words: WordEmbeddings, window: WindowSetting, has_ids: bool
+) -> None:
+    text = f"# Fees\n\n{SHORT} {LONG} {LONG}"
+    document = Document(text, metadata={"doc_id": "d"})
+    retriever = SentenceWindowRetriever.from_documents([document], words, window=window)
+    if not has_ids:
+        splitter = SentenceSplitter(inline_window=3)
+        retriever = SentenceWindowRetriever(vectorstore=NoFetchStore(words), window=window, splitter=splitter)
+        retriever.add_documents([document])
+    (one,) = run(find_examples(BLOCKING, retriever, [Question("Which refund?", "d", ((8, 20),))], show_progress=False))
+    opened = {key: text[start:end] for key, (_, start, end) in zip(one.candidates.keys, one.windows, strict=True)}
+    assert [opened["d", index] for index in range(3)] == WINDOWS[window]
+    assert one.word_weight == 1
+
+
+def test_a_search_that_finds_nothing_has_no_candidates(words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever.from_documents([Document("A refund.", metadata={"doc_id": "d"})], words)
+    retriever.delete(["d"])
+    (one,) = run(find_examples(BLOCKING, retriever, [Question("Which refund?", "d", ((8, 20),))], show_progress=False))
+    assert len(one.candidates) == 0
+    assert one.pieces == []
 
 
 def test_what_is_no_retriever_and_no_question(words: WordEmbeddings) -> None:
