@@ -50,13 +50,13 @@ async def _example(io: IO, retriever: SentenceWindowRetriever, question: Questio
         seen.append(candidates)
 
     request = retriever._request(question.question, {})
-    search = replace(request.search, ranking=Ranking({}), observe=observe)
-    found, _ = await find_sentences(io, request.scope, search, max(request.fetch_k, CANDIDATES))
+    search = replace(request.search, ranking=Ranking({}), names=False, min_relevance=None, observe=observe)
+    found = await find_sentences(io, request.scope, search, max(request.fetch_k, CANDIDATES))
     candidates = seen[-1] if seen else _nothing()
     keys = dict.fromkeys(
         key for number in range(len(candidates)) for key in _around(candidates, number, request.policy)
     )
-    read = (await fetch_available(io, request.scope, keys, by_key(found))).sentences
+    read = (await fetch_available(io, request.scope, keys, by_key(found.sentences))).sentences
     windows = [_window(key, request.policy, read) for key in candidates.keys]
     return FittingExample(question, candidates, windows, search.lexical_weight / LEXICAL_WEIGHT)
 

@@ -19,7 +19,7 @@ from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
 from langchain_sentence_window.ranking.names import Heard
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered, reorder
+from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.candidates import candidates_of
 from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
@@ -141,18 +141,6 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
     # A question that names a document is of the collection's subject.
     relevance = judged[0] if judged and found.heard is None else None
     return Searched(found.sentences, found.hits, found.heard, relevance)
-
-
-async def find_candidates(io: IO, scope: Scope, search: Search) -> Candidates | None:
-    """Return the candidates that a search reorders, best first; ``None`` if it finds nothing.
-
-    Names of documents in the question are searched as any words are.
-    """
-    found: list[Candidates] = []
-    ranking = DEFAULT_RANKING if search.ranking is None else search.ranking
-    observed = replace(search, ranking=ranking, observe=lambda candidates, _: found.append(candidates))
-    await _find(io, scope, observed, CANDIDATES)
-    return found[0] if found else None
 
 
 async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
