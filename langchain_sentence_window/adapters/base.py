@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
@@ -26,6 +27,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Numbers
 
 T = TypeVar("T")
 
@@ -131,6 +133,17 @@ class StoreAdapter:
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words alone, see `search`; return ``None`` if the store can't."""
         return None
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return how close sentences usually come to others elsewhere in the store, on the scale of `search`'s scores.
+
+        By these, `judge_relevance` tells whether a query is of another subject. They are of the whole store, whatever
+        the filter.
+
+        Returns:
+            A score for each of a sample of sentences; none if the store can't say.
+        """
+        return np.empty(0, dtype=np.float64)
 
     # Read
 
