@@ -22,7 +22,7 @@ from langchain_sentence_window.stores.faiss.origin import Origin
 MAX_CHANGE = 0.1
 """The share of the sentences that may be added, and that may be removed, before the matches are found again."""
 
-MAX_COMPARISONS = 20_000_000
+MAX_COMPARISONS = 12_000_000
 """Sampled sentences times sentences of the index, above which fewer are sampled."""
 
 MIN_SAMPLE = 50
