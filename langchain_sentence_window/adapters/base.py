@@ -28,6 +28,7 @@ from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 T = TypeVar("T")
 
@@ -134,14 +135,27 @@ class StoreAdapter:
         """Search by words alone, see `search`; return ``None`` if the store can't."""
         return None
 
-    async def closest_matches(self, io: IO) -> Numbers:
-        """Return how close sentences usually come to others elsewhere in the store, on the scale of `search`'s scores.
+    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
 
-        By these, `judge_relevance` tells whether a query is of another subject. They are of the whole store, whatever
-        the filter.
+        Args:
+            io: Makes the calls.
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title and the file name.
+            filter: A filter, in the store's form; of what it forbids, nothing is told. ``None`` for no filter.
 
         Returns:
-            A score for each of a sample of sentences; none if the store can't say.
+            ``None`` if the store can't; then names are heard from what a search finds.
+        """
+        return None
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return how close sentences of the store are to the closest one elsewhere in it, for a sample of them.
+
+        They are of the whole store, whatever the filter of a search.
+
+        Returns:
+            Scores by meaning, see `judge_relevance`; none if the store can't say.
         """
         return np.empty(0, dtype=np.float64)
 
@@ -337,6 +351,16 @@ class StoreAdapter:
             indexes.setdefault(doc_id, []).append(index)
         each = [{"$and": [{DOC_ID: name}, {SENTENCE_INDEX: {"$in": of_it}}]} for name, of_it in indexes.items()]
         return self.join([filter, each[0] if len(each) == 1 else {"$or": each}])
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return a filter, in the store's form, that matches the sentences of some source documents.
+
+        Returns:
+            ``None`` if it isn't known how the store filters.
+        """
+        if type(self) is StoreAdapter:
+            return None
+        return {DOC_ID: doc_ids[0] if len(doc_ids) == 1 else {"$in": list(doc_ids)}}
 
     def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
         """Return keys of filters that no document has, as far as that shows without a search."""

@@ -14,6 +14,7 @@ from langchain_sentence_window.adapters.base import Scored, StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.parts.numbering import filter_of_source
 from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 
 
@@ -44,6 +45,12 @@ class FaissStoreAdapter(StoreAdapter):
     async def closest_matches(self, io: IO) -> Numbers:
         """Return those that the store finds among its vectors."""
         found: Numbers = await io.call(self.store.closest_matches, self.store.aclosest_matches)
+        return found
+
+    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
+        """Collect it from the lexical index and the database, in one state."""
+        collect, acollect = self.store.name_evidence, self.store.aname_evidence
+        found: Evidence = await io.call(collect, acollect, words, keys, filter=filter)
         return found
 
     async def replace_documents(

@@ -11,10 +11,12 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
 from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
+_PLAIN_NAME = re.compile(r"[\w./:@ #-]+")
 _PAGE_SIZE = 1_000
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -45,6 +47,13 @@ class MilvusAdapter(DeleteFirstAdapter):
         for each in filters:
             _check_expression(each)
         return filters[0] if len(filters) == 1 else " and ".join(f"({each})" for each in filters)
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return an expression; ``None`` if a name holds what it would have to escape, or metadata has one field."""
+        if self.store._metadata_field or not all(map(_PLAIN_NAME.fullmatch, doc_ids)):
+            return None
+        quoted = ", ".join(f'"{name}"' for name in doc_ids)
+        return f"{DOC_ID} in [{quoted}]"
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Query ids within an expression."""

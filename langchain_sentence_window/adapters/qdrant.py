@@ -10,6 +10,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.errors import InvalidInputError
 
 _PAGE_SIZE = 1_000
@@ -31,6 +32,13 @@ class QdrantAdapter(StoreAdapter):
             if type(each).__name__ != "Filter" or not type(each).__module__.startswith("qdrant_client"):
                 raise InvalidInputError(f"{self.name} filters by qdrant_client.models.Filter, not by {shown(each)}")
         return filters[0] if len(filters) == 1 else type(filters[0])(must=list(filters))
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return a filter on the payload."""
+        from qdrant_client.models import FieldCondition, Filter, MatchAny
+
+        key = f"{self.store.metadata_payload_key}.{DOC_ID}"
+        return Filter(must=[FieldCondition(key=key, match=MatchAny(any=list(doc_ids)))])
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Scroll through the points of the ids."""

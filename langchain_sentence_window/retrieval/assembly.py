@@ -1,6 +1,6 @@
 """Assemble the windows to return: read what decides about them, and make their Documents."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.documents import Document
@@ -17,7 +17,7 @@ from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, 
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
-from langchain_sentence_window.windows.assembly import Assembled, Assembly, assemble
+from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED, Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
 from langchain_sentence_window.windows.growing import Budget, Ranked
@@ -77,6 +77,18 @@ class AssembledDocuments:
     assembly: Assembly
     documents: Sequence[Document]
     sentences: SentencesByKey
+
+    def supported(self, hits: Collection[SentenceKey] | None) -> "AssembledDocuments":
+        """Return the windows that hold one of some hits; ``None`` for all."""
+        if hits is None:
+            return self
+        both = list(zip(self.assembly.windows, self.documents, strict=True))
+        kept = [pair for pair in both if any((hit.doc_id, hit.index) in hits for hit in pair[0].window.hits)]
+        dropped = {rank: IS_UNSUPPORTED for pair in both if pair not in kept for rank in pair[0].ranks}
+        assembly = replace(
+            self.assembly, windows=[each for each, _ in kept], left_out={**self.assembly.left_out, **dropped}
+        )
+        return replace(self, assembly=assembly, documents=[document for _, document in kept])
 
 
 async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:

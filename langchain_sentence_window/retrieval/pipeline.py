@@ -1,6 +1,6 @@
 """The stages of a query: search, expand, rerank, assemble within the budget, order."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -12,6 +12,7 @@ from langchain_sentence_window._arguments import not_a_question
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key
 from langchain_sentence_window.documents.window_documents import window_position
@@ -32,7 +33,7 @@ from langchain_sentence_window.retrieval.expansion import (
     plan_expansion,
     read_windows,
 )
-from langchain_sentence_window.retrieval.search import Search, find_sentences
+from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
 from langchain_sentence_window.windows.assembly import MAX_JOINED, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
 
@@ -82,12 +83,14 @@ class Found:
         sentences: The sentences that were hit or read.
         expansion: The hits, and how far each was expanded.
         is_all: Whether the store has no more hits.
+        searched: What the search found.
     """
 
     windows: Sequence[Window]
     sentences: Sentences
     expansion: Expansion
     is_all: bool
+    searched: Searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,7 @@ async def _retrieve(
             assembled = await assemble_documents(io, _assembling(request, found, ranked))
         if reranker is not None or found.is_all or _is_full(assembled, request):
             break
+    assembled = assembled.supported(_supported(found))
     documents = arrange(assembled.documents, request.order, window_position)
     return Retrieval(found, ranked, assembled, documents, assembled.sentences, seconds)
 
@@ -177,8 +181,11 @@ async def _retrieve(
 async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
     """Search, and expand each hit into its window."""
     with _timed(seconds, "search"):
-        sentences, hits = await find_sentences(io, request.scope, request.search, fetch_k)
+        searched = await find_sentences(io, request.scope, request.search, fetch_k)
+    sentences, hits = searched.sentences, searched.hits
     is_all = len(hits) < fetch_k
+    if searched.relevance is not None and not searched.relevance.supported:
+        is_all, hits = True, []
     if request.min_score is not None:
         similar = [hit for hit in hits if hit.similarity is None or hit.similarity >= request.min_score]
         is_all = is_all or len(similar) < len(hits)
@@ -188,7 +195,7 @@ async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float
         expansion = await plan_expansion(
             io, request.scope, request.policy, hits, known, margin=_margin(request), all_hits=is_all
         )
-    return Found(expansion.best(None), expansion.sentences, expansion, is_all)
+    return Found(expansion.best(None), expansion.sentences, expansion, is_all, searched)
 
 
 def _margin(request: Request) -> Margin:
@@ -231,6 +238,14 @@ def _assembling(request: Request, found: Found, ranked: Sequence[RankedWindow]) 
         request.max_tokens,
         request.count_tokens,
     )
+
+
+def _supported(found: Found) -> Collection[SentenceKey] | None:
+    """Return the hits that the question supports; ``None`` for all."""
+    relevance = found.searched.relevance
+    if relevance is None:
+        return None
+    return {(hit.doc_id, hit.index) for hit in found.searched.hits[: relevance.supported]}
 
 
 def _is_full(assembled: AssembledDocuments, request: Request) -> bool:

@@ -1,9 +1,9 @@
 """Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
@@ -16,10 +16,17 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
+from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
-from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
+from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered, reorder
+from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.candidates import candidates_of
+from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
 from langchain_sentence_window.windows.geometry import Hit
+
+MinRelevance: TypeAlias = Literal["auto"] | None
+"""``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
@@ -64,6 +71,9 @@ class Search:
         ranking: How candidates are reordered; ``None`` to keep the order of the search.
         settings: Further arguments of the store's search.
         bm25_index: Searches by words if the store can't.
+        names: Whether documents that the question names are searched first; keys of metadata that hold names, beside
+            the title and the file name.
+        min_relevance: Whether it is judged what the question supports.
         observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
     """
 
@@ -72,6 +82,8 @@ class Search:
     ranking: Ranking | None
     settings: Mapping[str, Any]
     bm25_index: BM25Index | None = None
+    names: bool | Sequence[str] = False
+    min_relevance: MinRelevance = None
     observe: Callable[[Candidates, Reordered], None] | None = None
 
     def reordered(self, candidates: Candidates) -> Reordered:
@@ -83,18 +95,68 @@ class Search:
         return result
 
 
-async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> tuple[list[StoredSentence], list[Hit]]:
-    """Search sentences, best first.
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found.
+
+    Attributes:
+        sentences: The sentences, best first.
+        hits: A hit for each.
+        heard: The documents that the question names, which were searched first; ``None`` if it names none.
+        relevance: How many of the best hits the question supports; ``None`` if that wasn't judged.
+    """
+
+    sentences: Sequence[StoredSentence]
+    hits: Sequence[Hit]
+    heard: Heard | None = None
+    relevance: Relevance | None = None
+
+
+async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Searched:
+    """Search sentences, first in the documents that the question names.
 
     Args:
         io: Makes the calls.
         scope: Where they are, and which of them may be found.
         search: What to search for, and how.
-        k: The most sentences to find.
-
-    Returns:
-        The sentences, and a hit for each.
+        k: The most sentences to find in one search.
     """
+    judged: list[Relevance] = []
+    matches: Sequence[float] | Numbers = ()
+    if search.min_relevance is not None:
+        matches = await scope.adapter.closest_matches(io)
+
+    def observe(candidates: Candidates, result: Reordered) -> None:
+        if search.observe is not None:
+            search.observe(candidates, result)
+        if search.min_relevance is not None:
+            coverage = Evidence(search.query, candidates).coverage
+            totals = result.contributions.sum(axis=1)
+            judged.append(judge_relevance(result.order, totals, candidates.dense, coverage, matches))
+
+    async def find(text: str, within: Scope) -> FoundSentences:
+        return await _find(io, within, replace(search, query=text, observe=observe), k)
+
+    found = await named_search(io, scope, search.query, find, k=k, names=search.names)
+    # A question that names a document is of the collection's subject.
+    relevance = judged[0] if judged and found.heard is None else None
+    return Searched(found.sentences, found.hits, found.heard, relevance)
+
+
+async def find_candidates(io: IO, scope: Scope, search: Search) -> Candidates | None:
+    """Return the candidates that a search reorders, best first; ``None`` if it finds nothing.
+
+    Names of documents in the question are searched as any words are.
+    """
+    found: list[Candidates] = []
+    ranking = DEFAULT_RANKING if search.ranking is None else search.ranking
+    observed = replace(search, ranking=ranking, observe=lambda candidates, _: found.append(candidates))
+    await _find(io, scope, observed, CANDIDATES)
+    return found[0] if found else None
+
+
+async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
+    """Make one search, and reorder what it found."""
     adapter = scope.adapter
     if adapter.ranks_candidates or (adapter.is_hybrid and search.ranking is None):
         return await _in_hybrid_store(io, scope, search, k)
@@ -117,7 +179,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> tuple[
     return await io.in_thread(_ranked, search, found, scores, lexical, k)
 
 
-async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> tuple[list[StoredSentence], list[Hit]]:
+async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
     adapter = scope.adapter
     settings: dict[str, Any] = {"k": k, **search.settings, **scope.search_settings}
     similarities: dict[SentenceKey, float] = {}
@@ -143,7 +205,7 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> tupl
 
 def _ranked(
     search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
-) -> tuple[list[StoredSentence], list[Hit]]:
+) -> FoundSentences:
     """Rank what a store found by its scores, and by words if there are BM25 scores."""
     by_number = dict(enumerate(scores))
     fused = fuse(by_number, lexical, search.lexical_weight) if lexical else list(by_number.items())

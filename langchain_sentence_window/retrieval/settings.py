@@ -1,6 +1,6 @@
 """The retriever's settings: what they are, how they are checked, and which of them a call may give."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self, TypedDict
 
@@ -32,7 +32,7 @@ from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query
-from langchain_sentence_window.retrieval.search import Search, check_search_settings
+from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.windows.geometry import Order
 
@@ -57,6 +57,17 @@ def _checked_ranking(name: str, ranking: object) -> Ranking | None:
     )
 
 
+def _checked_names(name: str, names: object) -> bool | tuple[str, ...]:
+    if isinstance(names, bool):
+        return names
+    keys = tuple(names) if isinstance(names, list | tuple | set | frozenset) else (None,)
+    if not keys or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidInputError(
+            f"{name} is {shown(names)}; give True, False, or a list of metadata keys that hold names of documents"
+        )
+    return tuple(str(key) for key in keys)
+
+
 def _checked_situate(name: str, situate: object) -> Any:
     return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
 
@@ -71,6 +82,7 @@ _CHECKS: Mapping[str, Check] = {
     "count_tokens": _checked_counter,
     "min_score": checked_min_score,
     "ranking": _checked_ranking,
+    "names": _checked_names,
     "situate": _checked_situate,
     "reranker": checked_reranker,
 }
@@ -124,6 +136,10 @@ class CallSettings(TypedDict, total=False):
     """The lowest similarity of a sentence that counts as a hit."""
     ranking: Any
     """How the candidates of a search are reordered."""
+    names: bool | Sequence[str]
+    """Whether documents that the question names are searched first."""
+    min_relevance: MinRelevance
+    """Whether windows that the question doesn't support are left out."""
     filter: Any
     """Narrows the retriever's own filter."""
 
@@ -149,6 +165,13 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     ranking: Any = DEFAULT_RANKING
     """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file that holds one, such as
     `fit_ranking` writes. ``None`` keeps the order of the search."""
+    names: bool | Sequence[str] = True
+    """Whether a question that names documents, such as "In the agreement between A and B, …", is asked of these first.
+    Names are heard from titles, file names and the first lines of documents; keys of metadata add others, such as
+    ``names=["customer"]``. See the page "Ask about a document by name"."""
+    min_relevance: MinRelevance = None
+    """``auto`` leaves out windows that the question doesn't support, so that a question on another subject returns
+    nothing. ``None`` returns ``k`` windows for any question."""
     bm25_index: BM25Index | None = None
     """Searches by words beside a store that can't."""
     max_tokens: int | None = None
@@ -240,6 +263,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
                 now.ranking,
                 {name: value for name, value in self.search_kwargs.items() if name not in filters},
                 self.bm25_index,
+                names=now.names,
+                min_relevance=now.min_relevance,
             ),
             k=now.k,
             fetch_k=now.fetch_k,

@@ -29,6 +29,7 @@ IS_NEAR = "near"
 IS_LABEL = "label"
 DOES_NOT_FIT = "budget"
 IS_BEYOND_K = "k"
+IS_UNSUPPORTED = "relevance"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,16 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.window_documents import window_text
 from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
 from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.retrieval.tracing.trace import HitTrace, SentenceTrace, Trace, WindowTrace
-from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR
+from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, SentenceTrace, Trace, WindowTrace
+from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 SURROUNDING_SENTENCES = 4
@@ -28,12 +31,16 @@ SURROUNDING_SENTENCES = 4
 
 Ranking: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
 
+Signals: TypeAlias = dict[SentenceKey, Mapping[str, float]]
+"""What each signal adds to the score of a sentence, by its name."""
+
 
 _REASONS = {
     IS_NEAR: "left out, as it is near a better window",
     IS_LABEL: "left out, as it is no more than a heading",
     DOES_NOT_FIT: "left out, as it doesn't fit into max_tokens",
     IS_BEYOND_K: "left out, as there were k better ones",
+    IS_UNSUPPORTED: "left out, as the question doesn't support it",
 }
 
 
@@ -118,7 +125,14 @@ class _Lookup:
 
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
     """Run a query and return a trace of it."""
-    retrieval = await retrieve(io, request, reranker, None)
+    signals: Signals = {}
+
+    def observe(candidates: Candidates, result: Reordered) -> None:
+        named = [dict(zip(result.names, row, strict=True)) for row in result.contributions.tolist()]
+        signals.update(zip(candidates.keys, named, strict=True))
+
+    observed = replace(request, search=replace(request.search, observe=observe))
+    retrieval = await retrieve(io, observed, reranker, None)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
     try:
         around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences)
@@ -136,12 +150,26 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
     }
     lookup = _Lookup.of(retrieval)
-    hits = _hits(retrieval, lookup, dense, lexical, around)
+    hits = _hits(retrieval, lookup, _Rankings(dense, lexical, signals), around)
     windows = [
         _window(number, window, retrieval, around, lookup=lookup, reranked=reranker is not None)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
-    return Trace(request.search.query, settings, hits, windows, dict(retrieval.seconds))
+    searched = retrieval.found.searched
+    return Trace(
+        request.search.query,
+        settings,
+        hits,
+        windows,
+        dict(retrieval.seconds),
+        named=[] if searched.heard is None else [NameTrace(*each) for each in _named(searched.heard)],
+        searched_as=request.search.query if searched.heard is None else searched.heard.question,
+        relevance={} if searched.relevance is None else dict(searched.relevance.numbers),
+    )
+
+
+def _named(heard: Heard) -> list[tuple[str, tuple[str, ...], str | None]]:
+    return [(each.doc_id, tuple(each.words), each.name) for each in heard.documents]
 
 
 def _shown(filter: Any) -> Any:
@@ -156,9 +184,12 @@ def _shown(filter: Any) -> Any:
 async def _rankings(io: IO, request: Request, min_depth: int) -> tuple[Ranking, Ranking]:
     """Return the ranks and scores of sentences by meaning alone and by words alone."""
     depth, adapter = max(CANDIDATES, min_depth), request.scope.adapter
-    by_meaning = replace(request.search, lexical_weight=0.0, ranking=None, bm25_index=None)
-    sentences, hits = await find_sentences(io, request.scope, by_meaning, depth)
-    dense = _ranked([(sentence, hit.score) for sentence, hit in zip(sentences, hits, strict=True)])
+    by_meaning = replace(
+        request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None
+    )
+    searched = await find_sentences(io, request.scope, by_meaning, depth)
+    dense = _ranked([(each, hit.score) for each, hit in zip(searched.sentences, searched.hits, strict=True)])
+    sentences = searched.sentences
     lexical: Ranking = {}
     found = await adapter.lexical_search(io, request.search.query, {"k": depth, **request.scope.search_settings})
     if found is not None:
@@ -188,11 +219,19 @@ def _around(retrieval: Retrieval) -> dict[SentenceKey, None]:
     return keys | {(hit.doc_id, hit.section_end): None for hit in retrieval.found.expansion.hits}
 
 
+@dataclass(frozen=True, slots=True)
+class _Rankings:
+    """How sentences rank by meaning alone and by words alone, and what each signal adds to their scores."""
+
+    dense: Ranking
+    lexical: Ranking
+    signals: Signals
+
+
 def _hits(
     retrieval: Retrieval,
     lookup: _Lookup,
-    dense: Ranking,
-    lexical: Ranking,
+    rankings: _Rankings,
     around: Mapping[SentenceKey, StoredSentence],
 ) -> list[HitTrace]:
     expansion = retrieval.found.expansion
@@ -202,8 +241,8 @@ def _hits(
         sentence = retrieval.sentences[key]
         window = lookup.alone[key]
         before, after = _cut_by(hit, expansion, around)
-        dense_rank, dense_score = dense.get(key, (None, None))
-        lexical_rank, lexical_score = lexical.get(key, (None, None))
+        dense_rank, dense_score = rankings.dense.get(key, (None, None))
+        lexical_rank, lexical_score = rankings.lexical.get(key, (None, None))
         number, outcome = _outcome_of_hit(key, lookup)
         traces.append(
             HitTrace(
@@ -218,6 +257,7 @@ def _hits(
                 dense_score,
                 lexical_rank,
                 lexical_score,
+                signals=dict(rankings.signals.get(key, {})),
                 opened=(window.first, window.last),
                 cut_before=before,
                 cut_after=after,

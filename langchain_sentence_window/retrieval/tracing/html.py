@@ -15,8 +15,12 @@ def page(trace: Mapping[str, Any]) -> str:
     scores = [hit["score"] for hit in trace["hits"]]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     settings, seconds = named(trace["settings"]), milliseconds(trace["seconds"])
+    heard = "".join(
+        f"<br>names {escape(each['doc_id'])} by {escape(each['name'] or ', '.join(each['words']))}"
+        for each in trace["named"]
+    )
     parts = [
-        f"<p><b>{escape(trace['query'])}</b><br><small>{escape(settings)}<br>{escape(seconds)}</small></p>",
+        f"<p><b>{escape(trace['query'])}</b><br><small>{escape(settings)}<br>{escape(seconds)}{heard}</small></p>",
         *(_window(window, low, high) for window in trace["windows"]),
         f"<details><summary>{len(scores)} hits</summary>{_hits(trace['hits'])}</details>",
     ]
@@ -54,7 +58,7 @@ def _sentence(sentence: Mapping[str, Any], low: float, high: float) -> str:
 
 
 def _hits(hits: Sequence[Mapping[str, Any]]) -> str:
-    titles = ("rank", "sentence", "score", "dense", "lexical", "outcome", "text")
+    titles = ("rank", "sentence", "score", "dense", "lexical", "signals", "outcome", "text")
     rows = [
         (
             hit["rank"],
@@ -62,6 +66,7 @@ def _hits(hits: Sequence[Mapping[str, Any]]) -> str:
             f"{hit['score']:.3f}",
             ranked(hit["dense_rank"], hit["dense_score"], 3),
             ranked(hit["lexical_rank"], hit["lexical_score"], 1),
+            ", ".join(f"{name} {value:+.2f}" for name, value in hit["signals"].items()) or "-",
             hit["outcome"],
             hit["text"],
         )

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from langchain_sentence_window._tables import aligned, milliseconds, named, ranked
 from langchain_sentence_window.retrieval.tracing.html import page
 
+_MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
 _MAX_CHARS = 60
 """The most characters of a text in a table."""
 
@@ -29,6 +30,7 @@ class HitTrace:
         lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the candidates, or there is no
             lexical search.
         lexical_score: The BM25 score of the sentence alone.
+        signals: What each signal of the ranking adds to the score, by its name; empty without a ranking.
         opened: The first and last index of its own window, both included.
         cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
             if nothing did.
@@ -48,6 +50,7 @@ class HitTrace:
     dense_score: float | None
     lexical_rank: int | None
     lexical_score: float | None
+    signals: Mapping[str, float]
     opened: tuple[int, int]
     cut_before: str | None
     cut_after: str | None
@@ -121,6 +124,21 @@ class WindowTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class NameTrace:
+    """A document that the question names.
+
+    Attributes:
+        doc_id: The document.
+        words: The words that name it.
+        name: Its name, if the question holds a whole one, such as a title; else ``None``.
+    """
+
+    doc_id: str
+    words: tuple[str, ...]
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Every stage of a query.
 
@@ -133,6 +151,9 @@ class Trace:
         hits: The hits, best first.
         windows: The windows, best first.
         seconds: The time that each stage took, by its name.
+        named: The documents that the question names, which were searched first.
+        searched_as: The question without those names.
+        relevance: What decided with ``min_relevance``, by name; see `judge_relevance`.
     """
 
     query: str
@@ -140,6 +161,9 @@ class Trace:
     hits: Sequence[HitTrace]
     windows: Sequence[WindowTrace]
     seconds: Mapping[str, float]
+    named: Sequence[NameTrace] = ()
+    searched_as: str = ""
+    relevance: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as dicts, lists and scalars that JSON can hold."""
@@ -156,13 +180,15 @@ class Trace:
             *(_window_row(window) for window in self.windows),
         ]
         hits = [
-            ["hits", "rank", "sentence", "score", "dense", "lexical", "opened", "cut by", "outcome"],
+            ["hits", "rank", "sentence", "score", "dense", "lexical", "signals", "opened", "cut by", "outcome"],
             *(_hit_row(hit) for hit in self.hits),
         ]
         return "\n".join(
             [
                 self.query,
                 named(self.settings),
+                *(_name_line(each, self.searched_as) for each in self.named),
+                *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
                 "",
                 *aligned(windows),
                 "",
@@ -201,10 +227,26 @@ def _hit_row(hit: HitTrace) -> list[str]:
         f"{hit.score:.3f}",
         ranked(hit.dense_rank, hit.dense_score, 3),
         ranked(hit.lexical_rank, hit.lexical_score, 1),
+        _signals(hit.signals),
         f"{hit.opened[0]}-{hit.opened[1]}",
         ", ".join(f"{what} {where}" for what, where in ends if what) or "-",
         hit.outcome,
     ]
+
+
+def _name_line(named: NameTrace, searched_as: str) -> str:
+    how = f"by its name {named.name!r}" if named.name else f"by {', '.join(named.words)}"
+    return f"names {named.doc_id}, {how}; searched there first as {searched_as!r}"
+
+
+def _signals(signals: Mapping[str, float]) -> str:
+    """Return what adds most to a score, largest first."""
+    largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:_MAX_SIGNALS]
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SHOWN) or "-"
+
+
+def _numbers(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
 
 
 def _or_dash(value: int | None) -> str:

@@ -11,6 +11,7 @@ from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches
 from langchain_sentence_window.stores.faiss.database.database import Database
@@ -258,6 +259,16 @@ class StoreEngine:
     def closest_matches(self, sample: int) -> Numbers:
         """Return how close a sample of sentences comes to others elsewhere; see `FaissStore.closest_matches`."""
         return self._run(lambda: self._closest_matches.read(sample))
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title and the file name.
+            where: A condition on the records; of others, nothing is told.
+        """
+        return self._run(lambda: self._searcher.name_evidence(words, keys, where))
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""

@@ -17,6 +17,7 @@ from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Condition, Filter, compile_filter, filter_keys
@@ -183,6 +184,26 @@ class SearchMethods(VectorStore):
         )
         self._check_found(found, filter)
         return _scored(found)
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title and the file name.
+            filter: A filter on the metadata; of what it forbids, nothing is told.
+
+        Raises:
+            FilterError: The filter is invalid.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        return self._engine.name_evidence(words, keys, _condition(filter))
+
+    async def aname_evidence(
+        self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None
+    ) -> Evidence:
+        """Async version of `name_evidence`."""
+        return await run_in_executor(None, self.name_evidence, words, keys, filter=filter)
 
     def max_marginal_relevance_search(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fuse, spread
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank, Scores, are_in, order_by, read_candidates
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.filters import Condition
@@ -17,6 +18,7 @@ from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from langchain_sentence_window.stores.faiss.filter_cache import AbsentKeys, FilterCache
 from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.naming import Naming
 from langchain_sentence_window.stores.faiss.origin import Origin
 
 _MAX_ATTEMPTS = 100
@@ -42,6 +44,7 @@ class Searcher:
         self._lexical = lexical
         self._origin = origin
         self._filters, self._absent_keys = FilterCache(), AbsentKeys()
+        self._naming = Naming()
 
     def search(self, vector: Vectors, k: int, where: Condition | None) -> list[tuple[Record, float]]:
         """Find the records nearest to a unit vector; see `StoreEngine.search`."""
@@ -126,6 +129,14 @@ class Searcher:
                 return found
             self._lexical.catch_up()
         raise StoreError(f"{self._database.name} changes too often to be searched in one state; search again")
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None) -> Evidence:
+        """Collect what is known of the words of a query; see `StoreEngine.name_evidence`."""
+
+        def work(snapshot: Snapshot, searcher: LexicalSearcher) -> Evidence:
+            return self._naming.evidence(snapshot, searcher, words, keys, self._allowed(snapshot, where))
+
+        return self._lexical.read(work)
 
     def unknown_keys(self, snapshot: Snapshot, keys: Sequence[str]) -> list[str]:
         """Return the keys that no record has in its metadata; none for an empty index."""

@@ -15,6 +15,14 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.damage import find_damage
+from langchain_sentence_window.stores.faiss.database.document_reads import (
+    FirstSentence,
+    SourceMetadata,
+    beginnings,
+    documents_of,
+    has_several_documents,
+    source_metadata,
+)
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.in_order import in_order
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
@@ -198,6 +206,22 @@ class Snapshot:
     def rows_at(self, places: Sequence[tuple[int | None, int]]) -> list[int]:
         """Return the rows of sentences by document and index; those that don't exist are left out."""
         return rows_at(self._execute, places)
+
+    def documents_of(self, rows: Sequence[int]) -> dict[int, int | None]:
+        """Return the number of the document of each row; see `documents_of`."""
+        return documents_of(self._execute, rows)
+
+    def has_several_documents(self) -> bool:
+        """Return whether there are two source documents or more."""
+        return has_several_documents(self._execute)
+
+    def beginnings(self, documents: Sequence[int], sentences: int) -> list[FirstSentence]:
+        """Read up to that many sentences at the beginning of each document, in its order."""
+        return beginnings(self._execute, documents, sentences)
+
+    def source_metadata(self, documents: Sequence[int] | None, limit: int) -> Iterator[SourceMetadata]:
+        """Yield the metadata of documents, or of all for ``None``; no more than a limit."""
+        return source_metadata(self._execute, documents, limit)
 
     def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
         """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.

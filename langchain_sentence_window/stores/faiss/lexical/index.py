@@ -6,12 +6,14 @@ language is treated the same.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Rows
+
+T = TypeVar("T")
 
 _ROW = "row"
 _TEXT = "heading_and_text"
@@ -124,6 +126,30 @@ class LexicalSearcher:
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 
+    def sample(self, word: str, size: int, most: int, allowed: Rows | None) -> tuple[int, Rows]:
+        """Return how many texts hold a word, and the rows of some of them, spread evenly over the index.
+
+        Args:
+            word: A word as the index has it.
+            size: The most rows to return.
+            most: The most texts to look at; if more hold the word, no row is returned.
+            allowed: The rows to count, in order; ``None`` for all.
+        """
+        word = encodable(word)
+        count = int(self._searcher.doc_freq(_TEXT, word))
+        if not 0 < count <= most:
+            return count, np.empty(0, dtype=np.int64)
+        unscored = _tantivy().Query.const_score_query(self._any_of([word]), 0.0)
+        hits = self._searcher.search(unscored, count, count=False).hits
+        if allowed is None:
+            return len(hits), self._rows(_evenly(hits, size))
+        rows = self._rows(hits)
+        rows = rows[np.isin(rows, allowed)]
+        return len(rows), np.array(_evenly(rows.tolist(), size), dtype=np.int64)
+
+    def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
+        return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
+
     def _run_and_filter(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
         while True:
@@ -150,6 +176,13 @@ class LexicalSearcher:
         must = tantivy.Occur.Must
         rows = tantivy.Query.term_set_query(self._schema, _ROW, allowed.tolist())
         return tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(rows, 0.0))])
+
+
+def _evenly(items: Sequence[T], size: int) -> Sequence[T]:
+    """Return up to ``size`` items, spread evenly over all."""
+    if len(items) <= size:
+        return items
+    return [items[(2 * number + 1) * len(items) // (2 * size)] for number in range(size)]
 
 
 def _tantivy() -> Any:

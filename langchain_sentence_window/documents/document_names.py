@@ -1,0 +1,28 @@
+"""What the metadata of a document calls it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from langchain_sentence_window.documents.indexed_documents import TITLE
+from langchain_sentence_window.documents.parts.numbering import source_of
+
+MAX_NAME_CHARS = 300
+"""The longest value of metadata that is a name; a longer one is a text."""
+
+
+def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]:
+    """Return the names in a document's metadata, each once: its title, its file name, and values of other keys.
+
+    Args:
+        metadata: The document's metadata.
+        keys: Keys whose values are names too: strings or numbers, or lists of these.
+    """
+    source = source_of(metadata) or ""
+    file_name = source.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem, _, ending = file_name.rpartition(".")
+    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else ""]
+    for key in keys:
+        value = metadata.get(key)
+        given += value if isinstance(value, list | tuple) else [value]
+    names = [str(name) for name in given if isinstance(name, str | int | float) and not isinstance(name, bool)]
+    return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]

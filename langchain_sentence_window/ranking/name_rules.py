@@ -1,0 +1,230 @@
+"""The rules by which a question names documents: by words, and by whole names."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+
+from langchain_sentence_window.ranking.name_evidence import (
+    HEAD_CHARS,
+    MAX_NAMED,
+    MIN_SENTENCES,
+    MIN_SHARE,
+    DocumentNames,
+    Evidence,
+    NamedDocument,
+)
+from langchain_sentence_window.ranking.name_spans import Token, as_names, capitalized, is_glued, tokens_of, words_of
+
+MIN_SHARE_ALONE = 0.95
+"""The same for a word that names a document alone."""
+
+MIN_SENTENCES_ALONE = 5
+"""The same for a word that names a document alone."""
+
+MIN_LIKENESS = 0.6
+"""The least share of the words in two documents' heads and names that both have, for the two to share a name."""
+
+MAX_RIVAL_SHARE = 1 / 3
+"""The largest share of its name words that a document may have which isn't named."""
+
+_MIN_WORDS = 2
+_MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a name
+_MIN_WORD_CHARS = 2
+_MIN_PLURAL_CHARS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """What a document is called.
+
+    Attributes:
+        words: The words of its head and its names, in lower case.
+        capitals: Those of them that begin with a capital or a digit somewhere.
+        of_names: The words of its names.
+    """
+
+    words: Set[str]
+    capitals: Set[str]
+    of_names: Set[str]
+
+    @classmethod
+    def of(cls, names: DocumentNames) -> "KnownDocument":
+        """Look at a head and names."""
+        head = names.head[:HEAD_CHARS]
+        of_names = {word for name in names.names for word in words_of(name)}
+        capitals = {word for text in (head, *names.names) for word in capitalized(text)}
+        return cls(of_names.union(words_of(head)), capitals, of_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and what is known of its words.
+
+    Attributes:
+        query: The question.
+        tokens: Its words. If it writes none as a name, those are that the known documents write with a capital.
+        is_plain: Whether it writes none as a name.
+        evidence: What is known of its words.
+        known: The words of the known documents' heads and names, by ``doc_id``.
+        written: The words of ``tokens`` that are written as names.
+    """
+
+    query: str
+    tokens: Sequence[Token]
+    is_plain: bool
+    evidence: Evidence
+    known: Mapping[str, KnownDocument]
+    written: Set[str]
+
+    @classmethod
+    def of(cls, query: str, evidence: Evidence) -> "Question":
+        """Look at a question."""
+        tokens = tokens_of(query)
+        known = {doc_id: KnownDocument.of(names) for doc_id, names in evidence.documents.items()}
+        is_plain = not any(token.is_name for token in tokens)
+        if is_plain:
+            tokens = as_names(tokens, {word for each in known.values() for word in each.capitals})
+        written = {token.word for token in tokens if token.is_name}
+        return cls(query, tokens, is_plain, evidence, known, written)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeName:
+    """A name that stands in the question as a whole, from its word ``first`` to the one before ``end``."""
+
+    name: str
+    words: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    first: int
+    end: int
+
+
+def named_by_words(question: Question) -> list[NamedDocument]:
+    """Return the documents that a question names by single words, most words first; none if that isn't sure."""
+    for sharing in range(1, MAX_NAMED + 1):
+        words = _name_words(question, sharing)
+        named = _named_by_several(question, words)
+        if sharing == 1:
+            named = named or _named_by_one(question, words)
+        elif len(named) == 1:
+            continue  # shared words say nothing of one of those that share them
+        if named:
+            return [NamedDocument(doc_id, tuple(words[doc_id])) for doc_id in named]
+    return []
+
+
+def whole_names(question: Question) -> list[WholeName]:
+    """Find the names that stand in the question, without those that are a part of a longer one."""
+    owners: dict[tuple[str, ...], dict[str, str]] = {}
+    for doc_id, document in question.evidence.documents.items():
+        for name in document.names:
+            owners.setdefault(tuple(words_of(name)), {}).setdefault(doc_id, name)
+    words = [token.word for token in question.tokens]
+    found = [
+        WholeName(min(of_documents.values()), name, tuple(sorted(of_documents)), first, first + len(name))
+        for name, of_documents in owners.items()
+        if len(name) > 1 and len(of_documents) <= MAX_NAMED
+        for first in _places(name, words)
+        if _is_written_as_name(question, question.tokens[first : first + len(name)])
+    ]
+    longest = [
+        each
+        for each in found
+        if not any(
+            other.first <= each.first and each.end <= other.end and len(other.words) > len(each.words)
+            for other in found
+        )
+    ]
+    firsts = {each.doc_ids: each for each in reversed(longest)}
+    return sorted(firsts.values(), key=lambda each: each.first)
+
+
+def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
+    for first in range(len(words) - len(name) + 1):
+        if words[first] == name[0] and tuple(words[first : first + len(name)]) == name:
+            yield first
+
+
+def _is_written_as_name(question: Question, tokens: Sequence[Token]) -> bool:
+    """Check whether a word is written as a name, or all are written as one, as in a file name."""
+    if any(token.is_name for token in tokens) and (not question.is_plain or len(tokens) >= _MIN_PLAIN_WORDS):
+        return True
+    return all(is_glued(question.query[token.end : following.start]) for token, following in pairwise(tokens))
+
+
+def _name_words(question: Question, sharing: int) -> dict[str, list[str]]:
+    """Return the name words that the question holds, by document, where up to ``sharing`` documents share a name."""
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(token.word for token in question.tokens):
+        for doc_id in _documents_of(word, question, sharing):
+            found.setdefault(doc_id, []).append(word)
+    return found
+
+
+def _documents_of(word: str, question: Question, sharing: int) -> list[str]:
+    """Return the documents of which a word is a name word."""
+    use, known = question.evidence.words.get(word), question.known
+    if use is None or len(word) < _MIN_WORD_CHARS:
+        return []
+    if not use.sentences:  # in names alone
+        return sorted(use.documents) if len(use.documents) <= sharing else []
+    most = sorted(use.documents.items(), key=lambda each: (-each[1], each[0]))
+    inside = 0
+    for number, (doc_id, count) in enumerate(most[:sharing], 1):
+        inside += count
+        if not _may_name(word, count, known.get(doc_id)):
+            return []
+        if number > 1 and not _are_alike(known[most[0][0]].words, known[doc_id].words):
+            return []
+        if inside >= MIN_SHARE * use.sentences:
+            return [each for each, _ in most[:number]]
+    return []
+
+
+def _may_name(word: str, count: int, known: KnownDocument | None) -> bool:
+    return known is not None and word in known.words and (count >= MIN_SENTENCES or word in known.of_names)
+
+
+def _are_alike(words: Set[str], others: Set[str]) -> bool:
+    return len(words & others) >= MIN_LIKENESS * len(words | others)
+
+
+def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
+    counts = {doc_id: _count(of_it) for doc_id, of_it in words.items()}
+    least = 1 if question.evidence.is_complete else _MIN_WORDS  # written as names
+    named = [
+        doc_id
+        for doc_id in sorted(counts, key=lambda each: (-counts[each], each))
+        if counts[doc_id] >= _MIN_WORDS and _count(set(question.written).intersection(words[doc_id])) >= least
+    ]
+    # A topic that only another document has doesn't make a name less sure.
+    rivals = [_count(set(question.written).intersection(words[doc_id])) for doc_id in words if doc_id not in named]
+    if not named or len(named) > MAX_NAMED or max(rivals, default=0) > MAX_RIVAL_SHARE * counts[named[0]]:
+        return []
+    return named
+
+
+def _named_by_one(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the documents if each is named by a single word, and each for sure."""
+    if question.is_plain or not question.evidence.is_complete or len(words) > MAX_NAMED:
+        return []
+    is_sure = all(_count(of_it) == 1 and _names_alone(of_it[0], doc_id, question) for doc_id, of_it in words.items())
+    return sorted(words) if is_sure else []
+
+
+def _names_alone(word: str, doc_id: str, question: Question) -> bool:
+    use = question.evidence.words[word]
+    inside = use.documents[doc_id]
+    is_everywhere_there = inside >= max(MIN_SENTENCES_ALONE, MIN_SHARE_ALONE * use.sentences)
+    return word in question.written and (
+        not use.sentences or (is_everywhere_there and word in question.known[doc_id].capitals)
+    )
+
+
+def _count(words: Iterable[str]) -> int:
+    """Count words; the singular and the plural of a word are one."""
+    return len({word[:-1] if _is_plural(word) else word for word in words})
+
+
+def _is_plural(word: str) -> bool:
+    return len(word) >= _MIN_PLURAL_CHARS and word.endswith("s") and not word.endswith("ss")

@@ -1,0 +1,211 @@
+"""The words of a question as it writes them, and the question without a name."""
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+MIN_RUN = 5
+"""The least number of words of a name that is left out wherever it stands; a shorter one may be the topic."""
+
+MIN_LEFT = 4
+"""The least number of words that a question keeps."""
+
+MAX_CLAUSE_REST = 2
+"""The most words beside a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
+
+_PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_JOINING = frozenset({"and", "or", "s"})
+_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
+_CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
+"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
+
+_MAX_CONNECTORS = 3
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
+_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
+_BREAK = re.compile(r"[;:?!\n]")
+_OPENERS = frozenset(
+    {"according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see"}
+)
+_OPENERS |= {"under", "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a question.
+
+    Attributes:
+        word: The word in lower case.
+        start: Where it starts in the question.
+        end: Where it ends, exclusive.
+        is_name: Whether it is written as a name: with a capital that isn't the first of a sentence, all in capitals,
+            with a digit, or in a script without capitals.
+    """
+
+    word: str
+    start: int
+    end: int
+    is_name: bool
+
+
+def tokens_of(query: str) -> list[Token]:
+    """Return the words of a question: its runs of letters and digits, as the lexical index knows them.
+
+    If all letters are capitals, they tell nothing, and only words with a digit are written as names.
+    """
+    tokens: list[Token] = []
+    is_shouted = query.isupper()
+    end = 0
+    for match in _WORD.finditer(query):
+        text = match.group()
+        begins = not tokens or _SENTENCE_END.search(query, end, match.start()) is not None
+        end = match.end()
+        tokens.append(Token(text.lower(), match.start(), end, _is_name(text, begins=begins, is_shouted=is_shouted)))
+    return tokens
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, in order."""
+    return [match.group().lower() for match in _WORD.finditer(text)]
+
+
+def capitalized(text: str) -> set[str]:
+    """Return the words of a text that begin with a capital or a digit somewhere in it, in lower case."""
+    return {word.lower() for word in _WORD.findall(text) if not word[0].islower()}
+
+
+def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:
+    """Return the tokens with ``is_name`` for those that documents write with a capital, for a question without any."""
+    return [replace(token, is_name=token.word in known) for token in tokens]
+
+
+def left_out(
+    query: str, tokens: Sequence[Token], names: Sequence[tuple[Set[str], Set[str]]], whole: Set[int]
+) -> tuple[str, tuple[str, ...]]:
+    """Leave names out of a question.
+
+    Args:
+        query: The question.
+        tokens: Its words, with ``is_name`` for those that are written as names.
+        names: For each document, the words of its head and its names, and those that name it.
+        whole: Positions of words that are of a name which the question holds as a whole.
+
+    Returns:
+        The question without the names, and what was left out, each verbatim. The question itself and nothing, if no
+        name can be left out or too little would be left.
+    """
+    gone = set(whole)
+    around: set[int] = set(whole)
+    for known, naming in names:
+        for first, last in _runs(query, tokens, known):
+            if any(token.word in naming for token in tokens[first : last + 1]):
+                whole_run = range(*_widened(query, tokens, first, last + 1))
+                around.update(whole_run)
+                if sum(_is_part(token, known) for token in tokens[first : last + 1]) >= MIN_RUN:
+                    gone.update(range(_led_to(query, tokens, whole_run.start), whole_run.stop))
+    for first, end in _clauses(query, tokens):
+        inside = around.intersection(range(first, end))
+        if inside and _only_says_where(query, tokens, first, end, inside):
+            gone.update(range(first, end))
+    if not gone or len(tokens) - len(gone) < MIN_LEFT:
+        return query, ()
+    return _without(query, tokens, gone)
+
+
+def _is_name(text: str, *, begins: bool, is_shouted: bool) -> bool:
+    if any(map(str.isdigit, text)):
+        return True
+    if is_shouted or text[0].islower():
+        return False
+    return not begins or (len(text) > 1 and not text[1:].islower())
+
+
+def _runs(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last word of each run of name words, with connectors between them."""
+    at = 0
+    while at < len(tokens):
+        if not _is_part(tokens[at], known):
+            at += 1
+            continue
+        last = at
+        while (following := _next_part(query, tokens, known, last)) is not None:
+            last = following
+        yield at, last
+        at = last + 1
+
+
+def _widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple[int, int]:
+    """Add words beside a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
+    while first and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
+        if not (tokens[first - 1].is_name or is_glued(gap)):
+            break
+        first -= 1
+    while end < len(tokens) and not _BREAK.search(gap := query[tokens[end - 1].end : tokens[end].start]):
+        if not (tokens[end].is_name or is_glued(gap)):
+            break
+        end += 1
+    return first, end
+
+
+def is_glued(gap: str) -> bool:
+    """Return whether what stands between two words has no white space, as in a file name."""
+    return not any(map(str.isspace, gap))
+
+
+def _led_to(query: str, tokens: Sequence[Token], first: int) -> int:
+    """Return the position of the first of the small words that lead to a word: of "in the lease", that of "in"."""
+    while first and tokens[first - 1].word in _PLACING | _ARTICLES:
+        if _BREAK.search(query[tokens[first - 1].end : tokens[first].start]):
+            break
+        first -= 1
+    return first
+
+
+def _is_part(token: Token, known: Set[str]) -> bool:
+    return token.is_name and token.word in known
+
+
+def _next_part(query: str, tokens: Sequence[Token], known: Set[str], last: int) -> int | None:
+    """Return the next word of a run, over up to a few connectors; ``None`` if the run ends."""
+    for at in range(last + 1, min(last + 2 + _MAX_CONNECTORS, len(tokens))):
+        gap = query[tokens[at - 1].end : tokens[at].start]
+        if _BREAK.search(gap):
+            return None
+        if _is_part(tokens[at], known):
+            return at
+        if not is_glued(gap) and tokens[at].word not in _CONNECTORS:
+            return None
+    return None
+
+
+def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Yield the position of the first word of each clause, and one past its last."""
+    first = 0
+    for at in range(1, len(tokens) + 1):
+        if at == len(tokens) or _CLAUSE_END.search(query, tokens[at - 1].end, tokens[at].start):
+            yield first, at
+            first = at
+
+
+def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
+    small = _CONNECTORS | _OPENERS
+    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
+    is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
+    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)
+
+
+def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:
+    kept: list[str] = []
+    removed: list[str] = []
+    at = 0
+    while at < len(tokens):
+        last = at
+        while last + 1 < len(tokens) and (last + 1 in gone) == (at in gone):
+            last += 1
+        (removed if at in gone else kept).append(query[tokens[at].start : tokens[last].end])
+        at = last + 1
+    ending = query[tokens[-1].end :].strip()
+    if len(tokens) - 1 in gone:
+        ending = ending[-1:]  # the mark of the question, without brackets of the name
+    return " ".join(kept) + ending, tuple(removed)

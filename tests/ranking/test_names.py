@@ -1,0 +1,280 @@
+"""Names of documents in questions: rules worked out by hand, and what holds for any question."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.ranking.name_spans import tokens_of
+from langchain_sentence_window.ranking.names import (
+    MAX_WORDS,
+    DocumentNames,
+    Evidence,
+    QueryWords,
+    WordUse,
+    hear,
+    query_words,
+)
+
+LEASE = "Lease Agreement between Zebra Holdings Inc. and Motorola Solutions Ltd., the landlord."
+SUPPLY = "Supply Agreement between Tribune Broadcasting Company and Tube Music Network, the supplier."
+HEADS = {"lease": DocumentNames(LEASE), "supply": DocumentNames(SUPPLY)}
+
+texts = st.text(max_size=200) | st.lists(
+    st.sampled_from(["Zebra", "the", "pays", "Motorola,", "in", "Tribune;", "?", "2020", "lease.md"]), max_size=30
+).map(" ".join)
+
+
+def use(inside: int, doc_id: str, outside: int = 0) -> WordUse:
+    return WordUse(inside + outside, {doc_id: inside, "other": outside} if outside else {doc_id: inside})
+
+
+def evidence(documents: Mapping[str, DocumentNames] = HEADS, /, **words: WordUse) -> Evidence:
+    return Evidence(words, documents)
+
+
+def heard(query: str, known: Evidence) -> list[tuple[str, tuple[str, ...]]]:
+    found = hear(query, known)
+    return [] if found is None else [(each.doc_id, each.words) for each in found.documents]
+
+
+# Words
+
+
+def test_words_written_as_names_are_told_from_others() -> None:
+    # The first of a sentence begins with a capital anyway.
+    words = query_words("Who pays Zebra? The agreement of 2020 with IBM and e4711 says: Nobody, x.")
+    assert words.written == ("zebra", "2020", "ibm", "e4711")
+    assert words.others == ("who", "pays", "the", "agreement", "of", "with", "and", "says", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("query", "written"),
+    [
+        ("IBM pays", ("ibm",)),  # all in capitals, at the start too
+        ("MusclePharm pays", ("musclepharm",)),  # a capital inside
+        ("WHO PAYS ZEBRA IN 2020", ("2020",)),  # capitals tell nothing
+        ("who pays zebra", ()),
+        ("من يدفع", ("من", "يدفع")),  # a script without capitals
+        ("", ()),
+        ("\x00 \ud800 ?", ()),
+    ],
+)
+def test_writing_of_names(query: str, written: tuple[str, ...]) -> None:
+    assert query_words(query).written == written
+
+
+def test_a_text_is_no_question() -> None:
+    words = " ".join(f"W{number}" for number in range(MAX_WORDS))
+    assert len(query_words(words).all) == MAX_WORDS
+    assert query_words(words + " Zebra") == QueryWords((), ())
+
+
+# Named by words
+
+
+def test_two_words_that_only_one_document_has_name_it() -> None:
+    known = evidence(zebra=use(4, "lease", 1), motorola=use(2, "lease"))
+    assert heard("What does Zebra owe to Motorola?", known) == [("lease", ("zebra", "motorola"))]
+
+
+@pytest.mark.parametrize(
+    ("zebra", "motorola"),
+    [
+        (use(3, "lease", 1), use(2, "lease")),  # 75 % in it
+        (use(1, "lease"), use(2, "lease")),  # once
+        (use(4, "supply"), use(2, "lease")),  # not in that head
+    ],
+)
+def test_words_that_are_no_name_words_name_nothing(zebra: WordUse, motorola: WordUse) -> None:
+    assert not heard("What does Zebra owe to Motorola?", evidence(zebra=zebra, motorola=motorola))
+
+
+def test_a_topic_names_nothing() -> None:
+    # Both stand in one head, but the question doesn't write them as names.
+    known = evidence(lease=use(9, "lease"), landlord=use(9, "lease"))
+    assert not heard("What does Anna pay if the landlord ends the lease?", known)
+
+
+def test_singular_and_plural_are_one_word() -> None:
+    both = {"a": DocumentNames("Tools and a Tool")}
+    known = evidence(both, tools=use(4, "a"), tool=use(4, "a"))
+    assert not heard("Which Tools does a Tool need?", known)
+
+
+def test_a_rival_makes_a_name_unsure() -> None:
+    known = evidence(zebra=use(4, "lease"), motorola=use(4, "lease"), tribune=use(4, "supply"))
+    assert not heard("Does Zebra owe Motorola what Tribune paid?", known)
+    # A rival's word that isn't written as a name is a topic.
+    known = evidence(zebra=use(4, "lease"), motorola=use(4, "lease"), supplier=use(4, "supply"))
+    assert heard("Does Zebra owe Motorola what the supplier paid?", known) == [("lease", ("zebra", "motorola"))]
+
+
+def test_one_word_names_alone_only_if_it_is_nowhere_else() -> None:
+    assert heard("What does the Zebra contract say?", evidence(zebra=use(5, "lease"))) == [("lease", ("zebra",))]
+    assert not heard("What does the Zebra contract say?", evidence(zebra=use(4, "lease")))
+    assert not heard("What does the Zebra contract say?", evidence(zebra=use(9, "lease", 1)))
+    assert not heard("what does the zebra contract say?", evidence(zebra=use(5, "lease")))
+    only_found = Evidence({"zebra": use(5, "lease")}, HEADS, is_complete=False)
+    assert not heard("What does the Zebra contract say?", only_found)
+
+
+def test_among_what_was_found_two_words_must_be_written_as_names() -> None:
+    uses = {word: use(5, "lease") for word in ("zebra", "motorola", "landlord")}
+    only_found = Evidence(uses, HEADS, is_complete=False)
+    assert not heard("What does the landlord owe to Motorola?", only_found)
+    assert heard("What does the landlord owe to Motorola?", evidence(**uses))
+    assert heard("What does Zebra owe to Motorola?", only_found) == [("lease", ("zebra", "motorola"))]
+
+
+def test_two_documents_are_compared() -> None:
+    known = evidence(zebra=use(5, "lease"), tribune=use(5, "supply"))
+    assert heard("Compare the Zebra and the Tribune contract", known) == [
+        ("lease", ("zebra",)),
+        ("supply", ("tribune",)),
+    ]
+
+
+def test_too_many_documents_are_none() -> None:
+    documents = {name: DocumentNames(f"About {name.title()}") for name in ("ann", "bob", "cid", "dan")}
+    uses = {name: use(9, name) for name in documents}
+    assert len(heard("Compare Ann, Bob and Cid", evidence(documents, **uses))) == 3
+    assert not heard("Compare them: Ann, Bob, Cid and Dan", evidence(documents, **uses))
+
+
+def test_versions_share_their_name() -> None:
+    versions = {"v1": DocumentNames(LEASE), "v2": DocumentNames(LEASE + " Amended."), "other": HEADS["supply"]}
+    uses = {word: WordUse(8, {"v1": 4, "v2": 4}) for word in ("zebra", "motorola")}
+    assert [doc_id for doc_id, _ in heard("What does Zebra owe to Motorola?", evidence(versions, **uses))] == [
+        "v1",
+        "v2",
+    ]
+    # What several share says nothing of one of them.
+    uses = {"agreement": WordUse(8, {"v1": 4, "v2": 4}), "amended": use(1, "v2"), "zebra": WordUse(8, {"v1": 8})}
+    assert not heard("What does the amended Agreement say?", evidence(versions, **uses))
+    # Documents that only have words in common are no versions.
+    uses = {word: WordUse(8, {"v1": 4, "v2": 4}) for word in ("zebra", "motorola")}
+    unlike = {"v1": DocumentNames("Zebra and Motorola and the lease"), "v2": DocumentNames("Motorola: zebra feed")}
+    assert not heard("What does Zebra owe to Motorola?", evidence(unlike, **uses))
+
+
+def test_a_question_without_capitals_takes_those_of_the_documents() -> None:
+    known = evidence(zebra=use(4, "lease"), motorola=use(4, "lease"))
+    assert heard("what does zebra owe to motorola?", known) == [("lease", ("zebra", "motorola"))]
+    assert heard("WHAT DOES ZEBRA OWE TO MOTOROLA?", known) == [("lease", ("zebra", "motorola"))]
+    lower = {"lease": DocumentNames("the landlord and his tenant")}
+    assert not heard(
+        "does the landlord pay the tenant?", evidence(lower, landlord=use(9, "lease"), tenant=use(9, "lease"))
+    )
+
+
+# Whole names
+
+
+def test_a_file_name_or_a_title_names_its_document() -> None:
+    documents = {
+        "a": DocumentNames("", ("Employee Handbook", "handbook_2020.pdf", "handbook_2020")),
+        "b": DocumentNames("", ("Handbook", "billing.md", "billing")),
+    }
+    for query, doc_id, name in [
+        ("In handbook_2020.pdf, how many days off are there?", "a", "handbook_2020.pdf"),
+        ("According to the Employee Handbook, how many days off are there?", "a", "Employee Handbook"),
+        ("what is due by billing.md?", "b", "billing.md"),
+    ]:
+        found = hear(query, evidence(documents))
+        assert found is not None
+        assert [(each.doc_id, each.name) for each in found.documents] == [(doc_id, name)]
+    assert not heard("what should an employee handbook say?", evidence(documents))
+
+
+def test_the_longest_name_counts() -> None:
+    documents = {"a": DocumentNames("", ("Travel Policy",)), "b": DocumentNames("", ("Travel Policy Annex",))}
+    assert [doc_id for doc_id, _ in heard("What does our Travel Policy Annex say?", evidence(documents))] == ["b"]
+
+
+def test_a_name_of_many_documents_names_none() -> None:
+    documents = {str(number): DocumentNames("", ("Terms of Service",)) for number in range(4)}
+    assert not heard("What do the Terms of Service say?", evidence(documents))
+
+
+def test_a_word_of_names_alone() -> None:
+    documents = {"a": DocumentNames("", ("AppliedUV_2020.pdf",)), "b": DocumentNames("", ("other.pdf",))}
+    known = evidence(documents, applieduv=WordUse(0, {"a": 0}))
+    assert heard("In the AppliedUV contract, who pays?", known) == [("a", ("applieduv",))]
+    assert not heard("in the applieduv contract, who pays?", known)
+
+
+# The question without the name
+
+
+@pytest.mark.parametrize(
+    ("query", "without"),
+    [
+        ("Consider the Lease between Zebra and Motorola; who pays for the audit?", "who pays for the audit?"),
+        ("Under the Zebra contract with Motorola, who pays for the audit?", "who pays for the audit?"),
+        ("Zebra and Motorola lease: who pays for the audit?", "who pays for the audit?"),
+        (
+            "Who pays for the audit in the Lease Agreement between Zebra Holdings and Motorola Solutions Ltd?",
+            "Who pays for the audit?",
+        ),
+        # A short name may be the topic, and a clause may be half of the question.
+        ("Who pays for the audit of Zebra and Motorola?", None),
+        ("Does Zebra pay for it, or must Motorola pay the whole audit?", None),
+        ("When is it due, and what does Zebra say, and what Motorola?", None),
+        ("The fee of Zebra, when is it due and what is it for Motorola?", None),
+        # Too little would be left.
+        ("Under the Zebra contract with Motorola, who pays?", None),
+    ],
+)
+def test_names_are_left_out(query: str, without: str | None) -> None:
+    uses = {word: use(5, "lease") for word in ("zebra", "motorola")}
+    found = hear(query, Evidence(uses, HEADS))
+    assert found is not None
+    assert found.question == (query if without is None else without)
+    assert bool(found.left_out) == (without is not None)
+
+
+# Whatever comes
+
+
+@given(texts)
+def test_tokens_are_the_words_of_the_question(query: str) -> None:
+    tokens = tokens_of(query)
+    assert [query[token.start : token.end].lower() for token in tokens] == [token.word for token in tokens]
+    assert all(first.end <= then.start for first, then in pairwise(tokens))
+
+
+@given(texts)
+def test_a_question_without_name_words_is_untouched(query: str) -> None:
+    common = {word: WordUse(10, {"lease": 5, "supply": 5}) for word in query_words(query).all}
+    assert hear(query, Evidence(common, HEADS)) is None
+    assert hear(query, evidence()) is None
+
+
+@given(texts)
+def test_what_is_left_and_what_is_left_out_stand_in_the_question(query: str) -> None:
+    uses = {word: use(9, "lease") for word in query_words(query).all}
+    head = {"lease": DocumentNames(query, ("lease.md", "Zebra Motorola"))}
+    found = hear(query, evidence(head, **uses))
+    if found is not None:
+        assert all(part in query for part in found.left_out)
+        assert (found.question == query) or found.left_out
+        kept = [token.word for token in tokens_of(found.question)]
+        removed = [token.word for part in found.left_out for token in tokens_of(part)]
+        assert sorted(kept + removed) == sorted(token.word for token in tokens_of(query))
+
+
+@given(texts)
+def test_the_order_of_evidence_changes_nothing(query: str) -> None:
+    words = {word: use(6, "lease" if at % 2 else "supply") for at, word in enumerate(query_words(query).all)}
+    names = {name: DocumentNames(query, (query[:40],)) for name in ("lease", "supply", "third")}
+    backward = Evidence(dict(reversed(words.items())), dict(reversed(names.items())))
+    assert hear(query, Evidence(words, names)) == hear(query, backward)
+
+
+def test_a_huge_question_takes_no_time_and_names_nothing() -> None:
+    query = "Zebra, " * 20_000
+    assert query_words(query).all == ("zebra",)
+    assert hear(query, evidence()) is None

@@ -1,0 +1,128 @@
+"""A search that goes to the documents which a query names first, in stores with and without a lexical index."""
+
+from collections.abc import Sequence
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO
+from langchain_sentence_window.adapters.scope import Scope, scope_of
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
+from langchain_sentence_window.ranking.names import Evidence
+from langchain_sentence_window.retrieval.naming import FoundSentences, NamedSearch, found_evidence, named_search
+from tests.toys import WordEmbeddings
+
+QUERY = "Under the contract between Zebra and Motorola, when is the fee due at last?"
+WITHOUT = "when is the fee due at last?"
+
+
+def contract(one: str, other: str) -> Document:
+    head = f"# Agreement\n\nThis agreement is between {one} and {other}. {one} pays {other} a fee."
+    text = f"{head} {one} keeps records. {one} lets {other} see them. The fee is due in May. {one} or {other} ends it."
+    return Document(text, id=f"{one}-{other}".lower(), metadata={"source": f"{one.lower()}.md", "code": f"{one}77"})
+
+
+CONTRACTS = [contract("Zebra", "Motorola"), contract("Tribune", "Tube"), contract("Acme", "Globex")]
+
+
+class Searches:
+    """Searches a store by meaning, and keeps what it was asked for."""
+
+    def __init__(self, io: IO, k: int = 50) -> None:
+        self.io, self.k = io, k
+        self.asked: list[str] = []
+
+    async def __call__(self, text: str, scope: Scope) -> FoundSentences:
+        self.asked.append(text)
+        scored = await scope.adapter.search(self.io, text, {"k": self.k, **scope.search_settings})
+        sentences = [scope.adapter.read(document) for document, _ in scored]
+        return sentences, [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
+
+
+@pytest.fixture(params=[FaissStore, InMemoryVectorStore])
+def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
+    made: VectorStore = request.param(words)
+    SentenceWindowRetriever(vectorstore=made).add_documents(CONTRACTS)
+    return made
+
+
+def documents_of(found: NamedSearch) -> list[str]:
+    assert [(each.doc_id, each.index) for each in found.sentences] == [(hit.doc_id, hit.index) for hit in found.hits]
+    return list(dict.fromkeys(each.doc_id for each in found.sentences))
+
+
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
+    find = Searches(io)
+    found = await named_search(io, scope_of(store, {}), QUERY, find, k=50)
+    assert found.heard is not None
+    assert [each.doc_id for each in found.heard.documents] == ["zebra-motorola"]
+    assert found.heard.left_out == ("Under the contract between Zebra and Motorola",)
+    assert documents_of(found)[0] == "zebra-motorola"
+    assert set(documents_of(found)) == {"zebra-motorola", "tribune-tube", "acme-globex"}
+    first = [each.doc_id == "zebra-motorola" for each in found.sentences]
+    assert first == sorted(first, reverse=True)
+    assert len(found.sentences) == len({(each.doc_id, each.index) for each in found.sentences}) == 3 * 7
+    scores = [hit.score for hit in found.hits]
+    assert max(scores[sum(first) :]) <= min(scores[: sum(first)])
+    assert sorted(find.asked) == sorted([QUERY, WITHOUT])
+
+
+async def test_one_search_is_enough_if_names_were_heard_before(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents(CONTRACTS)
+    find = Searches(BLOCKING, k=5)
+    found = await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=5)
+    assert find.asked == [WITHOUT]
+    assert documents_of(found) == ["zebra-motorola"]
+
+
+@pytest.mark.parametrize("names", [True, False, ["code"]])
+async def test_a_query_that_names_nothing_is_untouched(store: VectorStore, names: bool | Sequence[str]) -> None:
+    find = Searches(BLOCKING)
+    scope = scope_of(store, {})
+    query = "when is the fee due?"
+    found = await named_search(BLOCKING, scope, query, find, k=50, names=names)
+    assert found.heard is None
+    assert (found.sentences, found.hits) == await find(query, scope)
+    assert find.asked == [query, query]
+
+
+async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> None:
+    find = Searches(BLOCKING)
+    assert (await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=50, names=False)).heard is None
+    assert find.asked == [QUERY]
+    query = "When is the fee of Acme77 Globex due?"
+    for names, expected in (([], 0), (["code"], 1)):
+        found = await named_search(BLOCKING, scope_of(store, {}), query, Searches(BLOCKING), k=50, names=names)
+        assert (0 if found.heard is None else len(found.heard.documents)) == expected
+
+
+async def test_a_filter_binds(store: VectorStore) -> None:
+    allowed = {"source": {"$in": ["tribune.md", "acme.md"]}}
+    scope = scope_of(store, {}, allowed)
+    found = await named_search(BLOCKING, scope, QUERY, Searches(BLOCKING), k=50)
+    assert found.heard is None
+    assert set(documents_of(found)) == {"tribune-tube", "acme-globex"}
+    query = "What do Tribune and Tube pay at last?"
+    found = await named_search(BLOCKING, scope, query, Searches(BLOCKING), k=50)
+    assert found.heard is not None
+    assert documents_of(found) == ["tribune-tube", "acme-globex"]
+
+
+def sentence(doc_id: str, index: int, text: str) -> StoredSentence:
+    return StoredSentence(doc_id, index, index * 100, index * 100 + len(text), 0, 99, " ", "prose", "", None, text, {})
+
+
+def test_evidence_of_what_was_found() -> None:
+    found = [sentence("a", 0, "Zebra pays"), sentence("b", 3, "Zebra Zebra"), sentence("a", 40, "Acme")]
+    evidence = found_evidence(found)
+    assert evidence.words["zebra"].sentences == 2
+    assert evidence.words["zebra"].documents == {"a": 1, "b": 1}
+    assert evidence.documents["a"].head == "Zebra pays"  # sentence 40 is behind the head
+    assert not evidence.is_complete
+    assert found_evidence(reversed(found)) == evidence
+    # All words of a single document are its own.
+    assert found_evidence(found[::2]) == found_evidence([]) == Evidence({}, {})
