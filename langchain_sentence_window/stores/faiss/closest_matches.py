@@ -17,7 +17,6 @@ from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
-from langchain_sentence_window.stores.faiss.origin import Origin
 
 MAX_CHANGE = 0.1
 """The share of the sentences that may be added, and that may be removed, before the matches are found again."""
@@ -37,13 +36,11 @@ class _Kept(NamedTuple):
 
     Attributes:
         sample: The number of sentences that was asked for.
-        line: Which embedder the vectors are from, see `RecordedEmbedder`.
         state: The state.
         matches: The cosines.
     """
 
     sample: int
-    line: int | None
     state: State
     matches: Numbers
 
@@ -73,21 +70,24 @@ class ClosestMatches:
 
 
 def _still_holds(kept: _Kept, sample: int, snapshot: Snapshot) -> bool:
-    """Return whether few sentences have changed since, and all vectors are from the same embedder."""
+    """Return whether few sentences have changed since.
+
+    An index has to be emptied before another embedder can fill it, so many have changed then.
+    """
     if kept.sample != sample:
         return False
     if kept.state.version == snapshot.version:
         return True
     state, most = snapshot.state, MAX_CHANGE * kept.state.sentences
     added, removed = state.last_row - kept.state.last_row, state.last_removal - kept.state.last_removal
-    return 0 <= added <= most and 0 <= removed <= most and kept.line == Origin.recorded(snapshot).line
+    return 0 <= added <= most and 0 <= removed <= most
 
 
 def _find(snapshot: Snapshot, index: VectorIndex | None, sample: int) -> _Kept:
     state = snapshot.state
     size = min(sample, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
     matches = [] if index is None else _matches(snapshot, index, index.spread_rows(size))
-    return _Kept(sample, Origin.recorded(snapshot).line, state, np.array(matches, dtype=np.float64))
+    return _Kept(sample, state, np.array(matches, dtype=np.float64))
 
 
 def _matches(snapshot: Snapshot, index: VectorIndex, rows: Rows) -> list[float]:

@@ -244,7 +244,7 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         A query whose best cosine is far below these asks about something that the store doesn't speak of; see
         `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
         cosines are the same whatever filter a query has. They are kept until more than a tenth of the sentences were
-        added or removed, or another embedder made them. Nothing is embedded.
+        added or removed. Nothing is embedded.
 
         Args:
             sample: The most sentences to search with. Fewer are, if the store is large.

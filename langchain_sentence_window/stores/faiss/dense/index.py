@@ -189,11 +189,11 @@ class VectorIndex:
         if not len(self):
             return [[] for _ in vectors]
         k = min(k, len(self))
-        if has_codes(self._faiss):
-            found = self._pairs(*compare_in_blocks(self._faiss, vectors, k))
-        else:
-            live = self._rows.filled != _DEAD if self.tombstones else None
-            with one_thread():
+        with one_thread():
+            if has_codes(self._faiss):
+                found = self._pairs(*compare_in_blocks(self._faiss, vectors, k))
+            else:
+                live = self._rows.filled != _DEAD if self.tombstones else None
                 found = self._search_approximately(vectors, k, live)
         return [_best_first(pairs) for pairs in found]
 
