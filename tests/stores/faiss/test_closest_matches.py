@@ -308,7 +308,7 @@ def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
     writer = threading.Thread(target=go_on)
     writer.start()
     try:
-        for size in range(1, 120):
+        for size in range(1, 40):
             found = store.closest_matches(10 + size)
             assert found.tolist() == pytest.approx([1] * len(names), abs=1e-3)
     finally:
@@ -357,9 +357,10 @@ def test_texts_of_any_kind_are_compared() -> None:
 
 def test_versions_of_documents_are_those_of_the_store() -> None:
     store = FaissStore(TextEmbeddings())
-    store.replace_documents([each for n in range(4) for each in sentences(n, 0)])
+    names = [f"document {n}" for n in range(4)]
+    store.replace_documents([each for n in range(4) for each in sentences(n, 0)], names)
     before = store.closest_matches()
-    store.replace_documents([each for n in range(4) for each in sentences(n, 1)])
+    store.replace_documents([each for n in range(4) for each in sentences(n, 1)], names)
     after = store.closest_matches()
     assert len(before) == len(after) == 32
     assert sorted(after) == pytest.approx(naive(store), abs=1e-5)
