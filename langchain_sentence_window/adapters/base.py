@@ -152,10 +152,12 @@ class StoreAdapter:
     async def closest_matches(self, io: IO) -> Numbers:
         """Return how close sentences of the store are to the closest one elsewhere in it, for a sample of them.
 
+        They are of the whole store, whatever the filter of a search.
+
         Returns:
             Scores by meaning, see `judge_relevance`; none if the store can't say.
         """
-        return np.empty(0)
+        return np.empty(0, dtype=np.float64)
 
     # Read
 

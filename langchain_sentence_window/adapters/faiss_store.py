@@ -13,6 +13,7 @@ from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.base import Scored, StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.parts.numbering import filter_of_source
+from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 
@@ -39,6 +40,11 @@ class FaissStoreAdapter(StoreAdapter):
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
         found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
+        return found
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return those that the store finds among its vectors."""
+        found: Numbers = await io.call(self.store.closest_matches, self.store.aclosest_matches)
         return found
 
     async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:

@@ -10,8 +10,10 @@ from typing import TypeVar
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
+from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
@@ -254,6 +256,10 @@ class StoreEngine:
         """
         return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where, rank=rank))
 
+    def closest_matches(self, sample: int) -> Numbers:
+        """Return how close a sample of sentences comes to others elsewhere; see `FaissStore.closest_matches`."""
+        return self._run(lambda: self._closest_matches.read(sample))
+
     def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
 
@@ -350,6 +356,7 @@ class StoreEngine:
         self._vectors = VectorCache(self._database, file, self.factory, self.weights)
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
         self._searcher = Searcher(self._database, self._vectors, self._lexical, self.origin)
+        self._closest_matches = ClosestMatches(self._database, self._vectors)
         register_for_forks(self)
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:

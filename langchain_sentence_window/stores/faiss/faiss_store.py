@@ -12,12 +12,14 @@ from langchain_core.runnables import run_in_executor
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
 from langchain_sentence_window._handles import OpenFiles
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window._validation import checked_neighbor_weights
+from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
+from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
@@ -235,6 +237,31 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         may give the same vectors for short ones.
         """
         return self._guard.sample(TEXTS_TO_WRITE)[1]
+
+    def closest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
+        """Return how close sentences usually come to others elsewhere in the store, by which a query can be judged.
+
+        A query whose best cosine is far below these asks about something that the store doesn't speak of; see
+        `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
+        cosines are the same whatever filter a query has. They are kept until more than a tenth of the sentences were
+        added or removed. Nothing is embedded.
+
+        Args:
+            sample: The most sentences to search with. Fewer are, if the store is large.
+
+        Returns:
+            For each sentence, the cosine of its vector as it was embedded and the nearest one that is searched, other
+            than those up to `NEARBY` sentences away in the same document and those whose text differs in case and
+            white space only. Sentences without such a match are left out, so there is none for an empty store.
+
+        Raises:
+            InvalidInputError: ``sample`` isn't a whole number above 0.
+        """
+        return self._engine.closest_matches(checked_count("sample", sample))
+
+    async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
+        """Async version of `closest_matches`."""
+        return await run_in_executor(None, self.closest_matches, sample)
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""

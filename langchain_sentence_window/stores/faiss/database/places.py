@@ -2,10 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.ranking.closest_matches import PlacedText
+from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 
 Place: TypeAlias = tuple[int | None, int, int]
 """The number of a source document, the index of a sentence in it, and the number of the sentence's section."""
@@ -32,6 +34,10 @@ _PLACED = """
 """
 _TEXTS = """
     SELECT document, sentence_index, section, text
+    FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
+"""
+_PLACED_TEXTS = """
+    SELECT row, document, sentence_index, text
     FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
 """
 _ROWS_AT = """
@@ -92,6 +98,12 @@ def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]
     return {
         (document, index, section): text for document, index, section, text in execute(_TEXTS, [json.dumps(list(rows))])
     }
+
+
+def placed_texts(execute: _Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
+    """Return texts by row, with where they stand; rows that don't exist are left out."""
+    found = execute(_PLACED_TEXTS, [json.dumps(list(rows))])
+    return {row: PlacedText(document, index, loaded_text(text)) for row, document, index, text in found}
 
 
 def rows_at(execute: _Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:

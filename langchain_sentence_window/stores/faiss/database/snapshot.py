@@ -12,6 +12,7 @@ import numpy as np
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.embedding.mixing import Positions
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.ranking.closest_matches import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.damage import find_damage
 from langchain_sentence_window.stores.faiss.database.document_reads import (
@@ -30,6 +31,7 @@ from langchain_sentence_window.stores.faiss.database.places import (
     PlacedSentence,
     neighbors,
     placed_sentences,
+    placed_texts,
     rows_at,
     texts_by_place,
 )
@@ -196,6 +198,10 @@ class Snapshot:
     def texts_of(self, rows: Sequence[int]) -> dict[Place, bytes]:
         """Return the stored texts of rows by their places; rows that don't exist are left out."""
         return texts_by_place(self._execute, rows)
+
+    def placed_texts(self, rows: Iterable[int]) -> dict[int, PlacedText]:
+        """Return texts by row, with where they stand; rows that don't exist are left out."""
+        return placed_texts(self._execute, rows)
 
     def rows_at(self, places: Sequence[tuple[int | None, int]]) -> list[int]:
         """Return the rows of sentences by document and index; those that don't exist are left out."""

@@ -16,6 +16,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
 from langchain_sentence_window.stores.faiss.database.files import new_file
 from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer, GrowableArray
+from langchain_sentence_window.stores.faiss.dense.comparing import compare_in_blocks
 from langchain_sentence_window.stores.faiss.dense.factory import (
     clusters_of,
     fork_safe_threads,
@@ -170,10 +171,36 @@ class VectorIndex:
             if has_codes(self._faiss) or not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self)):
                 pairs = self._compare_all(vector, k, live)
             else:
-                pairs = self._search_approximately(vector, k, live)
+                (pairs,) = self._search_approximately(vector[None, :], k, live)
                 if len(pairs) < k:
                     pairs = self._compare_all(vector, k, live)
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        return _best_first(pairs)
+
+    def search_together(self, vectors: Vectors, k: int) -> list[list[tuple[int, float]]]:
+        """Find the vectors nearest to each of several, with less work for each than `search`.
+
+        Args:
+            vectors: Unit vectors of shape ``(n, dimension)``.
+            k: The maximum number of results for each; an approximate search may find fewer.
+
+        Returns:
+            For each vector ``(row, cosine)``, best first, ties by row.
+        """
+        if not len(self):
+            return [[] for _ in vectors]
+        k = min(k, len(self))
+        with one_thread():
+            if has_codes(self._faiss):
+                found = self._pairs(*compare_in_blocks(self._faiss, vectors, k))
+            else:
+                live = self._rows.filled != _DEAD if self.tombstones else None
+                found = self._search_approximately(vectors, k, live)
+        return [_best_first(pairs) for pairs in found]
+
+    def spread_rows(self, size: int) -> Rows:
+        """Return up to ``size`` rows, spread evenly over all of them, in order."""
+        rows = np.sort(self._rows.filled[self._rows.filled != _DEAD])
+        return rows[np.linspace(0, len(rows) - 1, min(size, len(rows))).astype(np.int64)]
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
         """Return the cosines of a unit vector and those of some rows; rows without a vector are left out.
@@ -196,40 +223,49 @@ class VectorIndex:
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
 
-    def _search_approximately(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
+    def _search_approximately(self, vectors: Vectors, k: int, live: Any) -> list[list[tuple[int, float]]]:
         """Search along the graph, or in the nearest clusters."""
         clusters = clusters_of(self._faiss)
         if clusters:
             return self._search(
-                self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
+                self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
             )
         effort = max(MIN_EF_SEARCH, 2 * k)
-        return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
+        return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
 
     def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
         """Compare with every vector that isn't excluded."""
         clusters = clusters_of(self._faiss)
+        vectors = vector[None, :]
         if clusters:
-            return self._search(self._faiss, vector, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
-        codes = self._faiss if has_codes(self._faiss) else self._storage()
-        return self._search(codes, vector, k, live, load_faiss().SearchParameters)
+            (pairs,) = self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
+        else:
+            codes = self._faiss if has_codes(self._faiss) else self._storage()
+            (pairs,) = self._search(codes, vectors, k, live, load_faiss().SearchParameters)
+        return pairs
 
     def _storage(self) -> Any:
         """Return the vectors of an HNSW index, without its graph."""
         return load_faiss().downcast_index(self._faiss.storage)
 
     def _search(
-        self, index: Any, vector: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
-    ) -> list[tuple[int, float]]:
+        self, index: Any, vectors: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
+    ) -> list[list[tuple[int, float]]]:
         if live is not None:
             # Both must stay in variables, as FAISS holds only pointers to them.
             bits = np.packbits(live, bitorder="little")
             selector = load_faiss().IDSelectorBitmap(bits)
             settings["sel"] = selector
         parameters = kind(**settings) if settings else None
-        (scores,), (positions,) = index.search(vector[None, :], k, params=parameters)
+        return self._pairs(*index.search(vectors, k, params=parameters))
+
+    def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
+        """Return ``(row, cosine)`` for scores and positions of shape ``(n, k)``; a negative position is none."""
         found = zip(positions.tolist(), self._rows.filled[positions].tolist(), scores.tolist(), strict=True)
-        return [(row, min(score, 1.0)) for position, row, score in found if position >= 0]
+        return [
+            [(row, min(score, 1.0)) for position, row, score in zip(*line, strict=True) if position >= 0]
+            for line in found
+        ]
 
     # The file
 
@@ -280,3 +316,7 @@ class VectorIndex:
             return None
         wrapper.id_map.resize(0)
         return cls(faiss.downcast_index(wrapper.index), rows, trained_on, owner=wrapper, is_mapped=mapped)
+
+
+def _best_first(pairs: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
