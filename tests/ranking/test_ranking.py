@@ -44,7 +44,13 @@ def test_words_count_by_their_weight() -> None:
     query = "Who pays the audit?"
     without = reorder(query, found, Ranking(WEIGHTS), word_weight=0)
     assert without.names == ("dense", "place")
-    np.testing.assert_allclose(without.scores, reorder(query, found, Ranking({"dense": 0.5, "place": -1})).scores)
+    # Of the signals that match the query, a quarter is left: 0.5 of 0.5 + 1.5. So the place counts a quarter.
+    np.testing.assert_allclose(without.scores, reorder(query, found, Ranking({"dense": 0.5, "place": -0.25})).scores)
+    half = reorder(query, found, Ranking(WEIGHTS), word_weight=0.5)
+    by_hand = Ranking({"dense": 0.5, "coverage": 0.75, "place": -0.625})
+    np.testing.assert_allclose(half.scores, reorder(query, found, by_hand).scores)
+    only_words = Ranking({"coverage": 1.0, "place": 1.0})
+    assert not reorder(query, found, only_words, word_weight=0).scores.any()
     double = reorder(query, found, Ranking(WEIGHTS), word_weight=2)
     np.testing.assert_allclose(double.scores, reorder(query, found, Ranking({**WEIGHTS, "coverage": 3})).scores)
     for wrong in (-1, math.nan, "1", True, None):

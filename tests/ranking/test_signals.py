@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.signals import SIGNALS, signals
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
 from tests.ranking.searches import candidates_of, taken
@@ -33,6 +34,12 @@ def z(numbers: Sequence[float]) -> object:
     mean = sum(numbers) / len(numbers)
     deviation = math.sqrt(sum((number - mean) ** 2 for number in numbers) / len(numbers))
     return pytest.approx([(number - mean) / deviation for number in numbers])
+
+
+def few(numbers: Sequence[float]) -> object:
+    """Scale signals that aren't standardized as few candidates do."""
+    share = math.log(len(numbers)) / math.log(CANDIDATES)
+    return pytest.approx([share * number for number in numbers])
 
 
 def idf(held: int, total: int) -> float:
@@ -95,46 +102,52 @@ def test_pairs_of_words() -> None:
 
 def test_numbers_and_names_of_the_query() -> None:
     query = "When in 2031 ends 12 % of the New Tribune?"
-    assert values("numbers", query) == [0, 0, 0.5, 1, 0]
-    assert values("names", query) == [0, 0, 1, 0, 0]
+    assert values("numbers", query) == few([0, 0, 0.5, 1, 0])
+    assert values("names", query) == few([0, 0, 1, 0, 0])
     assert values("numbers") == values("names") == [0] * 5
 
 
 def test_place() -> None:
     places = [math.exp(-1 / 3), math.exp(-2 / 3), math.exp(-1 / 3), 1, 1]
-    assert values("place") == pytest.approx(places)
-    assert values("first") == [0, 0, 0, 1, 1]
-    assert values("early") == pytest.approx([math.exp(-index / 5) for index in (1, 2, 6, 0, 0)])
+    assert values("place") == few(places)
+    assert values("first") == few([0, 0, 0, 1, 1])
+    assert values("early") == few([math.exp(-index / 5) for index in (1, 2, 6, 0, 0)])
 
 
 def test_form() -> None:
     own = [len(text) for text in ("The buyer pays.", LONG, CONTRACT[1][1], "The audit costs 12 % in 2031.", "Audit")]
-    assert values("length") == pytest.approx([math.log(length) - 5 for length in own])
+    assert values("length") == few([math.log(length) - 5 for length in own])
     # A short sentence and a label open to the next one; the third and the fourth have none in their section.
     windows = [own[0] + 1 + own[1], own[1], own[2], own[3], own[4] + 1 + own[0]]
-    assert values("window_length") == pytest.approx([math.log(length) - 5 for length in windows])
-    assert values("short") == [1, 0, 0, 1, 1]
-    assert values("label") == [0, 0, 0, 0, 1]
-    assert values("digit") == [0, 0, 1, 1, 0]
+    assert values("window_length") == few([math.log(length) - 5 for length in windows])
+    assert values("short") == few([1, 0, 0, 1, 1])
+    assert values("label") == few([0, 0, 0, 0, 1])
+    assert values("digit") == few([0, 0, 1, 1, 0])
     assert values("digit_asked") == [0] * 5
     assert values("digit_asked", "How much is it?") == values("digit")
-    assert values("capitals") == pytest.approx([0, 0, math.log(4), 0, 0])
+    assert values("capitals") == few([0, 0, math.log(4), 0, 0])
     assert values("capitals_asked") == values("capitals")
     assert values("capitals_asked", "When?") == [0] * 5
     kinds = dict(zip(FOUND, (HEADING, LIST_ITEM, TABLE_ROW, "prose", ""), strict=True))
-    assert values("heading", kinds=kinds) == [1, 0, 0, 0, 0]
-    assert values("item", kinds=kinds) == [0, 1, 1, 0, 0]
+    assert values("heading", kinds=kinds) == few([1, 0, 0, 0, 0])
+    assert values("item", kinds=kinds) == few([0, 1, 1, 0, 0])
 
 
 def test_other_forms() -> None:
     texts = ["a\nb", "Why?", 'She asked: "Why?")', "? no", "a" * 401, "A  B", "a b", ""]
     found = candidates_of({"d": [texts]}, [("d", index) for index in range(len(texts))])
     by_name = {name: signals("q", found, (name,))[:, 0].tolist() for name in SIGNALS}
-    assert by_name["line_break"] == [1, 0, 0, 0, 0, 0, 0, 0]
-    assert by_name["question"] == [0, 1, 1, 0, 0, 0, 0, 0]
-    assert by_name["long"] == [0, 0, 0, 0, 1, 0, 0, 0]
-    assert by_name["repeated"] == [1, 0, 0, 0, 0, 1, 1, 0]
-    assert by_name["length"][-1] == -5  # of no character at all
+    assert by_name["line_break"] == few([1, 0, 0, 0, 0, 0, 0, 0])
+    assert by_name["question"] == few([0, 1, 1, 0, 0, 0, 0, 0])
+    assert by_name["long"] == few([0, 0, 0, 0, 1, 0, 0, 0])
+    assert by_name["repeated"] == few([1, 0, 0, 0, 0, 1, 1, 0])
+    assert by_name["length"][-1] == pytest.approx(-5 * math.log(8) / math.log(CANDIDATES))  # of no character at all
+
+
+def test_signals_that_are_not_standardized_are_whole_among_as_many_candidates_as_usual() -> None:
+    for size, share in ((1, 0.0), (2, math.log(2) / math.log(CANDIDATES)), (CANDIDATES, 1.0), (2 * CANDIDATES, 1.0)):
+        found = candidates_of({"d": [["Why?"] * size]}, [("d", index) for index in range(size)])
+        assert signals("q", found, ("question",))[:, 0].tolist() == pytest.approx([share] * size), size
 
 
 def test_what_is_equal_in_all_candidates_counts_nothing() -> None:

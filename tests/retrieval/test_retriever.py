@@ -20,7 +20,7 @@ from langchain_sentence_window.documents.stored_metadata import ANY_STORE, Store
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.conftest import Invoke
-from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
+from tests.toys import BY_COSINE, PLAIN, VOCABULARY, WordEmbeddings, document
 
 PARTS = ["# A\n\n", "Refund. ", "Card! ", "a ", "- x\n", "\n\n", "é\u0301 ", "😀? "]
 
@@ -33,7 +33,7 @@ def story(at: dict[int, str], length: int, doc_id: str = "a") -> Document:
 async def retrieved(way: Invoke, documents: list[Document], query: str, **settings: Any) -> list[Document]:
     """Index documents and ask, checking what must hold for any answer."""
     before = copy.deepcopy(documents)
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **PLAIN)
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **BY_COSINE)
     stored = retriever.vectorstore.similarity_search(query, k=1000)
     found: list[Document] = await way(retriever, "invoke", query, **settings)
     assert documents == before
@@ -76,7 +76,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
         "start_index": 24,
         "end_index": 53,
         "sentences": [2, 3],
-        "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score}],
+        "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score, "similarity": score}],
         "heading": "Billing",
     }
 
