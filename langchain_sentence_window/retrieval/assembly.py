@@ -146,7 +146,9 @@ def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling
     if assembly.windows or given.max_tokens is None:
         return
     hits = (each.window.best for each in ranked if each.fixed_cost is None)
-    least = [(given.count_tokens(given.sentences[hit.doc_id, hit.index].text), "sentence that was found") for hit in hits]
+    least = [
+        (given.count_tokens(given.sentences[hit.doc_id, hit.index].text), "sentence that was found") for hit in hits
+    ]
     rewritten = [each.fixed_cost for each in ranked if each.fixed_cost is not None]
     tokens, what = min([*least, *((cost, "text that the reranker returned") for cost in rewritten)])
     raise InvalidInputError(

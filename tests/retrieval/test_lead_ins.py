@@ -22,7 +22,7 @@ from langchain_sentence_window.documents.lead_ins import MAX_LEAD_INS
 from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from tests.conftest import Invoke
-from tests.toys import BY_COSINE, PLAIN, WordEmbeddings, document
+from tests.toys import PLAIN, WordEmbeddings, document
 
 TEXT = """# Rules
 
@@ -349,8 +349,8 @@ def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, w
         taken = retriever.invoke("seat", max_tokens=max_tokens, count_tokens=words_in)
     except InvalidInputError as error:
         told = re.match(rf"max_tokens is {max_tokens}, and the shortest .* has (\d+) tokens", str(error))
-        assert told is not None  # noqa: PT017
-        assert max_tokens < int(told[1]) in sizes  # noqa: PT017
+        assert told is not None
+        assert max_tokens < int(told[1]) in sizes
         return
     assert bool(taken) == bool(sizes)
     assert not taken or max_tokens >= min(sizes)
