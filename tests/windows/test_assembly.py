@@ -372,25 +372,20 @@ def test_windows_near_each_other_are_joined_as_a_budget_allows() -> None:
     assert runs(assemble(opened(windows), 1, lines, counted(lines, 3))) == [(10, 12)]
 
 
-def test_opening_backward_costs_a_share_of_the_budget_at_most() -> None:
-    lines = Lines(a=[SAYS] * 20 + [BACK] + [SAYS] * 20)
-    there, rest = window(20, section=(0, 40)), [window(40 + 9 * i, section=(40, 200), doc_id="b") for i in range(9)]
-    lines.documents["b"] = [SAYS] * 200
+@pytest.mark.parametrize(("limit", "first"), [(70, 19), (65, 20)])
+def test_opening_backward_costs_a_share_of_the_budget_at_most(limit: int, first: int) -> None:
+    lines = Lines(a=[SAYS] * 20 + [BACK], b=[SAYS] * 300)
+    there = window(20, section=(0, 21))
+    others = [window(20 * number, section=(0, 300), doc_id="b") for number in range(TIGHT_FIRST - 1)]
 
     def cost(each: Window) -> int:
-        return 1 if each.doc_id == "b" else 10 if each.first == 20 else 10 + round(10 * (20 - each.first))
+        return 5 if each.doc_id == "b" else 10 * (21 - each.first)
 
-    # Before anything is widened, the others take what is left.
-    def first(limit: int) -> int:
-        budget = Budget(limit, cost, lambda key: 1)
-        return assemble(opened([there]), 1, lines, budget).windows[0].window.first
-
-    assert MAX_OPENING_SHARE * 70 >= 10
-    assert MAX_OPENING_SHARE * 60 < 10
-    assert first(70) == first(20) == 19  # what is left of a budget widens
-    assert first(19) == 20
-    left = assemble(opened([there, *rest]), 99, lines, Budget(19, cost, lambda key: 1))
-    assert left.windows[0].window.first == 20
+    # Opening costs 10, which is a seventh of 70 and more than that of 65; the others take what is left.
+    assert 10 / 70 < MAX_OPENING_SHARE < 10 / 65
+    found = assemble(opened([there, *others]), 99, lines, Budget(limit, cost, lambda key: 1))
+    assert found.windows[0].window.first == first
+    assert found.cost == limit
 
 
 def test_a_window_that_does_not_fit_is_cut_around_its_best_hit() -> None:

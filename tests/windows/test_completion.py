@@ -101,8 +101,8 @@ def test_nothing_crosses_the_ends_of_the_section_or_what_cannot_be_read() -> Non
     """It|This|That|These|Those|They|He|She|Such|However|Therefore|Otherwise|Instead|Nevertheless|In that case|In this
     case|In such a case|If so|If not|Diese|Dieser|Dieses|Diesem|Diesen|Dies|Jedoch|Andernfalls|Ansonsten|In diesem Fall|
     Cela|Ceci|Celui-ci|Celle-ci|Toutefois|Cependant|Sinon|Dans ce cas|Esto|Eso|Ello|Sin embargo|En ese caso|En este
-    caso|De lo contrario|Questo|Questa|Ciò|Tuttavia|Altrimenti|In tal caso|In questo caso|Isso|Isto|No entanto|Nesse caso|
-    Neste caso|Caso contrário""".replace("\n    ", " ").split("|"),
+    caso|De lo contrario|Questo|Questa|Ciò|Tuttavia|Altrimenti|In tal caso|In questo caso|Isso|Isto|No entanto|Nesse
+    caso|Neste caso|Caso contrário""".replace("\n    ", " ").split("|"),
 )
 def test_backward_references_of_each_language(begins: str) -> None:
     text = f"{begins.strip()}, there is more."
