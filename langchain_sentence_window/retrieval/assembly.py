@@ -103,9 +103,9 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     is_bare = bool(ranked) and not assembly.windows
     if is_bare:
         # Nothing fits: then hits alone, without what leads them in or completes them.
-        ranked = [replace(each, is_open=False) for each in ranked]
+        ranked = [_bare(each, one, given) for each, one in zip(ranked, given.ranked, strict=True)]
         assembly, read = await _assemble(io, given, ranked, is_bare=True)
-        _check_taken(assembly, given)
+        _check_taken(assembly, ranked, given)
     windows = [each.window for each in assembly.windows]
     made, read = await read_windows(io, given.scope, windows, given.sentences, read)
     documents = [
@@ -137,7 +137,7 @@ async def _assemble(
     return assemble(ranked, given.k, reader.line, reader.budget()), read
 
 
-def _check_taken(assembly: Assembly, given: Assembling) -> None:
+def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling) -> None:
     """Check that the budget was large enough for something.
 
     Raises:
@@ -145,11 +145,14 @@ def _check_taken(assembly: Assembly, given: Assembling) -> None:
     """
     if assembly.windows or given.max_tokens is None:
         return
-    hits = (given.sentences[each.window.doc_id, each.window.best.index].text for each in given.ranked)
-    least = min(map(given.count_tokens, hits))
+    hits = (each.window.best for each in ranked if each.fixed_cost is None)
+    least = [
+        (given.count_tokens(given.sentences[hit.doc_id, hit.index].text), "sentence that was found") for hit in hits
+    ]
+    rewritten = [each.fixed_cost for each in ranked if each.fixed_cost is not None]
+    tokens, what = min([*least, *((cost, "text that the reranker returned") for cost in rewritten)])
     raise InvalidInputError(
-        f"max_tokens is {given.max_tokens}, and the shortest sentence that was found has {least} tokens; set it to "
-        f"{least} or more"
+        f"max_tokens is {given.max_tokens}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
     )
 
 
@@ -207,6 +210,7 @@ class _Reader:
             self._wants(wanted_lead_ins([window], self._sentences))
             return shown_window(window, self._sentences)
         found = [self._sentences.get(key) for key in keys]
+        self._wants(key for key, sentence in zip(keys, found, strict=True) if sentence is None)
         return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
 
     def _wants(self, keys: Iterable[SentenceKey]) -> bool:
@@ -221,6 +225,13 @@ def _ranked(each: RankedWindow, given: Assembling) -> Ranked:
     if document is not None and document.page_content != window_text(each.window, given.sentences):
         return Ranked(each.window, is_open=False, fixed_cost=given.count_tokens(shown_text(document)))
     return Ranked(each.window, is_open=given.expansion.is_open(each.window.best))
+
+
+def _bare(each: Ranked, ranked: RankedWindow, given: Assembling) -> Ranked:
+    """Return a window without what leads it in or completes it."""
+    if each.fixed_cost is None or ranked.document is None:
+        return replace(each, is_open=False)
+    return replace(each, is_open=False, fixed_cost=given.count_tokens(ranked.document.page_content))
 
 
 def _rewritten(assembled: Assembled, given: Assembling, ranked: Sequence[Ranked]) -> Document | None:

@@ -7,11 +7,17 @@ Without a budget, the best windows are taken until there are ``k``. With a budge
 left of it widens the best of them: the eleventh scrap says less than what stands around the first.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
-from langchain_sentence_window.windows.completion import Lookup, says_something
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.windows.completion import (
+    Lookup,
+    before_announcements,
+    is_heading_alone,
+    says_something,
+)
 from langchain_sentence_window.windows.geometry import Window, smaller
 from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked
 
@@ -74,35 +80,65 @@ def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | 
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
         the best hit of each of those.
     """
+    lookup = _outside_rewritten(ranked, lookup)
     if budget is None:
         return _assemble_count(ranked, k, lookup)
     return _assemble_cost(ranked, k, lookup, budget)
 
 
+def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
+    """Return a lookup that ends windows before those whose text was rewritten, so that they stay disjoint."""
+    rewritten = {key for item in ranked if item.fixed_cost is not None for key in _keys(item.window)}
+    rewritten -= (
+        {key for item in ranked if item.fixed_cost is None for key in _keys(item.window)} if rewritten else set()
+    )
+    return (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
+
+
 def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup) -> Assembly:
     found = GrowingWindows(lookup, None)
     left_out: dict[int, str] = {}
+    is_full = False
     for rank, item in enumerate(ranked):
-        if found.holds(item, rank):
+        if (k <= MAX_JOINED and found.holds(item, rank)) or is_full:
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
-            if len(found) == k:
-                break
-            found.put(item.window, rank, [])
+            is_full = len(found) == k
+            if not is_full:
+                found.put(item.window, rank, [], item.fixed_cost)
             continue
-        grown, joined = found.grown(item)
+        grown, joined = found.grown(_ending_well(item, lookup))
         if joined and rank >= k:
             left_out[rank] = IS_NEAR
         elif not joined and len(found) == k:
-            break
+            is_full = True
         elif item.is_open and not says_something(grown, lookup):
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, rank, joined)
+    _fill(found, ranked, left_out, k)
+    return _assembly(found, left_out, len(ranked))
+
+
+def _fill(found: GrowingWindows, ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
+    """Add windows that say little if there are too few others."""
+    for rank, item in _labels(ranked, left_out, found.lookup):
+        if len(found) < k and not found.holds(item, rank):
+            grown, joined = found.grown(item)
+            found.put(grown, rank, joined)
     if not len(found) and ranked:  # headings are better than nothing
         found.put(ranked[0].window, 0, [])
-        left_out.pop(0, None)
-    return _assembly(found, left_out, len(ranked))
+
+
+def _labels(ranked: Sequence[Ranked], left_out: Mapping[int, str], lookup: Lookup) -> Iterator[tuple[int, Ranked]]:
+    """Yield windows that were left out as they say little, but are more than headings, by their positions."""
+    for rank, reason in left_out.items():
+        if reason == IS_LABEL and not is_heading_alone(ranked[rank].window, lookup):
+            yield rank, ranked[rank]
+
+
+def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
+    return replace(item, window=before_announcements(item.window, lookup)) if item.is_open else item
 
 
 def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget) -> Assembly:
@@ -112,6 +148,7 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
     for rank, item in enumerate(ranked):
         if found.holds(item, rank):
             continue
+        item = _ending_well(item, lookup)
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
@@ -120,28 +157,43 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
+    for rank, item in _labels(ranked, left_out, lookup):
+        if not found.holds(item, rank):
+            _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
     return _assembly(found, left_out, len(ranked))
 
 
-def _take(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
+def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
     best = item.window.best
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
     if not found.affords_sentence((best.doc_id, best.index)):
         return DOES_NOT_FIT
+    if len(found) == k and not found.grown(item)[1]:
+        return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
-    for part in chain([item.window], smaller(item.window)):
+    for part in _parts(found, item):
         for gap in (NEAR, 0) if item.is_open else (0,):
             grown, joined = found.grown(replace(item, window=part), gap)
             if len(found) - len(joined) == k:
                 reason = IS_BEYOND_K
-            elif item.is_open and not says_something(grown, found.lookup):
+            elif item.is_open and not may_say_little and not says_something(grown, found.lookup):
                 reason = IS_LABEL
             elif found.afford(grown, rank, joined):
                 return None
     return reason
+
+
+def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:
+    """Return a window and ever smaller parts of it. Windows of a size that the user set may be long."""
+    parts = [item.window, *smaller(item.window)]
+
+    def fits(number: int) -> bool:
+        return found.affords_instead(*found.grown(replace(item, window=parts[number])))
+
+    return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
 
 def _take_whole(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
@@ -175,3 +227,7 @@ def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int) -
     taken = {rank for run in runs for rank in run.ranks}
     reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
     return Assembly([Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs], reasons, found.cost)
+
+
+def _keys(window: Window) -> list[SentenceKey]:
+    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]

@@ -20,7 +20,7 @@ from langchain_sentence_window.documents.stored_metadata import ANY_STORE, Store
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.conftest import Invoke
-from tests.toys import PLAIN, VOCABULARY, WordEmbeddings, document
+from tests.toys import BY_COSINE, PLAIN, VOCABULARY, WordEmbeddings, document
 
 PARTS = ["# A\n\n", "Refund. ", "Card! ", "a ", "- x\n", "\n\n", "é\u0301 ", "😀? "]
 
@@ -33,7 +33,7 @@ def story(at: dict[int, str], length: int, doc_id: str = "a") -> Document:
 async def retrieved(way: Invoke, documents: list[Document], query: str, **settings: Any) -> list[Document]:
     """Index documents and ask, checking what must hold for any answer."""
     before = copy.deepcopy(documents)
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **PLAIN)
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **BY_COSINE)
     stored = retriever.vectorstore.similarity_search(query, k=1000)
     found: list[Document] = await way(retriever, "invoke", query, **settings)
     assert documents == before
@@ -76,7 +76,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
         "start_index": 24,
         "end_index": 53,
         "sentences": [2, 3],
-        "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score}],
+        "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score, "similarity": score}],
         "heading": "Billing",
     }
 
@@ -101,11 +101,18 @@ async def test_a_few_hits_asked_for_by_fetch_k_are_all_opened(way: Invoke) -> No
     assert window.metadata["sentences"] == [4, 8]
 
 
-@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 2])
 async def test_in_a_small_corpus_a_window_is_not_swollen_by_weak_hits(way: Invoke, k: int) -> None:
     found = await retrieved(way, [story({6: "Refund."}, 13)], "refund", k=k, window=1)
     assert found[0].metadata["sentences"] == [5, 7]
     assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [6]
+
+
+async def test_of_more_windows_those_that_touch_are_one_and_later_ones_do_not_swell_it(way: Invoke) -> None:
+    found = await retrieved(way, [story({6: "Refund."}, 13)], "refund", k=4, window=1)
+    # The four best are 5 to 7, 0 and 1, 2 and 3, and 4. The next one, 8 and 9, touches them and is left out.
+    assert [window.metadata["sentences"] for window in found] == [[0, 7], [10, 11]]
+    assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [0, 2, 4, 6]
 
 
 @pytest.mark.parametrize(("at", "expected"), [(0, [0, 2]), (9, [7, 9])])
@@ -173,7 +180,7 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
             return await super().asimilarity_search_with_score(query, k, **kwargs)
 
     retriever = SentenceWindowRetriever(
-        vectorstore=Counting(words, neighbor_weights=(1,)), fetch_k=5, k=1, lexical_weight=0, window=2
+        vectorstore=Counting(words, neighbor_weights=(1,)), fetch_k=5, k=1, lexical_weight=0, window=2, ranking=None
     )
     retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
     assert len(await way(retriever, "invoke", "refund")) == 1
@@ -183,7 +190,7 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
 
 async def test_settings_of_a_call_replace_those_of_the_retriever(way: Invoke) -> None:
     documents = [story({4: "Refund."}, 9), document("Refund card.", "b", lang="en")]
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), k=1, window=0)
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), k=1, window=0, ranking=None)
     assert [window.page_content for window in await way(retriever, "invoke", "refund")] == ["Refund."]
     assert len(await way(retriever, "invoke", "refund", k=2)) == 2
     (wide,) = await way(retriever, "invoke", "refund", window=(1, 2))
@@ -310,7 +317,7 @@ async def test_a_reranker_chooses_among_all_windows_before_the_budget_is_spent(w
 
     documents = [story({4: "Refund."}, 9, "a"), story({4: "Refund card."}, 9, "b")]
     retriever = SentenceWindowRetriever.from_documents(
-        documents, WordEmbeddings(), reranker=Reverse(), fetch_k=2, k=1, window=1, max_tokens=7
+        documents, WordEmbeddings(), reranker=Reverse(), fetch_k=2, k=1, window=1, max_tokens=7, ranking=None
     )
     (window,) = await way(retriever, "invoke", "refund")
     assert window.page_content == "Refund card. Nothing 5."
