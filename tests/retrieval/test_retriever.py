@@ -77,6 +77,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
         "end_index": 53,
         "sentences": [2, 3],
         "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score}],
+        "separator": "  ",
         "heading": "Billing",
     }
 
