@@ -8,10 +8,11 @@ left of it widens the best of them: the eleventh scrap says less than what stand
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from langchain_sentence_window.windows.completion import Lookup, says_something
+from langchain_sentence_window.windows.equal_texts import Equal, EqualTexts, Texts
 from langchain_sentence_window.windows.geometry import Window, smaller
 from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked
 
@@ -27,6 +28,7 @@ WIDENING = (1, 6)
 
 IS_NEAR = "near"
 IS_LABEL = "label"
+IS_EQUAL = "equal"
 DOES_NOT_FIT = "budget"
 IS_BEYOND_K = "k"
 IS_UNSUPPORTED = "relevance"
@@ -52,16 +54,20 @@ class Assembly:
     Attributes:
         windows: The windows, best first.
         left_out: Why each of the other ranked windows was left out, by its position: `IS_NEAR` for one that is near a
-            better window, `IS_LABEL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
+            better window, `IS_LABEL`, `IS_EQUAL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
         cost: What they cost together; 0 without a budget.
+        equal: What those equal that were left out for `IS_EQUAL`, by their positions.
     """
 
     windows: Sequence[Assembled]
     left_out: Mapping[int, str]
     cost: int = 0
+    equal: Mapping[int, Equal] = field(default_factory=dict)
 
 
-def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None) -> Assembly:
+def assemble(
+    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
+) -> Assembly:
     """Choose, join, complete and widen windows.
 
     Args:
@@ -69,26 +75,29 @@ def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | 
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
         budget: What they may cost; ``None`` for any cost.
+        texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
 
     Returns:
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
         the best hit of each of those.
     """
     if budget is None:
-        return _assemble_count(ranked, k, lookup)
-    return _assemble_cost(ranked, k, lookup, budget)
+        return _assemble_count(ranked, k, lookup, EqualTexts(texts))
+    return _assemble_cost(ranked, k, lookup, budget, EqualTexts(texts))
 
 
-def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup) -> Assembly:
+def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, equal: EqualTexts) -> Assembly:
     found = GrowingWindows(lookup, None)
     left_out: dict[int, str] = {}
     for rank, item in enumerate(ranked):
-        if found.holds(item, rank):
+        if equal.is_known(rank) or found.holds(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
-            if len(found) == k:
+            if not _put_whole(found, item, rank, k, equal):
                 break
-            found.put(item.window, rank, [])
+            continue
+        alone = found.alone(item)
+        if equal.leaves_out(alone, rank):
             continue
         grown, joined = found.grown(item)
         if joined and rank >= k:
@@ -99,38 +108,62 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup) -> Assembl
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, rank, joined)
+            equal.add(alone, rank)
     if not len(found) and ranked:  # headings are better than nothing
         found.put(ranked[0].window, 0, [])
         left_out.pop(0, None)
-    return _assembly(found, left_out, len(ranked))
+    return _assembly(found, left_out, len(ranked), equal)
 
 
-def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget) -> Assembly:
+def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:
+    """Add a window as it is, unless its text equals another; return whether there was room."""
+    is_slice = item.fixed_cost is None
+    if is_slice and equal.leaves_out(item.window, rank):
+        return True
+    if len(found) == k:
+        return False
+    found.put(item.window, rank, [])
+    if is_slice:
+        equal.add(item.window, rank)
+    return True
+
+
+def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, equal: EqualTexts) -> Assembly:
     found = GrowingWindows(lookup, budget)
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
+        if equal.is_known(rank):
+            continue
         if found.holds(item, rank):
+            equal.add(found.alone(item), rank)
+            continue
+        best = item.window.best
+        if item.fixed_cost is None and not found.affords_sentence((best.doc_id, best.index)):
+            left_out[rank] = DOES_NOT_FIT
+            continue
+        alone = None if item.fixed_cost is not None else found.alone(item)
+        if alone is not None and equal.leaves_out(alone, rank):
             continue
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
-        elif item.is_open:
+            continue
+        if alone is not None:
+            equal.add(alone, rank)
+        if item.is_open:
             tight.append((item, rank))
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
     _widen(found, tight)
-    return _assembly(found, left_out, len(ranked))
+    return _assembly(found, left_out, len(ranked), equal)
 
 
 def _take(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
-    best = item.window.best
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
-    if not found.affords_sentence((best.doc_id, best.index)):
-        return DOES_NOT_FIT
     reason = DOES_NOT_FIT
     for part in chain([item.window], smaller(item.window)):
         for gap in (NEAR, 0) if item.is_open else (0,):
@@ -169,9 +202,11 @@ def _widen(found: GrowingWindows, tight: Sequence[tuple[Ranked, int]]) -> None:
             found.widen(item, rank, first, reached)
 
 
-def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int) -> Assembly:
+def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int, equal: EqualTexts) -> Assembly:
     """Return what was taken, and why the others weren't."""
     runs = found.runs()
     taken = {rank for run in runs for rank in run.ranks}
-    reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
-    return Assembly([Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs], reasons, found.cost)
+    known = {**left_out, **dict.fromkeys(equal.found, IS_EQUAL)}
+    reasons = {rank: known.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
+    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
+    return Assembly(windows, reasons, found.cost, equal.found)
