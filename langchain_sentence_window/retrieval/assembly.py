@@ -213,18 +213,18 @@ class _Reader:
         return None if self._max_tokens is None else Budget(self._max_tokens, self._cost, self._cost_alone)
 
     def texts(self, known: Mapping[int, Equal]) -> Texts:
-        return Texts(self._text_key, lambda one, other: self._led(one) == self._led(other), known)
+        return Texts(lambda hit: text_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
 
-    def _text_key(self, window: Window) -> str:
-        keys = _keys([window])
-        if self._sentences.keys() >= set(keys):
-            return text_key(window_text(window, self._sentences))
-        self._wants(key for key in keys if key not in self._sentences)
-        return ""
-
-    def _led(self, window: Window) -> list[str]:
-        self._wants(wanted_lead_ins([window], self._sentences))
-        return [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)]
+    def _are_equal(self, one: Window, other: Window) -> bool:
+        missing = [key for key in _keys([one, other]) if key not in self._sentences]
+        if missing:
+            self._wants(missing)
+            return False
+        if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
+            return False
+        self._wants(wanted_lead_ins([one, other], self._sentences))
+        led = [[text_key(each[TEXT]) for each in lead_ins(window, self._sentences)] for window in (one, other)]
+        return led[0] == led[1]
 
     def _cost_alone(self, key: SentenceKey) -> int:
         if key not in self._alone:

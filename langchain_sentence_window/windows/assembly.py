@@ -82,12 +82,13 @@ def assemble(
         the best hit of each of those.
     """
     if budget is None:
-        return _assemble_count(ranked, k, lookup, EqualTexts(texts))
-    return _assemble_cost(ranked, k, lookup, budget, EqualTexts(texts))
+        return _assemble_count(ranked, k, lookup, texts)
+    return _assemble_cost(ranked, k, lookup, budget, texts)
 
 
-def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, equal: EqualTexts) -> Assembly:
+def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, None)
+    equal = EqualTexts(texts, found.alone if k <= MAX_JOINED else lambda item: item.window)
     left_out: dict[int, str] = {}
     for rank, item in enumerate(ranked):
         if equal.is_known(rank) or found.holds(item, rank):
@@ -96,19 +97,19 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, equal: Equ
             if not _put_whole(found, item, rank, k, equal):
                 break
             continue
-        alone = found.alone(item)
-        if equal.leaves_out(alone, rank):
+        if equal.leaves_out(item, rank):
             continue
         grown, joined = found.grown(item)
-        if joined and rank >= k:
+        if joined and rank - len(equal.found) >= k:
             left_out[rank] = IS_NEAR
+            equal.add(item, rank)
         elif not joined and len(found) == k:
             break
         elif item.is_open and not says_something(grown, lookup):
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, rank, joined)
-            equal.add(alone, rank)
+            equal.add(item, rank)
     if not len(found) and ranked:  # headings are better than nothing
         found.put(ranked[0].window, 0, [])
         left_out.pop(0, None)
@@ -117,40 +118,37 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, equal: Equ
 
 def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:
     """Add a window as it is, unless its text equals another; return whether there was room."""
-    is_slice = item.fixed_cost is None
-    if is_slice and equal.leaves_out(item.window, rank):
+    if equal.leaves_out(item, rank):
         return True
     if len(found) == k:
         return False
     found.put(item.window, rank, [])
-    if is_slice:
-        equal.add(item.window, rank)
+    equal.add(item, rank)
     return True
 
 
-def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, equal: EqualTexts) -> Assembly:
+def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, budget)
+    equal = EqualTexts(texts, found.alone)
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
         if equal.is_known(rank):
             continue
         if found.holds(item, rank):
-            equal.add(found.alone(item), rank)
+            equal.add(item, rank)
             continue
         best = item.window.best
         if item.fixed_cost is None and not found.affords_sentence((best.doc_id, best.index)):
             left_out[rank] = DOES_NOT_FIT
             continue
-        alone = None if item.fixed_cost is not None else found.alone(item)
-        if alone is not None and equal.leaves_out(alone, rank):
+        if equal.leaves_out(item, rank):
             continue
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
             continue
-        if alone is not None:
-            equal.add(alone, rank)
+        equal.add(item, rank)
         if item.is_open:
             tight.append((item, rank))
             if len(tight) == TIGHT_FIRST:

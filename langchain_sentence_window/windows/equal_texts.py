@@ -1,9 +1,14 @@
-"""Equal text once: which windows say what a better one says already."""
+"""Equal text once: which windows say what a better one says already.
+
+Windows are compared only if their best sentences are equal. Those are known from the search, so nothing is read for
+windows that have no equal.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from langchain_sentence_window.windows.geometry import Window
+from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.growing import Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,12 @@ class Texts:
     """The texts of windows, as they are compared.
 
     Attributes:
-        key: Returns what equal texts share; empty for a text that equals no other.
-        are_equal: Returns whether two windows with the same key are equal with what leads them in.
+        key: Returns what equal sentences share; empty for one that equals no other.
+        are_equal: Returns whether two windows have the same text.
         known: Windows that are known to be equal to better ones, by their positions.
     """
 
-    key: Callable[[Window], str]
+    key: Callable[[Hit], str]
     are_equal: Callable[[Window, Window], bool]
     known: Mapping[int, Equal]
 
@@ -40,12 +45,14 @@ class EqualTexts:
 
     Attributes:
         texts: How texts are compared; ``None`` if they aren't.
+        completed: Returns a window as it is returned if it isn't joined with others.
         found: The windows that were left out, by their positions.
     """
 
     texts: Texts | None
+    completed: Callable[[Ranked], Window]
     found: dict[int, Equal] = field(default_factory=dict)
-    _taken: dict[str, list[tuple[Window, int]]] = field(default_factory=dict)
+    _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
     _left_out: dict[str, list[Equal]] = field(default_factory=dict)
 
     def is_known(self, rank: int) -> bool:
@@ -53,24 +60,25 @@ class EqualTexts:
         equal = None if self.texts is None else self.texts.known.get(rank)
         return equal is not None and self._leave_out(rank, equal)
 
-    def leaves_out(self, window: Window, rank: int) -> bool:
+    def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
-        if self.texts is None:
+        if self.texts is None or item.fixed_cost is not None:
             return False
-        best = window.best
-        for equal in self._left_out.get(window.doc_id, []):
+        best = item.window.best
+        for equal in self._left_out.get(best.doc_id, []):
             if equal.window.first <= best.index <= equal.window.last:
                 self.found[rank] = equal
                 return True
-        for taken, better in self._taken.get(self.texts.key(window), []):
-            if self.texts.are_equal(taken, window):
+        for taken, better in self._taken.get(self.texts.key(best), []):
+            window = self.completed(item)
+            if self.texts.are_equal(self.completed(taken), window):
                 return self._leave_out(rank, Equal(window, better))
         return False
 
-    def add(self, window: Window, rank: int) -> None:
+    def add(self, item: Ranked, rank: int) -> None:
         """Note a window that was taken."""
-        if self.texts is not None and (key := self.texts.key(window)):
-            self._taken.setdefault(key, []).append((window, rank))
+        if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
+            self._taken.setdefault(key, []).append((item, rank))
 
     def _leave_out(self, rank: int, equal: Equal) -> bool:
         self.found[rank] = equal
