@@ -218,8 +218,7 @@ class _Reader:
     def _are_equal(self, one: Window, other: Window) -> bool:
         missing = [key for key in _keys([one, other]) if key not in self._sentences]
         if missing:
-            self._wants(missing)
-            return False
+            return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them
         if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
             return False
         self._wants(wanted_lead_ins([one, other], self._sentences))

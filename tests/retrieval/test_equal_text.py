@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.equal_passages import text_key
 from langchain_sentence_window.retrieval import assembly
 from langchain_sentence_window.retrieval.tracing.trace import Trace
@@ -84,6 +84,25 @@ async def test_a_copy_of_a_document_adds_places_alone(way: Invoke, settings: dic
     )
     assert {each.page_content for each in both} == {each.page_content for each in alone}
     assert all(each.metadata["also_in"] for each in both)
+
+
+@pytest.mark.parametrize("window", ["auto", 0, 2])
+@pytest.mark.parametrize("k", [1, 10, 40])
+async def test_equal_texts_are_read_in_one_call(way: Invoke, window: Any, k: int) -> None:
+    class Counting(FaissStore):
+        reads = 0
+
+        def get_by_ids(self, ids: Any, /) -> list[Document]:
+            Counting.reads += 1
+            return super().get_by_ids(ids)
+
+    retriever = SentenceWindowRetriever(
+        vectorstore=Counting(WordEmbeddings()), window=window, fetch_k=200, ranking=None
+    )
+    await way(retriever, "add_documents", [document(f"Nothing. {CLAUSE} No.", str(number)) for number in range(50)])
+    found = await way(retriever, "invoke", "refund", k=k)
+    assert found[0].metadata["also_in"]
+    assert Counting.reads <= 1
 
 
 async def test_texts_that_are_equal_only_when_they_are_joined_come_once(way: Invoke) -> None:
