@@ -9,7 +9,7 @@ left of it widens the best of them: the eleventh scrap says less than what stand
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.windows.completion import (
@@ -18,6 +18,7 @@ from langchain_sentence_window.windows.completion import (
     is_heading_alone,
     says_something,
 )
+from langchain_sentence_window.windows.equal_texts import Equal, EqualTexts, Texts
 from langchain_sentence_window.windows.geometry import Window, smaller
 from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked
 
@@ -33,6 +34,7 @@ WIDENING = (1, 6)
 
 IS_NEAR = "near"
 IS_LABEL = "label"
+IS_EQUAL = "equal"
 DOES_NOT_FIT = "budget"
 IS_BEYOND_K = "k"
 IS_UNSUPPORTED = "relevance"
@@ -58,16 +60,20 @@ class Assembly:
     Attributes:
         windows: The windows, best first.
         left_out: Why each of the other ranked windows was left out, by its position: `IS_NEAR` for one that is near a
-            better window, `IS_LABEL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
+            better window, `IS_LABEL`, `IS_EQUAL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
         cost: What they cost together; 0 without a budget.
+        equal: What those equal that were left out for `IS_EQUAL`, by their positions.
     """
 
     windows: Sequence[Assembled]
     left_out: Mapping[int, str]
     cost: int = 0
+    equal: Mapping[int, Equal] = field(default_factory=dict)
 
 
-def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None) -> Assembly:
+def assemble(
+    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
+) -> Assembly:
     """Choose, join, complete and widen windows.
 
     Args:
@@ -75,6 +81,7 @@ def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | 
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
         budget: What they may cost; ``None`` for any cost.
+        texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
 
     Returns:
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
@@ -82,8 +89,8 @@ def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | 
     """
     lookup = _outside_rewritten(ranked, lookup)
     if budget is None:
-        return _assemble_count(ranked, k, lookup)
-    return _assemble_cost(ranked, k, lookup, budget)
+        return _assemble_count(ranked, k, lookup, texts)
+    return _assemble_cost(ranked, k, lookup, budget, texts)
 
 
 def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
@@ -95,29 +102,43 @@ def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
     return (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
 
 
-def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup) -> Assembly:
+def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, None)
+    equal = EqualTexts(texts, found.alone if k <= MAX_JOINED else lambda item: item.window)
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if (k <= MAX_JOINED and found.holds(item, rank)) or is_full:
+        if is_full or equal.is_known(rank) or (k <= MAX_JOINED and found.holds(item, rank)):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
-            is_full = len(found) == k
-            if not is_full:
-                found.put(item.window, rank, [], item.fixed_cost)
+            is_full = not _put_whole(found, item, rank, k, equal)
+            continue
+        if equal.leaves_out(item, rank):
             continue
         grown, joined = found.grown(_ending_well(item, lookup))
-        if joined and rank >= k:
+        if joined and rank - len(equal.found) >= k:
             left_out[rank] = IS_NEAR
+            equal.add(item, rank)
         elif not joined and len(found) == k:
             is_full = True
         elif item.is_open and not says_something(grown, lookup):
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, rank, joined)
+            equal.add(item, rank)
     _fill(found, ranked, left_out, k)
-    return _assembly(found, left_out, len(ranked))
+    return _assembly(found, left_out, len(ranked), equal)
+
+
+def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:
+    """Add a window as it is, unless its text equals another; return whether there was room."""
+    if equal.leaves_out(item, rank):
+        return True
+    if len(found) == k:
+        return False
+    found.put(item.window, rank, [], item.fixed_cost)
+    equal.add(item, rank)
+    return True
 
 
 def _fill(found: GrowingWindows, ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
@@ -141,18 +162,30 @@ def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
     return replace(item, window=before_announcements(item.window, lookup)) if item.is_open else item
 
 
-def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget) -> Assembly:
+def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, budget)
+    equal = EqualTexts(texts, found.alone)
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
+        if equal.is_known(rank):
+            continue
         if found.holds(item, rank):
+            equal.add(item, rank)
+            continue
+        best = item.window.best
+        if item.fixed_cost is None and not found.affords_sentence((best.doc_id, best.index)):
+            left_out[rank] = DOES_NOT_FIT
+            continue
+        if equal.leaves_out(item, rank):
             continue
         item = _ending_well(item, lookup)
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
-        elif item.is_open:
+            continue
+        equal.add(item, rank)
+        if item.is_open:
             tight.append((item, rank))
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
@@ -161,7 +194,7 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
         if not found.holds(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
-    return _assembly(found, left_out, len(ranked))
+    return _assembly(found, left_out, len(ranked), equal)
 
 
 def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
@@ -221,12 +254,14 @@ def _widen(found: GrowingWindows, tight: Sequence[tuple[Ranked, int]]) -> None:
             found.widen(item, rank, first, reached)
 
 
-def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int) -> Assembly:
+def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int, equal: EqualTexts) -> Assembly:
     """Return what was taken, and why the others weren't."""
     runs = found.runs()
     taken = {rank for run in runs for rank in run.ranks}
-    reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
-    return Assembly([Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs], reasons, found.cost)
+    known = {**left_out, **dict.fromkeys(equal.found, IS_EQUAL)}
+    reasons = {rank: known.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
+    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
+    return Assembly(windows, reasons, found.cost, equal.found)
 
 
 def _keys(window: Window) -> list[SentenceKey]:

@@ -112,6 +112,10 @@ class GrowingWindows:
                 return larger, joined
             window = larger
 
+    def alone(self, item: Ranked) -> Window:
+        """Return a window completed, as if there were no others."""
+        return self._completed(item, item.window)
+
     def put(self, window: Window, rank: int, joined: Sequence[Run], cost: int | None = None) -> None:
         """Add a window in place of others."""
         section = self._runs.setdefault(_section(window), [])
