@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.retrieval.prefetch import UNREAD, line_of
 from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED, Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
@@ -24,8 +24,6 @@ from langchain_sentence_window.windows.growing import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
-
-_UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +176,8 @@ class _Reader:
         if line is None:
             sentence = self._sentences.get(key)
             if sentence is None:
-                return _UNREAD if self._wants([key]) else None
-            has_lead_in = sentence.lead_in is not None
-            line = Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
-            self._lines[key] = line
+                return UNREAD if self._wants([key]) else None
+            line = self._lines[key] = line_of(sentence)
         return line
 
     def budget(self) -> Budget | None:
@@ -189,7 +185,7 @@ class _Reader:
 
     def _cost_alone(self, key: SentenceKey) -> int:
         if key not in self._alone:
-            self._alone[key] = self._count((self.line(key) or _UNREAD).text)
+            self._alone[key] = self._count((self.line(key) or UNREAD).text)
         return self._alone[key]
 
     def _cost(self, window: Window) -> int:
@@ -207,7 +203,7 @@ class _Reader:
             self._wants(wanted_lead_ins([window], self._sentences))
             return shown_window(window, self._sentences)
         found = [self._sentences.get(key) for key in keys]
-        return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
+        return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found)
 
     def _wants(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""
