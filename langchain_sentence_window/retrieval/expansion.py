@@ -257,16 +257,16 @@ async def read_windows(
         io: Makes the calls.
         scope: The store, and what may be read of it.
         windows: The windows to read.
-        known: The sentences that were found. A window of one sentence needs no reading.
+        known: The sentences that were found. A window all of whose sentences were hit needs no reading.
         read: The sentences that were read before.
 
     Raises:
         IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
-    alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
-    keys = [key for window in windows for key in _keys(window) if key not in read and key not in alone]
+    hit = {key for window in windows if _is_hit_whole(window, read) for key in _keys(window)}
+    keys = [key for window in windows for key in _keys(window) if key not in read and key not in hit]
     also = wanted_lead_ins(windows, known | read)
-    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in alone}
+    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in hit}
     read |= await fetch_lead_ins(io, scope, windows, known | read)
     while found := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
         read |= {key: known[key] for key in found}
@@ -276,6 +276,14 @@ async def read_windows(
             if known[hit.doc_id, hit.index].text != read[hit.doc_id, hit.index].text:
                 raise _changed(hit)
     return documents, read
+
+
+def _is_hit_whole(window: Window, read: Sentences) -> bool:
+    """Return whether all that a window needs came from the search, so that it is of one state of the store."""
+    keys = _keys(window)
+    return len(keys) == 1 or (
+        {hit.index for hit in window.hits} >= {index for _, index in keys} and not read.keys() & keys
+    )
 
 
 def _changed(hit: Hit) -> IncompleteWindowError:
