@@ -16,7 +16,8 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
-from langchain_sentence_window.retrieval.prefetch import UNREAD, line_of
+from langchain_sentence_window.retrieval.prefetch import UNREAD as _UNREAD
+from langchain_sentence_window.retrieval.prefetch import line_of
 from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED, Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
@@ -176,7 +177,7 @@ class _Reader:
         if line is None:
             sentence = self._sentences.get(key)
             if sentence is None:
-                return UNREAD if self._wants([key]) else None
+                return _UNREAD if self._wants([key]) else None
             line = self._lines[key] = line_of(sentence)
         return line
 
@@ -185,7 +186,7 @@ class _Reader:
 
     def _cost_alone(self, key: SentenceKey) -> int:
         if key not in self._alone:
-            self._alone[key] = self._count((self.line(key) or UNREAD).text)
+            self._alone[key] = self._count((self.line(key) or _UNREAD).text)
         return self._alone[key]
 
     def _cost(self, window: Window) -> int:
@@ -203,7 +204,7 @@ class _Reader:
             self._wants(wanted_lead_ins([window], self._sentences))
             return shown_window(window, self._sentences)
         found = [self._sentences.get(key) for key in keys]
-        return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found)
+        return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
 
     def _wants(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""

@@ -447,7 +447,7 @@ def _check_verbatim(window: Document, source: Document) -> None:
 
 
 def _check_same_order(found: list[Document], expected: list[Document]) -> None:
-    """Check the best windows. More than 20 were asked for, which aren't joined: which are near each other hangs on ties."""
+    """Check the best of windows that aren't joined, as there are more than 20: joining them would hang on ties."""
     score = {window.id: window.metadata["score"] for window in expected}
     for window, wanted in zip(found[:8], expected, strict=False):
         assert window.id in score, f"{window.page_content!r} is none of the best"
