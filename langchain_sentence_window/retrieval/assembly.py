@@ -18,7 +18,8 @@ from langchain_sentence_window.retrieval.equal_text import equal_windows, with_o
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.retrieval.prefetch import UNREAD as _UNREAD
+from langchain_sentence_window.retrieval.prefetch import line_of
 from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED, Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.equal_texts import Equal, Texts
@@ -27,8 +28,6 @@ from langchain_sentence_window.windows.growing import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
-
-_UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +206,7 @@ class _Reader:
             sentence = self._sentences.get(key)
             if sentence is None:
                 return _UNREAD if self._wants([key]) else None
-            has_lead_in = sentence.lead_in is not None
-            line = Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
-            self._lines[key] = line
+            line = self._lines[key] = line_of(sentence)
         return line
 
     def budget(self) -> Budget | None:

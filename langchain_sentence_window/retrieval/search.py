@@ -164,7 +164,7 @@ async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
         lexical = await io.in_thread(
             partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
         )
-    return await io.in_thread(_ranked, search, found, scores, lexical, k)
+    return await io.in_thread(rank_found, search, found, scores, lexical, k)
 
 
 async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
@@ -191,7 +191,7 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
     ]
 
 
-def _ranked(
+def rank_found(
     search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
 ) -> FoundSentences:
     """Rank what a store found by its scores, and by words if there are BM25 scores."""

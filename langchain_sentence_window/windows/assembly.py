@@ -173,11 +173,7 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
         if found.holds(item, rank):
             equal.add(item, rank)
             continue
-        best = item.window.best
-        if item.fixed_cost is None and not found.affords_sentence((best.doc_id, best.index)):
-            left_out[rank] = DOES_NOT_FIT
-            continue
-        if equal.leaves_out(item, rank):
+        if _affords(found, item) and equal.leaves_out(item, rank):
             continue
         item = _ending_well(item, lookup)
         reason = _take(found, item, rank, k)
@@ -199,10 +195,9 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
 
 def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
-    best = item.window.best
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
-    if not found.affords_sentence((best.doc_id, best.index)):
+    if not _affords(found, item):
         return DOES_NOT_FIT
     if len(found) == k and not found.grown(item)[1]:
         return IS_BEYOND_K  # smaller parts are near nothing, either
@@ -217,6 +212,12 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
             elif found.afford(grown, rank, joined):
                 return None
     return reason
+
+
+def _affords(found: GrowingWindows, item: Ranked) -> bool:
+    """Return whether a window's best sentence alone fits; this is quick."""
+    best = item.window.best
+    return item.fixed_cost is not None or found.affords_sentence((best.doc_id, best.index))
 
 
 def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:
