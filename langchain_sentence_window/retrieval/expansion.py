@@ -263,13 +263,13 @@ async def read_windows(
     Raises:
         IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
-    hit = {key for window in windows if _is_hit_whole(window, read) for key in _keys(window)}
-    keys = [key for window in windows for key in _keys(window) if key not in read and key not in hit]
+    found_whole = {key for window in windows if _is_hit_whole(window, read) for key in _keys(window)}
+    keys = [key for window in windows for key in _keys(window) if key not in read and key not in found_whole]
     also = wanted_lead_ins(windows, known | read)
-    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in hit}
+    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in found_whole}
     read |= await fetch_lead_ins(io, scope, windows, known | read)
-    while found := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
-        read |= {key: known[key] for key in found}
+    while led := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
+        read |= {key: known[key] for key in led}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:

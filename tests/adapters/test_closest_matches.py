@@ -32,4 +32,4 @@ async def test_the_embedded_store_says_what_it_finds(io: IO, words: WordEmbeddin
 @pytest.mark.parametrize("io", [BLOCKING, ASYNC])
 async def test_other_stores_cannot_say(io: IO, words: WordEmbeddings) -> None:
     found = await adapter_of(filled(InMemoryVectorStore(words))).closest_matches(io)
-    assert (found.shape, found.dtype) == ((0,), float)
+    assert found.shape == (0,)

@@ -1,6 +1,7 @@
 """Made-up sections for tests of windows: lines by index, and lookups that count."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from hypothesis import strategies as st
 
@@ -51,10 +52,12 @@ def run_of(each: Window) -> tuple[int, int]:
     return each.first, each.last
 
 
+Search: TypeAlias = tuple[Lines, list[Window], Callable[[Window], int]]
+"""Sections of documents, windows in them, and a cost."""
+
+
 @st.composite
-def searches(
-    draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 14
-) -> tuple[Lines, list[Window], Callable[[Window], int]]:
+def searches(draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 14) -> Search:
     """Sections of two documents, disjoint windows in them that can be read, best first, and a cost by length."""
     documents: dict[str, list[Line | None]] = {}
     windows: list[Window] = []

@@ -26,6 +26,7 @@ from tests.windows.sections import (
     REST,
     SAYS,
     Lines,
+    Search,
     run_of,
     searches,
     window,
@@ -167,8 +168,8 @@ def test_what_announces_something_that_does_not_follow_is_cut() -> None:
 
 
 @given(searches((*KINDS, None)), st.booleans())
-def test_a_completed_window_holds_the_given_one_in_its_section(search: object, opens_backward: bool) -> None:
-    lines, ranked, _ = search  # type: ignore[misc]
+def test_a_completed_window_holds_the_given_one_in_its_section(search: Search, opens_backward: bool) -> None:
+    lines, ranked, _ = search
     for each in ranked:
         larger = complete(each, lines, opens_backward=opens_backward)
         (start, end) = each.best.section_start, each.best.section_end
@@ -179,17 +180,18 @@ def test_a_completed_window_holds_the_given_one_in_its_section(search: object, o
         last = lines((each.doc_id, larger.last))
         after = None if larger.last + 1 == end else lines((each.doc_id, larger.last + 1))
         if larger.last - each.last < MAX_ADDED:  # a rule adds no more than so many
-            assert after is None or not last.text.endswith(":")
-            assert after is None or not all(lines((each.doc_id, index)).is_heading for index in read)
+            assert after is None or last is None or not last.text.endswith(":")
+            inside = [lines((each.doc_id, index)) for index in read]
+            assert after is None or not all(line is not None and line.is_heading for line in inside)
         if opens_backward and each.first - larger.first < MAX_ADDED:
             begins = lines((each.doc_id, larger.first))
             before = None if larger.first == start else lines((each.doc_id, larger.first - 1))
-            assert before is None or not refers_back(begins.text)
+            assert before is None or begins is None or not refers_back(begins.text)
 
 
 @given(searches())
-def test_opening_backward_only_adds(search: object) -> None:
-    lines, ranked, _ = search  # type: ignore[misc]
+def test_opening_backward_only_adds(search: Search) -> None:
+    lines, ranked, _ = search
     for each in ranked:
         opened, closed = complete(each, lines), complete(each, lines, opens_backward=False)
         assert opened.first <= closed.first
