@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.documents.window_merging import merge_windows
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
     from langchain_sentence_window.ranking.bm25_index import BM25Index
+    from langchain_sentence_window.ranking.ranking import Ranking
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -30,6 +31,7 @@ __all__ = [
     "IndexedDocument",
     "LateInteractionReranker",
     "NeighborMixedEmbeddings",
+    "Ranking",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
@@ -51,6 +53,7 @@ _HOMES = {
     "FaissStore": "stores.faiss.faiss_store",
     "IndexedDocument": "documents.indexed_documents",
     "LateInteractionReranker": "reranking.late_interaction",
+    "Ranking": "ranking.ranking",
     "SentenceSplitter": "splitting.splitter",
     "SentenceTransformerCrossEncoder": "reranking.cross_encoder",
     "SentenceWindowRetriever": "retrieval.retriever",

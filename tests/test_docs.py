@@ -30,6 +30,8 @@ from langchain_sentence_window import (
     loaders,
     testing,
 )
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from langchain_sentence_window.ranking.signals import SIGNALS
 from tests.pages import DOCS, PAGES, ROOT, blocks_of, run
 
 GUIDES = [path for path in PAGES if "reference" not in path.parts]
@@ -184,6 +186,15 @@ def test_the_pictures_show_what_the_package_returns(minilm: Embeddings) -> None:
 
 def numbers(picture: str) -> list[float]:
     return [float(number) for number in NUMBER.findall(picture)]
+
+
+def test_the_documentation_lists_every_signal_with_its_meaning_and_default_weight() -> None:
+    table = read(DOCS / "how-to" / "rank.md").partition("| signal | meaning | in deviations | default weight |")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (yes|) \| (\S*) \|$", table, re.M)
+    assert rows == [
+        (name, signal.meaning, "yes" if signal.is_standardized else "", f"{DEFAULT_RANKING.weights.get(name, '')}")
+        for name, signal in SIGNALS.items()
+    ]
 
 
 def test_the_tree_of_errors_is_the_one_in_the_module() -> None:
