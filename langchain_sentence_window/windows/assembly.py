@@ -138,11 +138,11 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
         if found.holds(item, rank):
             equal.add(item, rank)
             continue
+        if equal.leaves_out(item, rank):
+            continue
         best = item.window.best
         if item.fixed_cost is None and not found.affords_sentence((best.doc_id, best.index)):
             left_out[rank] = DOES_NOT_FIT
-            continue
-        if equal.leaves_out(item, rank):
             continue
         reason = _take(found, item, rank, k)
         if reason is not None:
