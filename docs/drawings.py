@@ -137,7 +137,8 @@ def draw_budget(embedding: Embeddings) -> str:
                 parts.append(box(x, y, wide, 28, fill=fill, stroke=LINE))
                 x += wide
             gone = window.returned is None
-            what = "left out" if gone else "trimmed" if window.trimmed else "whole"
+            is_whole = all(sentence.returned for sentence in window.surroundings if sentence.in_window)
+            what = "left out" if gone else "whole" if is_whole else "trimmed"
             parts += [
                 box(start, y - 4, x - start, 36, stroke=LINE if gone else WINDOW, width=2),
                 label(start, y + 50, f"window {window.number}: {what}", color=SOFT),

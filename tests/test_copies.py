@@ -25,7 +25,7 @@ from langchain_sentence_window.errors import InvalidInputError, MissingExtraErro
 from tests.conftest import Invoke
 from tests.reranking.test_cross_encoder import Lengths
 from tests.retrieval.test_callback_runs import Failing
-from tests.toys import PLAIN, WordEmbeddings, document
+from tests.toys import BY_COSINE, WordEmbeddings, document
 
 AROUND = {"doc_id": "a", "first": 0, "last": 0}
 
@@ -40,7 +40,7 @@ DOCUMENTS = [document("A refund. It is so.", "a"), document("A refund, a card.",
 
 @pytest.fixture
 def retriever() -> SentenceWindowRetriever:
-    return SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), k=2, window=0, **PLAIN)
+    return SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), k=2, window=0, **BY_COSINE)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, lambda each: each.model_copy(), lambda each: each.model_copy(update={})])

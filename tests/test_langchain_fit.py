@@ -21,7 +21,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import CrossEncoderReranker, FaissStore, SentenceWindowRetriever, format_context
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
-from tests.toys import PLAIN, WordEmbeddings, document
+from tests.toys import BY_COSINE, WordEmbeddings, document
 
 # The cosines with "refund" are near 1 (b), 0.89 (a, twice the refund), 0.71 (c) and 0.58 (d).
 DOCUMENTS = [
@@ -157,7 +157,7 @@ async def test_the_retriever_reranks_all_windows_before_it_takes_the_best(
     words: WordEmbeddings, way: Invoke, reranker: BaseDocumentCompressor, score: float | None
 ) -> None:
     question = "refund for nobody else"  # shares three words with c, two with a and d, one with b
-    settings: dict[str, Any] = {"k": 1, "fetch_k": 4, "window": 1, **PLAIN}
+    settings: dict[str, Any] = {"k": 1, "fetch_k": 4, "window": 1, **BY_COSINE}
     plain = SentenceWindowRetriever.from_documents(DOCUMENTS, words, **settings)
     reranking = SentenceWindowRetriever.from_documents(DOCUMENTS, words, reranker=reranker, **settings)
 
@@ -185,7 +185,7 @@ async def test_an_agent_reads_windows_through_a_tool(retriever: SentenceWindowRe
 
 @pytest.mark.parametrize("embedding", [WordEmbeddings(), DeterministicFakeEmbedding(size=64)])
 async def test_any_embeddings_find_the_sentence_that_is_asked_for(embedding: Embeddings, way: Invoke) -> None:
-    retriever = await way(SentenceWindowRetriever, "from_documents", DOCUMENTS, embedding, k=1, window=1, **PLAIN)
+    retriever = await way(SentenceWindowRetriever, "from_documents", DOCUMENTS, embedding, k=1, window=1, **BY_COSINE)
 
     (found,) = await way(retriever, "invoke", "The refund goes to the card.")
 
@@ -205,7 +205,8 @@ def nearly(metadata: dict[str, Any]) -> dict[str, Any]:
 async def test_a_store_of_langchain_gives_the_same_windows_through_changes(words: WordEmbeddings, way: Invoke) -> None:
     faiss, memory = FaissStore(words, neighbor_weights=(1,)), InMemoryVectorStore(words)
     retrievers = [
-        SentenceWindowRetriever(vectorstore=store, k=2, window=1, lexical_weight=0) for store in (faiss, memory)
+        SentenceWindowRetriever(vectorstore=store, k=2, window=1, lexical_weight=0, ranking=None)
+        for store in (faiss, memory)
     ]
 
     async def check(expected: list[str], sentences: int) -> None:

@@ -38,4 +38,7 @@ def document(text: str, doc_id: str = "a", **metadata: object) -> Document:
 
 
 PLAIN: dict[str, Any] = {"lexical_weight": 0, "neighbor_weights": (1,)}
-"""Settings of a retriever that ranks by the cosines of single sentences, whose scores can be worked out by hand."""
+"""Settings of a retriever that searches by the cosines of single sentences."""
+
+BY_COSINE: dict[str, Any] = {**PLAIN, "ranking": None}
+"""The same without reordering, so that scores are cosines, which can be worked out by hand."""

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.lead_ins import shown_lead_ins
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGES, SENTENCES
 
@@ -25,8 +26,8 @@ def unite_equal(documents: Sequence[Document]) -> list[Document]:
     """Return windows of equal text once, each with the places of the others.
 
     Texts are equal if they differ in case, white space and punctuation only. Symbols count, such as ``<``, ``+`` and
-    ``€``, and so does what belongs to a number, as in ``-1.5``. Windows without a single word or symbol are kept apart,
-    and so are Documents that aren't windows.
+    ``€``, and so does what belongs to a number, as in ``-1.5``. What leads a window in must be equal too, as the header
+    row of a table. Windows without a single word or symbol are kept apart, and so are Documents that aren't windows.
 
     Args:
         documents: Window Documents, best first.
@@ -35,16 +36,45 @@ def unite_equal(documents: Sequence[Document]) -> list[Document]:
         The best of equal windows in its place, a copy whose metadata holds ``also_in``: where the others stand, and
         what their own ``also_in`` names, in order of rank. Documents that no other equals are the given ones.
     """
-    groups: list[list[Document]] = []
-    known: dict[str, list[Document]] = {}
-    for document in documents:
-        key = _key(document.page_content) if _is_window(document) else ""
-        if key and key in known:
-            known[key].append(document)
-        else:
-            groups.append([document])
-            known[key] = groups[-1]
-    return [group[0] if len(group) == 1 else _united(group) for group in groups]
+    better = better_of(documents)
+    others: dict[int, list[Document]] = {}
+    for position, best in better.items():
+        others.setdefault(best, []).append(documents[position])
+    return [
+        with_places(document, others[position]) if position in others else document
+        for position, document in enumerate(documents)
+        if position not in better
+    ]
+
+
+def better_of(documents: Sequence[Document]) -> dict[int, int]:
+    """Return the position of the best window of the same text, by the position of each other one."""
+    found: dict[int, int] = {}
+    known: dict[tuple[str, ...], int] = {}
+    for position, document in enumerate(documents):
+        key = text_key(document.page_content) if _is_window(document) else ""
+        if key:
+            led = (text_key(text) for _, text in shown_lead_ins(document))
+            best = known.setdefault((key, *led), position)
+            if best != position:
+                found[position] = best
+    return found
+
+
+def with_places(best: Document, others: Iterable[Document]) -> Document:
+    """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
+    named = _places_in(best)
+    for other in others:
+        named += [_place_of(other), *_places_in(other)]
+    own = best.metadata
+    places = _each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    added = {ALSO_IN: places} if places else {}
+    return best.model_copy(update={"metadata": {**own, **added}})
+
+
+def text_key(text: str) -> str:
+    """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
+    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
 
 
 def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
@@ -58,23 +88,6 @@ def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: i
     """
     named = (place for document in documents for place in _places_in(document))
     return _each_once(named, doc_id, start, end)
-
-
-def _united(group: Sequence[Document]) -> Document:
-    """Return the first of equal windows, with the places of the others."""
-    best, *others = group
-    named = _places_in(best)
-    for other in others:
-        named += [_place_of(other), *_places_in(other)]
-    own = best.metadata
-    places = _each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
-    added = {ALSO_IN: places} if places else {}
-    return best.model_copy(update={"metadata": {**own, **added}})
-
-
-def _key(text: str) -> str:
-    """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
-    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
 
 
 def _symbols_of(between: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """Windows of the same text joined into one, exactly.
 
-Two windows that overlap show the same characters twice, so it can be seen whether they are of the same text. The white
-space after a window isn't known. Windows that only touch are therefore joined only if there is none.
+Two windows that overlap show the same characters twice, so it can be seen whether they are of the same text. A window
+says what white space follows it as long as its section goes on, so those that only touch can be joined too.
 """
 
 import math
@@ -14,7 +14,7 @@ from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents.equal_passages import joined_places
 from langchain_sentence_window.documents.ids import window_id
 from langchain_sentence_window.documents.json_values import own_values
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import END_INDEX, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.lead_ins import MAX_LEAD_INS
 from langchain_sentence_window.documents.parts.spans import PartSpan, as_entries, page_labels_of, pages_of
 from langchain_sentence_window.documents.window_metadata import (
@@ -36,17 +36,17 @@ from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, f
 def agree(one: WindowRun, other: WindowRun) -> bool:
     """Return whether two windows can be one.
 
-    They can if they overlap, and number and place their sentences alike, and show the same text where they overlap. If
-    they touch, nothing may stand between them, and their headings must be the same.
+    They can if they overlap, and number and place their sentences alike, and show the same text where they overlap.
+    They can too if one begins where the next sentence after the other begins, in the same section.
 
     Args:
         one: A window.
-        other: A window of the same document that doesn't begin before the first one, nor after its end.
+        other: A window of the same document that doesn't begin before the first one, nor after the next sentence.
     """
     if bool(one.parts) != bool(other.parts):
         return False
-    if one.end == other.start:
-        return one.last + 1 == other.first and one.heading == other.heading
+    if one.end <= other.start:
+        return one.next_start == other.start and one.last + 1 == other.first and _fit_parts(one, other)
     at, end = other.start - one.start, min(one.end, other.end)
     return (
         other.first <= one.last
@@ -57,6 +57,7 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
         and fit(other.hits, one)
         and one.sentences[other.first - one.first :][: other.last - other.first + 1]
         == other.sentences[: one.last - other.first + 1]
+        and _fit_separators(one, other)
         and _fit_parts(one, other)
     )
 
@@ -72,7 +73,8 @@ def joined(runs: Sequence[WindowRun]) -> Document:
         and scores.
     """
     ranked = sorted(runs, key=lambda run: run.rank)
-    start, end = runs[0].start, max(run.end for run in runs)
+    start, ending = runs[0].start, max(runs, key=WindowRun.reach)
+    end = ending.end
     first, last, doc_id = runs[0].first, max(run.last for run in runs), runs[0].doc_id
     hits: dict[int, tuple[RunHit, WindowRun]] = {}
     for run in ranked:
@@ -88,6 +90,7 @@ def joined(runs: Sequence[WindowRun]) -> Document:
         HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
         SCORE: best.entry[SCORE],
         WINDOW_ID: id_,
+        SEPARATOR: ending.separator,
         LEAD_INS: _joined_lead_ins(runs, start) or None,
         ALSO_IN: joined_places([run.document for run in ranked], doc_id, start, end) or None,
         **_joined_parts(runs),
@@ -100,11 +103,13 @@ def joined(runs: Sequence[WindowRun]) -> Document:
 
 def _joined_text(runs: Iterable[WindowRun]) -> str:
     pieces: list[str] = []
-    end = 0
+    reach: WindowRun | None = None
     for run in runs:
-        if run.end > end:
-            pieces.append(run.text[max(0, end - run.start) :])
-            end = run.end
+        if reach is None or run.end > reach.end:
+            if reach is not None and run.start >= reach.end:
+                pieces.append(reach.separator or "")
+            pieces.append(run.text if reach is None else run.text[max(0, reach.end - run.start) :])
+            reach = run
     return "".join(pieces)
 
 
@@ -140,6 +145,18 @@ def _best_relevance(ranked: Iterable[WindowRun]) -> dict[str, Any]:
     given = [run.document.metadata.get(RELEVANCE_SCORE) for run in ranked]
     numbers = [each for each in given if not math.isnan(as_number(each))]
     return {RELEVANCE_SCORE: max(numbers, key=as_number)} if numbers else {}
+
+
+def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether windows that overlap have the same white space after the first end, as far as it is known."""
+    ending, longer = sorted((one, other), key=lambda run: run.end)
+    if ending.separator is None:
+        return True
+    if ending.end == longer.end:
+        return longer.separator in (None, ending.separator)
+    at = ending.end - longer.start
+    after = at + len(ending.separator)
+    return longer.text[at:after] == ending.separator and not longer.text[after : after + 1].isspace()
 
 
 def _fit_parts(one: WindowRun, other: WindowRun) -> bool:

@@ -23,8 +23,8 @@ def merge_windows(windows: Iterable[Document]) -> list[Document]:
     """Merge the windows of several queries, so that each passage comes once, with all its hits.
 
     Windows that overlap become one: with the text from the first sentence to the last, every sentence that was hit
-    once, with its best score, and the best ``relevance_score``. Windows that only touch become one if nothing stands
-    between them and they have the same heading. Windows of equal text in different places come once, the best, with the
+    once, with its best score, and the best ``relevance_score``. So do windows of a section that follow each other.
+    Windows of equal text in different places come once, the best, with the
     places of the others in ``also_in``.
 
     Scores of different queries can't be compared. A window therefore stands where the first of those that it was made
@@ -120,7 +120,7 @@ class _Group:
             return False
         self._hits[at:] = hits
         self.runs.append(run)
-        if run.end > self.reach.end:
+        if run.reach() > self.reach.reach():
             self.reach = run
         return True
 
@@ -129,7 +129,7 @@ def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
     groups: list[_Group] = []
     reaching: list[_Group] = []
     for run in sorted(runs, key=lambda run: (run.start, run.end, run.rank)):
-        reaching = [group for group in reaching if group.reach.end >= run.start]
+        reaching = [group for group in reaching if (group.reach.next_start or group.reach.end) >= run.start]
         if not any(group.takes(run) for group in reaching):
             reaching.append(_Group(run))
             groups.append(reaching[-1])

@@ -11,6 +11,7 @@ key                  meaning
 ``hits``             the sentences found: index, span and scores
 ``score``            the best hit's score
 ``window_id``        equal for the same sentences of the same document
+``separator``        white space after it, if its section goes on
 ``parts``            each part of the document that it touches
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
@@ -42,6 +43,7 @@ from langchain_sentence_window.documents.keys import (
     HEADING,
     SENTENCE_INDEX,
     SENTENCE_KEYS,
+    SEPARATOR,
     START_INDEX,
 )
 from langchain_sentence_window.documents.parts.spans import (
@@ -113,6 +115,11 @@ def part_metadata(window: Window, sentences: "SentencesByKey") -> dict[str, Any]
     }
 
 
+def _separator(window: Window, sentences: "SentencesByKey") -> str | None:
+    last = sentences[window.doc_id, window.last]
+    return last.separator if window.last + 1 < last.section_end else None
+
+
 def _lead_ins(window: Window, sentences: "SentencesByKey") -> list[dict[str, Any]]:
     from langchain_sentence_window.documents.lead_ins import lead_ins  # a cycle, as above
 
@@ -128,6 +135,7 @@ WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
     SCORE: lambda window, _: window.score,
     WINDOW_ID: lambda window, _: window_id(window.doc_id, window.first, window.last),
     HEADING: lambda window, sentences: sentences[window.doc_id, window.best.index].heading or None,
+    SEPARATOR: _separator,
     LEAD_INS: lambda window, sentences: _lead_ins(window, sentences) or None,
 }
 """The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""

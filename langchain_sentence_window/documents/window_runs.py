@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SENTENCE_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SENTENCE_INDEX, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.parts.spans import SPAN, PartSpan
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.documents.window_metadata import HITS, PARTS, SCORE, SENTENCE_SPANS, SENTENCES
@@ -54,6 +54,7 @@ class WindowRun:
         hits: At least one, in order of position.
         sentences: The span of each sentence, if the document has parts.
         parts: Its places in the parts of the document, in order.
+        separator: The white space up to the next sentence of its section; ``None`` if there is none or it isn't known.
     """
 
     document: Document
@@ -66,6 +67,7 @@ class WindowRun:
     hits: tuple[RunHit, ...]
     sentences: tuple[Span, ...]
     parts: tuple[PartSpan, ...]
+    separator: str | None
 
     @property
     def text(self) -> str:
@@ -73,10 +75,13 @@ class WindowRun:
         return self.document.page_content
 
     @property
-    def heading(self) -> str:
-        """The headings above it; empty if there are none."""
-        heading = self.document.metadata.get(HEADING)
-        return heading if isinstance(heading, str) else ""
+    def next_start(self) -> int | None:
+        """Where the next sentence of its section starts; ``None`` if there is none or it isn't known."""
+        return None if self.separator is None else self.end + len(self.separator)
+
+    def reach(self) -> tuple[int, bool]:
+        """Return how far it reaches, for comparing: its end, and whether it says what follows."""
+        return self.end, self.separator is not None
 
 
 def read_run(document: Document, rank: int) -> WindowRun | None:
@@ -90,7 +95,9 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     hits, parts, sentences = _hits(metadata), _parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
     if not hits or parts is None or sentences is None or bool(parts) != bool(sentences):
         return None
-    run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts)
+    given = metadata.get(SEPARATOR)
+    separator = given if isinstance(given, str) and not given.strip() else None
+    run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
     return run if _is_sound(run) else None
 
 

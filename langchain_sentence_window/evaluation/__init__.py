@@ -3,12 +3,15 @@
     report = evaluate(retriever, read_questions("questions.jsonl"))
     print(compare({"windows": retriever, "chunks": other}, questions))
     print(sweep(retriever, questions, window=[0, 1, (0, 2)], k=[20, 40]))
+    print(fit_ranking(retriever, questions))
 
 Each question names the spans of a document that answer it. A retriever's Documents are read in their order until a
 budget of characters or tokens is spent; the last one is cut. The score is how much of the gold lies in the text that
 was read. Every question is scored. A question without results scores 0.
 """
 
+from langchain_sentence_window.evaluation.fitting import afit_ranking, fit_ranking
+from langchain_sentence_window.evaluation.fitting_result import FittedRanking
 from langchain_sentence_window.evaluation.measuring import acompare, aevaluate, asweep, compare, evaluate, sweep
 from langchain_sentence_window.evaluation.metrics import Averages, MeanCI, Passage, Score
 from langchain_sentence_window.evaluation.questions import Question, read_questions, write_questions
@@ -17,6 +20,7 @@ from langchain_sentence_window.evaluation.report import Comparison, QuestionResu
 __all__ = [
     "Averages",
     "Comparison",
+    "FittedRanking",
     "MeanCI",
     "Passage",
     "Question",
@@ -25,9 +29,11 @@ __all__ = [
     "Score",
     "acompare",
     "aevaluate",
+    "afit_ranking",
     "asweep",
     "compare",
     "evaluate",
+    "fit_ranking",
     "read_questions",
     "sweep",
     "write_questions",

@@ -21,6 +21,7 @@ _CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
 """Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
 _MAX_CONNECTORS = 3
+_MAX_BESIDE = 8
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
 _CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
@@ -136,12 +137,13 @@ def _runs(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tupl
 
 
 def _widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple[int, int]:
-    """Add words beside a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
-    while first and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
+    """Add a few words beside a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
+    lowest, highest = max(0, first - _MAX_BESIDE), min(len(tokens), end + _MAX_BESIDE)
+    while first > lowest and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
         if not (tokens[first - 1].is_name or is_glued(gap)):
             break
         first -= 1
-    while end < len(tokens) and not _BREAK.search(gap := query[tokens[end - 1].end : tokens[end].start]):
+    while end < highest and not _BREAK.search(gap := query[tokens[end - 1].end : tokens[end].start]):
         if not (tokens[end].is_name or is_glued(gap)):
             break
         end += 1

@@ -8,24 +8,26 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.lead_ins import shown_text, shown_window, without_lead_ins
+from langchain_sentence_window.documents.equal_passages import text_key
+from langchain_sentence_window.documents.lead_ins import lead_ins, shown_text, shown_window, without_lead_ins
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_text
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, RELEVANCE_SCORE
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.equal_text import equal_windows, with_other_places
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
 from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
-from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED, Assembled, Assembly, assemble
+from langchain_sentence_window.retrieval.prefetch import UNREAD as _UNREAD
+from langchain_sentence_window.retrieval.prefetch import line_of
+from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED, Assembled, Assembly, assemble
 from langchain_sentence_window.windows.completion import Line
+from langchain_sentence_window.windows.equal_texts import Equal, Texts
 from langchain_sentence_window.windows.geometry import Window
 from langchain_sentence_window.windows.growing import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
-
-_UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,20 @@ class AssembledDocuments:
         """Return the windows that hold one of some hits; ``None`` for all."""
         if hits is None:
             return self
-        both = list(zip(self.assembly.windows, self.documents, strict=True))
-        kept = [pair for pair in both if any((hit.doc_id, hit.index) in hits for hit in pair[0].window.hits)]
-        dropped = {rank: IS_UNSUPPORTED for pair in both if pair not in kept for rank in pair[0].ranks}
-        assembly = replace(
-            self.assembly, windows=[each for each, _ in kept], left_out={**self.assembly.left_out, **dropped}
-        )
+        dropped = [
+            rank
+            for each in self.assembly.windows
+            if not any((hit.doc_id, hit.index) in hits for hit in each.window.hits)
+            for rank in each.ranks
+        ]
+        return self.without(dropped, IS_UNSUPPORTED)
+
+    def without(self, ranks: Collection[int], reason: str) -> "AssembledDocuments":
+        """Leave out the windows that some ranked windows became part of."""
+        both = zip(self.assembly.windows, self.documents, strict=True)
+        kept = [(each, document) for each, document in both if each.ranks[0] not in ranks]
+        left_out = {**self.assembly.left_out, **dict.fromkeys(ranks, reason)}
+        assembly = replace(self.assembly, windows=[each for each, _ in kept], left_out=left_out)
         return replace(self, assembly=assembly, documents=[document for _, document in kept])
 
 
@@ -99,13 +109,27 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
         InvalidInputError: The budget is too small for any hit.
     """
     ranked = [_ranked(each, given) for each in given.ranked]
-    assembly, read = await _assemble(io, given, ranked)
+    known: dict[int, Equal] = {}
+    for _ in range(_MAX_ROUNDS):
+        made = await _made(io, given, ranked, known)
+        equal = equal_windows(made.assembly.windows, made.documents)
+        if not equal:
+            break
+        known |= equal  # after joining and completing, texts may be equal that were not before
+    made = made.without(equal, IS_EQUAL)
+    assembly = replace(made.assembly, equal={**made.assembly.equal, **equal})
+    return replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, made.sentences))
+
+
+async def _made(io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal]) -> AssembledDocuments:
+    """Assemble windows and make their Documents, without those that are known to equal better ones."""
+    assembly, read = await _assemble(io, given, ranked, known)
     is_bare = bool(ranked) and not assembly.windows
     if is_bare:
         # Nothing fits: then hits alone, without what leads them in or completes them.
-        ranked = [replace(each, is_open=False) for each in ranked]
-        assembly, read = await _assemble(io, given, ranked, is_bare=True)
-        _check_taken(assembly, given)
+        ranked = [_bare(each, one, given) for each, one in zip(ranked, given.ranked, strict=True)]
+        assembly, read = await _assemble(io, given, ranked, known, is_bare=True)
+        _check_taken(assembly, ranked, given)
     windows = [each.window for each in assembly.windows]
     made, read = await read_windows(io, given.scope, windows, given.sentences, read)
     documents = [
@@ -118,7 +142,7 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
 
 
 async def _assemble(
-    io: IO, given: Assembling, ranked: Sequence[Ranked], *, is_bare: bool = False
+    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal], *, is_bare: bool = False
 ) -> tuple[Assembly, dict[SentenceKey, StoredSentence]]:
     """Assemble with what is known, read what that would have needed, and do it again until nothing is missing.
 
@@ -128,16 +152,16 @@ async def _assemble(
     asked = dict.fromkeys(given.expansion.asked)
     for _ in range(_MAX_ROUNDS):
         reader = _Reader(given, read, asked, is_bare=is_bare)
-        assembly = assemble(ranked, given.k, reader.line, reader.budget())
+        assembly = assemble(ranked, given.k, reader.line, reader.budget(), reader.texts(known))
         if not reader.wanted:
             return assembly, read
         asked |= reader.wanted | dict.fromkeys(_keys(each.window for each in assembly.windows))
         read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
     reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
-    return assemble(ranked, given.k, reader.line, reader.budget()), read
+    return assemble(ranked, given.k, reader.line, reader.budget(), reader.texts(known)), read
 
 
-def _check_taken(assembly: Assembly, given: Assembling) -> None:
+def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling) -> None:
     """Check that the budget was large enough for something.
 
     Raises:
@@ -145,11 +169,14 @@ def _check_taken(assembly: Assembly, given: Assembling) -> None:
     """
     if assembly.windows or given.max_tokens is None:
         return
-    hits = (given.sentences[each.window.doc_id, each.window.best.index].text for each in given.ranked)
-    least = min(map(given.count_tokens, hits))
+    hits = (each.window.best for each in ranked if each.fixed_cost is None)
+    least = [
+        (given.count_tokens(given.sentences[hit.doc_id, hit.index].text), "sentence that was found") for hit in hits
+    ]
+    rewritten = [each.fixed_cost for each in ranked if each.fixed_cost is not None]
+    tokens, what = min([*least, *((cost, "text that the reranker returned") for cost in rewritten)])
     raise InvalidInputError(
-        f"max_tokens is {given.max_tokens}, and the shortest sentence that was found has {least} tokens; set it to "
-        f"{least} or more"
+        f"max_tokens is {given.max_tokens}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
     )
 
 
@@ -179,13 +206,24 @@ class _Reader:
             sentence = self._sentences.get(key)
             if sentence is None:
                 return _UNREAD if self._wants([key]) else None
-            has_lead_in = sentence.lead_in is not None
-            line = Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, has_lead_in)
-            self._lines[key] = line
+            line = self._lines[key] = line_of(sentence)
         return line
 
     def budget(self) -> Budget | None:
         return None if self._max_tokens is None else Budget(self._max_tokens, self._cost, self._cost_alone)
+
+    def texts(self, known: Mapping[int, Equal]) -> Texts:
+        return Texts(lambda hit: text_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
+
+    def _are_equal(self, one: Window, other: Window) -> bool:
+        missing = [key for key in _keys([one, other]) if key not in self._sentences]
+        if missing:
+            return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them
+        if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
+            return False
+        self._wants(wanted_lead_ins([one, other], self._sentences))
+        led = [[text_key(each[TEXT]) for each in lead_ins(window, self._sentences)] for window in (one, other)]
+        return led[0] == led[1]
 
     def _cost_alone(self, key: SentenceKey) -> int:
         if key not in self._alone:
@@ -207,6 +245,7 @@ class _Reader:
             self._wants(wanted_lead_ins([window], self._sentences))
             return shown_window(window, self._sentences)
         found = [self._sentences.get(key) for key in keys]
+        self._wants(key for key, sentence in zip(keys, found, strict=True) if sentence is None)
         return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
 
     def _wants(self, keys: Iterable[SentenceKey]) -> bool:
@@ -221,6 +260,13 @@ def _ranked(each: RankedWindow, given: Assembling) -> Ranked:
     if document is not None and document.page_content != window_text(each.window, given.sentences):
         return Ranked(each.window, is_open=False, fixed_cost=given.count_tokens(shown_text(document)))
     return Ranked(each.window, is_open=given.expansion.is_open(each.window.best))
+
+
+def _bare(each: Ranked, ranked: RankedWindow, given: Assembling) -> Ranked:
+    """Return a window without what leads it in or completes it."""
+    if each.fixed_cost is None or ranked.document is None:
+        return replace(each, is_open=False)
+    return replace(each, is_open=False, fixed_cost=given.count_tokens(ranked.document.page_content))
 
 
 def _rewritten(assembled: Assembled, given: Assembling, ranked: Sequence[Ranked]) -> Document | None:

@@ -19,6 +19,7 @@ from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available, fetch_sentences
+from langchain_sentence_window.retrieval.prefetch import Margin, keys_around
 from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
@@ -73,21 +74,6 @@ class ExpansionPolicy:
         if self.by_value:
             return {value: _setting(size) for value, size in self.by_value.items()}
         return _setting(self.default)
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """What is read around hits in advance, as the windows around them will probably need it.
-
-    Attributes:
-        hits: The number of hits, best first.
-        before: Sentences before each.
-        after: Sentences after each.
-    """
-
-    hits: int
-    before: int
-    after: int
 
 
 def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPolicy:
@@ -203,7 +189,7 @@ async def plan_expansion(
             needed += _keys(farthest) if farthest.first < farthest.last else []
     needed = list(dict.fromkeys(needed))
     open_hits = [hit for hit in hits if policy.size(known[hit.doc_id, hit.index].source) is None]
-    around = _around(open_hits[: margin.hits], margin, known)
+    around = keys_around(open_hits, margin, known)
     available = await fetch_available(io, scope, list(dict.fromkeys([*needed, *around])), known)
     read, missing = available.sentences, [key for key in needed if key not in available.sentences]
     if missing and (not read or not available.is_complete):
@@ -212,17 +198,6 @@ async def plan_expansion(
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
     expansion = Expansion(hits, policy, answer, strong, known | read, read, available.asked)
     return (await _end_at_forbidden(io, scope, expansion, needed)) if scope.is_bound else expansion
-
-
-def _around(hits: Sequence[Hit], margin: Margin, known: Sentences) -> list[SentenceKey]:
-    """Return the keys of the sentences around hits, in their sections, and of what leads the hits in."""
-    keys = list[SentenceKey]()
-    for hit in hits:
-        first, last = max(hit.index - margin.before, hit.section_start), hit.index + margin.after
-        keys += [(hit.doc_id, index) for index in range(first, min(last + 1, hit.section_end))]
-        lead_in = known[hit.doc_id, hit.index].lead_in
-        keys += [] if lead_in is None else [(hit.doc_id, lead_in)]
-    return keys
 
 
 async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey]) -> Expansion:
@@ -282,25 +257,33 @@ async def read_windows(
         io: Makes the calls.
         scope: The store, and what may be read of it.
         windows: The windows to read.
-        known: The sentences that were found. A window of one sentence needs no reading.
+        known: The sentences that were found. A window all of whose sentences were hit needs no reading.
         read: The sentences that were read before.
 
     Raises:
         IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
-    alone = {(window.doc_id, window.first) for window in windows if window.first == window.last}
-    keys = [key for window in windows for key in _keys(window) if key not in read and key not in alone]
+    found_whole = {key for window in windows if _is_hit_whole(window, read) for key in _keys(window)}
+    keys = [key for window in windows for key in _keys(window) if key not in read and key not in found_whole]
     also = wanted_lead_ins(windows, known | read)
-    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in alone}
+    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in found_whole}
     read |= await fetch_lead_ins(io, scope, windows, known | read)
-    while found := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
-        read |= {key: known[key] for key in found}
+    while led := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
+        read |= {key: known[key] for key in led}
     documents = [window_document(window, read) for window in windows]
     for window in windows:
         for hit in window.hits:
             if known[hit.doc_id, hit.index].text != read[hit.doc_id, hit.index].text:
                 raise _changed(hit)
     return documents, read
+
+
+def _is_hit_whole(window: Window, read: Sentences) -> bool:
+    """Return whether all that a window needs came from the search, so that it is of one state of the store."""
+    keys = _keys(window)
+    return len(keys) == 1 or (
+        {hit.index for hit in window.hits} >= {index for _, index in keys} and not read.keys() & keys
+    )
 
 
 def _changed(hit: Hit) -> IncompleteWindowError:

@@ -28,20 +28,24 @@ from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.expansion import (
     Expansion,
     ExpansionPolicy,
-    Margin,
     Sentences,
     plan_expansion,
     read_windows,
 )
+from langchain_sentence_window.retrieval.prefetch import Margin
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
 from langchain_sentence_window.windows.assembly import MAX_JOINED, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
+from langchain_sentence_window.windows.growing import NEAR
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""
 
 FULL_SHARE = 0.9
 """The share of a budget from which on no more hits are searched."""
+
+WIDE_TOKENS = 100
+"""About the tokens of a window that a budget widened: by these it is guessed how many windows a budget will hold."""
 
 MAX_ATTEMPTS = 3
 """The most attempts at a query while documents change between its search and the reading of its windows."""
@@ -202,8 +206,11 @@ def _margin(request: Request) -> Margin:
     """Return what the windows of a request will probably need around the best hits."""
     if request.k > MAX_JOINED and request.max_tokens is None:
         return Margin(0, 0, 0)
-    before, after = (0, 0) if request.max_tokens is None else WIDENING
-    return Margin(min(request.k + request.k // 2, TIGHT_FIRST), before + 2, after + 2)
+    near, likely = NEAR + 1, request.k + request.k // 2
+    if request.max_tokens is None:
+        return Margin(likely, near, near)
+    before, after = WIDENING
+    return Margin(min(likely, max(2 * TIGHT_FIRST, request.max_tokens // WIDE_TOKENS)), before + near, after + near)
 
 
 async def _documents(io: IO, request: Request, found: Found, seconds: dict[str, float]) -> tuple[Found, list[Document]]:

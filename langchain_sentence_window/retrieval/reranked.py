@@ -10,8 +10,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.window_metadata import (
+    ALSO_IN,
     HITS,
     LEAD_INS,
     PART_METADATA,
@@ -22,7 +23,7 @@ from langchain_sentence_window.documents.window_metadata import (
 )
 from langchain_sentence_window.errors import InvalidInputError
 
-_OPTIONAL_KEYS = (HEADING, LEAD_INS, *sorted(PART_METADATA))
+_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, *sorted(PART_METADATA))
 _WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
 """The keys that say where a window is from. A reranker can't change them."""
 

@@ -19,7 +19,7 @@ from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
 from langchain_sentence_window.ranking.names import Heard
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered, reorder
+from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.candidates import candidates_of
 from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
@@ -143,18 +143,6 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
     return Searched(found.sentences, found.hits, found.heard, relevance)
 
 
-async def find_candidates(io: IO, scope: Scope, search: Search) -> Candidates | None:
-    """Return the candidates that a search reorders, best first; ``None`` if it finds nothing.
-
-    Names of documents in the question are searched as any words are.
-    """
-    found: list[Candidates] = []
-    ranking = DEFAULT_RANKING if search.ranking is None else search.ranking
-    observed = replace(search, ranking=ranking, observe=lambda candidates, _: found.append(candidates))
-    await _find(io, scope, observed, CANDIDATES)
-    return found[0] if found else None
-
-
 async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
     """Make one search, and reorder what it found."""
     adapter = scope.adapter
@@ -176,7 +164,7 @@ async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
         lexical = await io.in_thread(
             partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
         )
-    return await io.in_thread(_ranked, search, found, scores, lexical, k)
+    return await io.in_thread(rank_found, search, found, scores, lexical, k)
 
 
 async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
@@ -203,7 +191,7 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
     ]
 
 
-def _ranked(
+def rank_found(
     search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
 ) -> FoundSentences:
     """Rank what a store found by its scores, and by words if there are BM25 scores."""

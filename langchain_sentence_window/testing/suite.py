@@ -19,6 +19,7 @@ from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.search import rank_found
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -70,8 +71,9 @@ class SentenceWindowStoreTests:
 
     def over(self, store: VectorStore, **settings: Any) -> SentenceWindowRetriever:
         """Return a retriever over a store that ranks by vectors alone."""
+        by_vectors = {"lexical_weight": 0, "ranking": None}
         return SentenceWindowRetriever(
-            vectorstore=store, **{"splitter": self.splitter, "lexical_weight": 0, "window": 2, **settings}
+            vectorstore=store, **{"splitter": self.splitter, "window": 2, **by_vectors, **settings}
         )
 
     # What comes out
@@ -139,9 +141,11 @@ class SentenceWindowStoreTests:
         sentences = [f"Nothing {index}." for index in range(20)]
         sentences[8], sentences[10], sentences[17] = "Ripe mango fruit.", "A ripe mango fruit.", "Mango."
         await way(retriever, "add_documents", [source("a", " ".join(sentences))])
-        first, *others = await way(retriever, "invoke", "ripe mango fruit", k=3, window=1)
-        assert first.metadata["sentences"] == [7, 11]
+        first, second = await way(retriever, "invoke", "ripe mango fruit", k=2, window=1)
+        assert (first.metadata["sentences"], second.metadata["sentences"]) == ([7, 11], [16, 18])
         assert {hit["sentence_index"] for hit in first.metadata["hits"]} >= {8, 10}
+        first, *others = await way(retriever, "invoke", "ripe mango fruit", k=30, window=1)  # all, and none is joined
+        assert first.metadata["sentences"] == [7, 11]
         scores = [window.metadata["score"] for window in (first, *others)]
         assert scores == sorted(scores, reverse=True)
         assert scores[0] > scores[-1]
@@ -198,7 +202,7 @@ class SentenceWindowStoreTests:
         """Check that a shorter version leaves no old sentence, and that a longer one is complete."""
         for text in ("One kiwi. Two kiwi. Three kiwi.", "One plum.", "A fig. Two fig. One plum. A date. Five lime."):
             await way(retriever, "add_documents", [source("a", text), source("b", "Other nut.")])
-            found = await way(retriever, "invoke", "one kiwi plum", k=20, window=0)
+            found = await way(retriever, "invoke", "one kiwi plum", k=30, window=0)  # so many aren't joined
             assert sorted(window.page_content for window in found) == sorted(
                 [*re.findall(r"\w.*?\.", text), "Other nut."]
             )
@@ -385,7 +389,7 @@ class SentenceWindowStoreTests:
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=window)
         await way(retriever, "add_documents", sources)
         for query in ("kiwi and plum", "sour lime", "the nut of a date", "fig", "apple pear"):
-            _check_same_order(await way(retriever, "invoke", query, k=8), await way(expected, "invoke", query, k=8 + 8))
+            _check_same_order(await way(retriever, "invoke", query, k=30), await way(expected, "invoke", query, k=50))
 
     @pytest.mark.asyncio
     async def test_an_index_comes_from_faiss_store_without_embedding(
@@ -400,7 +404,7 @@ class SentenceWindowStoreTests:
         await way(_Copying, "copy_index", embedded.vectorstore, retriever.vectorstore)
         assert words.embedded == before
         _check_same_order(
-            await way(retriever, "invoke", "sour lime", k=8), await way(embedded, "invoke", "sour lime", k=16)
+            await way(retriever, "invoke", "sour lime", k=30), await way(embedded, "invoke", "sour lime", k=50)
         )
 
     @pytest.mark.asyncio
@@ -443,21 +447,25 @@ def _check_verbatim(window: Document, source: Document) -> None:
 
 
 def _check_same_order(found: list[Document], expected: list[Document]) -> None:
+    """Check the best of windows that aren't joined, as there are more than 20: joining them would hang on ties."""
     score = {window.id: window.metadata["score"] for window in expected}
-    for window, wanted in zip(found, expected, strict=False):
+    for window, wanted in zip(found[:8], expected, strict=False):
         assert window.id in score, f"{window.page_content!r} is none of the best"
         if window.id != wanted.id:
             assert abs(score[window.id] - score[wanted.id]) < SAME_SCORE, (window.page_content, wanted.page_content)
-    assert len(found) == min(len(expected), 8)
+    assert len(found) == min(len(expected), 30)
+
+
+_NO_ROUND_TRIPS = {"embed_query", rank_found.__name__}
 
 
 def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Record all calls of retrievers from now on, except those of embedders."""
+    """Record all calls of retrievers from now on, except those of embedders and what is computed in a thread."""
     made: list[object] = []
 
     def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         def calling(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
-            if getattr(function, "__name__", "") != "embed_query":
+            if getattr(function, "__name__", "") not in _NO_ROUND_TRIPS:
                 made.append(function)
             return call(function, *arguments, **keywords)
 

@@ -7,11 +7,18 @@ Without a budget, the best windows are taken until there are ``k``. With a budge
 left of it widens the best of them: the eleventh scrap says less than what stands around the first.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from langchain_sentence_window.windows.completion import Lookup, says_something
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.windows.completion import (
+    Lookup,
+    before_announcements,
+    is_heading_alone,
+    says_something,
+)
+from langchain_sentence_window.windows.equal_texts import Equal, EqualTexts, Texts
 from langchain_sentence_window.windows.geometry import Window, smaller
 from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked
 
@@ -27,6 +34,7 @@ WIDENING = (1, 6)
 
 IS_NEAR = "near"
 IS_LABEL = "label"
+IS_EQUAL = "equal"
 DOES_NOT_FIT = "budget"
 IS_BEYOND_K = "k"
 IS_UNSUPPORTED = "relevance"
@@ -52,16 +60,20 @@ class Assembly:
     Attributes:
         windows: The windows, best first.
         left_out: Why each of the other ranked windows was left out, by its position: `IS_NEAR` for one that is near a
-            better window, `IS_LABEL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
+            better window, `IS_LABEL`, `IS_EQUAL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
         cost: What they cost together; 0 without a budget.
+        equal: What those equal that were left out for `IS_EQUAL`, by their positions.
     """
 
     windows: Sequence[Assembled]
     left_out: Mapping[int, str]
     cost: int = 0
+    equal: Mapping[int, Equal] = field(default_factory=dict)
 
 
-def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None) -> Assembly:
+def assemble(
+    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
+) -> Assembly:
     """Choose, join, complete and widen windows.
 
     Args:
@@ -69,79 +81,153 @@ def assemble(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | 
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
         budget: What they may cost; ``None`` for any cost.
+        texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
 
     Returns:
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
         the best hit of each of those.
     """
+    lookup = _outside_rewritten(ranked, lookup)
     if budget is None:
-        return _assemble_count(ranked, k, lookup)
-    return _assemble_cost(ranked, k, lookup, budget)
+        return _assemble_count(ranked, k, lookup, texts)
+    return _assemble_cost(ranked, k, lookup, budget, texts)
 
 
-def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup) -> Assembly:
+def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
+    """Return a lookup that ends windows before those whose text was rewritten, so that they stay disjoint."""
+    rewritten = {key for item in ranked if item.fixed_cost is not None for key in _keys(item.window)}
+    rewritten -= (
+        {key for item in ranked if item.fixed_cost is None for key in _keys(item.window)} if rewritten else set()
+    )
+    return (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
+
+
+def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, None)
+    equal = EqualTexts(texts, found.alone if k <= MAX_JOINED else lambda item: item.window)
     left_out: dict[int, str] = {}
+    is_full = False
     for rank, item in enumerate(ranked):
-        if found.holds(item, rank):
+        if is_full or equal.is_known(rank) or (k <= MAX_JOINED and found.holds(item, rank)):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
-            if len(found) == k:
-                break
-            found.put(item.window, rank, [])
+            is_full = not _put_whole(found, item, rank, k, equal)
             continue
-        grown, joined = found.grown(item)
-        if joined and rank >= k:
+        if equal.leaves_out(item, rank):
+            continue
+        grown, joined = found.grown(_ending_well(item, lookup))
+        if joined and rank - len(equal.found) >= k:
             left_out[rank] = IS_NEAR
+            equal.add(item, rank)
         elif not joined and len(found) == k:
-            break
+            is_full = True
         elif item.is_open and not says_something(grown, lookup):
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, rank, joined)
+            equal.add(item, rank)
+    _fill(found, ranked, left_out, k)
+    return _assembly(found, left_out, len(ranked), equal)
+
+
+def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:
+    """Add a window as it is, unless its text equals another; return whether there was room."""
+    if equal.leaves_out(item, rank):
+        return True
+    if len(found) == k:
+        return False
+    found.put(item.window, rank, [], item.fixed_cost)
+    equal.add(item, rank)
+    return True
+
+
+def _fill(found: GrowingWindows, ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
+    """Add windows that say little if there are too few others."""
+    for rank, item in _labels(ranked, left_out, found.lookup):
+        if len(found) < k and not found.holds(item, rank):
+            grown, joined = found.grown(item)
+            found.put(grown, rank, joined)
     if not len(found) and ranked:  # headings are better than nothing
         found.put(ranked[0].window, 0, [])
-        left_out.pop(0, None)
-    return _assembly(found, left_out, len(ranked))
 
 
-def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget) -> Assembly:
+def _labels(ranked: Sequence[Ranked], left_out: Mapping[int, str], lookup: Lookup) -> Iterator[tuple[int, Ranked]]:
+    """Yield windows that were left out as they say little, but are more than headings, by their positions."""
+    for rank, reason in left_out.items():
+        if reason == IS_LABEL and not is_heading_alone(ranked[rank].window, lookup):
+            yield rank, ranked[rank]
+
+
+def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
+    return replace(item, window=before_announcements(item.window, lookup)) if item.is_open else item
+
+
+def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, budget)
+    equal = EqualTexts(texts, found.alone)
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
-        if found.holds(item, rank):
+        if equal.is_known(rank):
             continue
+        if found.holds(item, rank):
+            equal.add(item, rank)
+            continue
+        if _affords(found, item) and equal.leaves_out(item, rank):
+            continue
+        item = _ending_well(item, lookup)
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
-        elif item.is_open:
+            continue
+        equal.add(item, rank)
+        if item.is_open:
             tight.append((item, rank))
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
+    for rank, item in _labels(ranked, left_out, lookup):
+        if not found.holds(item, rank):
+            _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
-    return _assembly(found, left_out, len(ranked))
+    return _assembly(found, left_out, len(ranked), equal)
 
 
-def _take(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
+def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
-    best = item.window.best
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
-    if not found.affords_sentence((best.doc_id, best.index)):
+    if not _affords(found, item):
         return DOES_NOT_FIT
+    if len(found) == k and not found.grown(item)[1]:
+        return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
-    for part in chain([item.window], smaller(item.window)):
+    for part in _parts(found, item):
         for gap in (NEAR, 0) if item.is_open else (0,):
             grown, joined = found.grown(replace(item, window=part), gap)
             if len(found) - len(joined) == k:
                 reason = IS_BEYOND_K
-            elif item.is_open and not says_something(grown, found.lookup):
+            elif item.is_open and not may_say_little and not says_something(grown, found.lookup):
                 reason = IS_LABEL
             elif found.afford(grown, rank, joined):
                 return None
     return reason
+
+
+def _affords(found: GrowingWindows, item: Ranked) -> bool:
+    """Return whether a window's best sentence alone fits; this is quick."""
+    best = item.window.best
+    return item.fixed_cost is not None or found.affords_sentence((best.doc_id, best.index))
+
+
+def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:
+    """Return a window and ever smaller parts of it. Windows of a size that the user set may be long."""
+    parts = [item.window, *smaller(item.window)]
+
+    def fits(number: int) -> bool:
+        return found.affords_instead(*found.grown(replace(item, window=parts[number])))
+
+    return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
 
 def _take_whole(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
@@ -169,9 +255,15 @@ def _widen(found: GrowingWindows, tight: Sequence[tuple[Ranked, int]]) -> None:
             found.widen(item, rank, first, reached)
 
 
-def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int) -> Assembly:
+def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int, equal: EqualTexts) -> Assembly:
     """Return what was taken, and why the others weren't."""
     runs = found.runs()
     taken = {rank for run in runs for rank in run.ranks}
-    reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
-    return Assembly([Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs], reasons, found.cost)
+    known = {**left_out, **dict.fromkeys(equal.found, IS_EQUAL)}
+    reasons = {rank: known.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
+    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
+    return Assembly(windows, reasons, found.cost, equal.found)
+
+
+def _keys(window: Window) -> list[SentenceKey]:
+    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]

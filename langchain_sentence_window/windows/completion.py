@@ -10,7 +10,7 @@ Everything stays inside the section.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from langchain_sentence_window._types import SentenceKey
@@ -68,7 +68,8 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
         opens_backward: Whether a sentence that refers back gets what stands before it.
 
     Returns:
-        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most.
+        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most, and
+        is applied three times at most.
     """
     around = _Around(window, lookup)
     first, last = window.first, window.last
@@ -86,10 +87,31 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
 
 
 def says_something(window: Window, lookup: Lookup) -> bool:
-    """Return whether a window is more than headings and labels, and doesn't end at a colon."""
+    """Return whether a window is more than headings and labels, and doesn't end at a colon.
+
+    Short lines that make up a whole section without a heading are its content, such as a row of a table file.
+    """
     around = _Around(window, lookup)
     lines = [around.line(index) for index in range(window.first, window.last + 1)]
-    return not lines[-1].text.rstrip().endswith(":") and not all(map(_is_label, lines))
+    if _announces(lines[-1]):
+        return False
+    return not all(map(_is_label, lines)) or (around.is_all(window) and not any(line.is_heading for line in lines))
+
+
+def is_heading_alone(window: Window, lookup: Lookup) -> bool:
+    """Return whether a window is nothing but headings."""
+    around = _Around(window, lookup)
+    return all(around.line(index).is_heading for index in range(window.first, window.last + 1))
+
+
+def before_announcements(window: Window, lookup: Lookup) -> Window:
+    """Cut sentences after the best hit that announce, with a colon, what isn't in the section any more."""
+    around, last = _Around(window, lookup), window.last
+    while last > window.best.index and _announces(around.line(last)):
+        last -= 1
+    if last == window.last or around.at(window.last + 1) is not None:
+        return window
+    return replace(window, last=last, hits=tuple(hit for hit in window.hits if hit.index <= last))
 
 
 def refers_back(text: str) -> bool:
@@ -104,6 +126,10 @@ class _Around:
         self._doc_id, self._lookup = window.doc_id, lookup
         self._start = max(hit.section_start for hit in window.hits)
         self._end = min(hit.section_end for hit in window.hits)
+
+    def is_all(self, window: Window) -> bool:
+        """Return whether a window is the whole section."""
+        return window.first <= self._start and window.last >= self._end - 1
 
     def line(self, index: int) -> Line:
         return self.at(index) or Line("")
@@ -143,7 +169,7 @@ def _past_labels(around: _Around, first: int, last: int) -> int:
 
 def _past_colons(around: _Around, last: int) -> int:
     for _ in range(MAX_ADDED):
-        if not around.line(last).text.rstrip().endswith(":") or around.at(last + 1) is None:
+        if not _announces(around.line(last)) or around.at(last + 1) is None:
             break
         last += 1
     return last
@@ -177,6 +203,10 @@ def _is_in_list(line: Line | None) -> bool:
 
 def _begins_item(line: Line) -> bool:
     return _MARKER.match(line.text.lstrip()) is not None
+
+
+def _announces(line: Line) -> bool:
+    return line.text.rstrip().endswith(":")
 
 
 def _is_label(line: Line) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.windows.completion import Lookup, complete
+from langchain_sentence_window.windows.completion import Lookup, before_announcements, complete
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 NEAR = 2
@@ -81,7 +81,7 @@ class GrowingWindows:
     @property
     def cost(self) -> int:
         """What all windows cost together; 0 without a budget."""
-        return self._spent
+        return 0 if self.budget is None else self._spent
 
     def runs(self) -> list[Run]:
         """Return the windows, best first."""
@@ -112,6 +112,10 @@ class GrowingWindows:
                 return larger, joined
             window = larger
 
+    def alone(self, item: Ranked) -> Window:
+        """Return a window completed, as if there were no others."""
+        return self._completed(item, item.window)
+
     def put(self, window: Window, rank: int, joined: Sequence[Run], cost: int | None = None) -> None:
         """Add a window in place of others."""
         section = self._runs.setdefault(_section(window), [])
@@ -129,10 +133,14 @@ class GrowingWindows:
 
     def afford(self, window: Window, rank: int, joined: Sequence[Run]) -> bool:
         """Add a window in place of others, if the budget allows it."""
-        if not self.affords(self._cost(window) - sum(run.cost for run in joined)):
+        if not self.affords_instead(window, joined):
             return False
         self.put(window, rank, joined)
         return True
+
+    def affords_instead(self, window: Window, joined: Sequence[Run]) -> bool:
+        """Return whether enough of the budget is left for a window in place of others."""
+        return self.affords(self._cost(window) - sum(run.cost for run in joined))
 
     def affords_sentence(self, key: SentenceKey) -> bool:
         """Return whether enough of the budget is left for a sentence; this is quick."""
@@ -146,8 +154,9 @@ class GrowingWindows:
             return False
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
+        wider = replace(item, window=before_announcements(window.widened(first, last), self.lookup))
         for gap in (NEAR, 0):
-            grown, joined = self.grown(replace(item, window=window.widened(first, last)), gap)
+            grown, joined = self.grown(wider, gap)
             if self.afford(grown, rank, joined):
                 return True
         return False

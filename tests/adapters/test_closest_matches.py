@@ -1,6 +1,5 @@
 """How close sentences of a store come to others elsewhere in it, as the retriever asks for it."""
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
@@ -34,4 +33,3 @@ async def test_the_embedded_store_says_what_it_finds(io: IO, words: WordEmbeddin
 async def test_other_stores_cannot_say(io: IO, words: WordEmbeddings) -> None:
     found = await adapter_of(filled(InMemoryVectorStore(words))).closest_matches(io)
     assert found.shape == (0,)
-    assert found.dtype == np.float64

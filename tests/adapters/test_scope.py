@@ -184,7 +184,7 @@ async def test_a_hit_that_a_forbidden_sentence_parts_from_a_better_one_opens_a_w
         for each in SentenceSplitter().split_documents([document(text, "both")])
     ]
     store.add_documents(sentences)
-    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=(0, 3))
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=(0, 3), ranking=None)
     for k, expected in ((1, [[0, 0]]), (2, [[0, 0], [2, 3]]), (3, [[0, 0], [2, 3], [5, 5]])):
         assert places(await way(retriever, "invoke", "refund", k=k)) == expected
 

@@ -84,6 +84,7 @@ async def test_order_ids_floats_and_added_keys_do_not_matter(way: Invoke, words:
         "hits",
         "score",
         "window_id",
+        "separator",
         "heading",
         "parts",
         "pages",

@@ -24,7 +24,7 @@ from langchain_sentence_window import (
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
-from tests.toys import PLAIN, document
+from tests.toys import BY_COSINE, document
 
 Chain = Runnable[Any, dict[str, Any]]
 
@@ -63,7 +63,7 @@ def embeddings(server: OpenAIServer, **settings: Any) -> OpenAIEmbeddings:
 
 @pytest.fixture
 def retriever(server: OpenAIServer) -> SentenceWindowRetriever:
-    return SentenceWindowRetriever.from_documents([BILLING, OPS, CARDS], embeddings(server), k=2, window=1, **PLAIN)
+    return SentenceWindowRetriever.from_documents([BILLING, OPS, CARDS], embeddings(server), k=2, window=1, **BY_COSINE)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ async def test_vectors_come_through_in_either_encoding_of_the_api(
     settings = {} if encoding == "base64" else {"model_kwargs": {"encoding_format": encoding}}
     documents = [BILLING, OPS, CARDS]
     retriever = await way(
-        SentenceWindowRetriever, "from_documents", documents, embeddings(server, **settings), k=1, window=1, **PLAIN
+        SentenceWindowRetriever, "from_documents", documents, embeddings(server, **settings), k=1, window=1, **BY_COSINE
     )
 
     found = await way(retriever, "invoke", QUESTION)

@@ -103,7 +103,7 @@ def cuts(draw: st.DrawFn) -> Cut:
 
 
 def joined_by_hand(windows: Sequence[Cut]) -> list[Document]:
-    """The windows that overlap or follow each other without a gap as one, cut from the document at once."""
+    """The windows that overlap or follow each other in a section as one, cut from the document at once."""
     groups = [[rank] for rank in range(len(windows))]
     while pair := next(
         ((one, other) for one in groups for other in groups if one is not other and meet(windows, one, other)), None
@@ -125,7 +125,8 @@ def meet(windows: Sequence[Cut], one: Sequence[int], other: Sequence[int]) -> bo
     for a, b in ((windows[i], windows[j]) for i in one for j in other):
         if a[0] == b[0] and a[1] <= b[2] and b[1] <= a[2]:
             return True
-        if a[0] == b[0] == "unspaced" and (a[2] + 1 == b[1] or b[2] + 1 == a[1]):
+        later = max(a[1], b[1])
+        if a[0] == b[0] and later == min(a[2], b[2]) + 1 and SENTENCES[a[0], later].section_start < later:
             return True
     return False
 
@@ -220,21 +221,55 @@ def test_pages_of_merged_windows_are_joined() -> None:
         assert merged.page_content[low - start : high - start] == text
 
 
-def test_windows_that_only_touch_are_joined_where_nothing_stands_between_them() -> None:
-    assert sentences(merge_windows([cut("rules", 1, 2, {1: 0.5}), cut("rules", 3, 4, {4: 0.4})])) == [[1, 2], [3, 4]]
-    touching = [cut("unspaced", 2, 3, {2: 0.5}), cut("unspaced", 0, 1, {1: 0.4})]
-    assert merge_windows(touching) == [cut("unspaced", 0, 3, {1: 0.4, 2: 0.5})]
-    touching[0].metadata["heading"] = "Another section"
-    assert merge_windows(touching) == touching
+def test_windows_that_follow_each_other_in_a_section_are_joined_with_what_stands_between_them() -> None:
+    last = SENTENCES["rules", 1].section_end - 1
+    listed = next(each.index for each in SENTENCES.values() if "coins" in each.text)
+    for doc_id, first, at, end in (("rules", 1, 2, 4), ("rules", 4, listed, last), ("unspaced", 0, 1, 3)):
+        one, two = cut(doc_id, first, at, {at: 0.5}), cut(doc_id, at + 1, end, {end: 0.4})
+        assert one.metadata["separator"] == SENTENCES[doc_id, at].separator
+        for windows in ([one, two], [two, one]):
+            [merged] = merge_windows(windows)
+            assert merged == cut(doc_id, first, end, {at: 0.5, end: 0.4})
+    assert "separator" not in merge_windows([cut("rules", 3, 4, {3: 0.5}), cut("rules", 5, last, {5: 0.5})])[0].metadata
+
+
+def test_windows_of_sections_that_follow_each_other_are_kept_apart() -> None:
+    end = SENTENCES["rules", 1].section_end
+    given_ = [cut("rules", end - 1, end - 1, {end - 1: 0.5}), cut("rules", end, end, {end: 0.4})]
+    assert "separator" not in given_[0].metadata
+    assert merge_windows(given_) == given_
+
+
+@pytest.mark.parametrize("separator", [None, 7, "x", "\n\n", ""], ids=repr)
+def test_windows_that_follow_each_other_otherwise_than_they_say_are_kept_apart(separator: Any) -> None:
+    given_ = [cut("rules", 1, 2, {1: 0.5}, separator=separator), cut("rules", 3, 4, {4: 0.4})]
+    assert merge_windows(given_) == given_
+
+
+def test_overlapping_windows_with_other_white_space_after_them_are_kept_apart() -> None:
+    one, two = cut("rules", 1, 2, {1: 0.5}), cut("rules", 2, 2, {2: 0.4})
+    for other in (two, cut("rules", 2, 3, {2: 0.4})):
+        changed = with_metadata(one, separator="\n")
+        assert merge_windows([changed, other]) == [changed, other]
+        unknown = with_metadata(one, separator=None)
+        last = other.metadata["sentences"][1]
+        assert merge_windows([unknown, other]) == [cut("rules", 1, last, {1: 0.5, 2: 0.4})]
+
+
+def numbered_on(window: Document) -> Document:
+    """A window of a version of its document with a sentence more before it, as if that had no length."""
+    hits = [hit | {"sentence_index": hit["sentence_index"] + 1} for hit in window.metadata["hits"]]
+    return with_metadata(window, sentences=[each + 1 for each in window.metadata["sentences"]], hits=hits)
 
 
 def test_a_merged_window_is_merged_with_what_it_then_agrees_with() -> None:
     windows = [
-        with_metadata(cut("unspaced", *run, {run[0]: score}), heading=heading)
-        for run, score, heading in (((0, 1), 0.5, "A"), ((2, 3), 0.1, "B"), ((3, 4), 0.9, "A"))
+        cut("unspaced", 0, 2, {0: 0.5}),
+        numbered_on(cut("unspaced", 1, 3, {1: 0.5, 2: 0.4})),
+        numbered_on(cut("unspaced", 1, 3, {3: 0.4})),
     ]
     assert sentences(merge_windows(windows)) == [[0, 4]]
-    assert sentences(merge_windows(windows[:2])) == [[0, 1], [2, 3]]
+    assert sentences(merge_windows(windows[:2])) == [[0, 2], [2, 4]]
 
 
 def of_paged(**changed: Any) -> Document:

@@ -336,7 +336,8 @@ async def test_windows_are_taken_best_first_whatever_the_order(way: Invoke) -> N
 async def test_a_sweep_tries_each_combination_and_embeds_no_document(way: Invoke) -> None:
     words = WordEmbeddings()
     text = "A seat. The refund. A card. A page. A trial."
-    retriever = SentenceWindowRetriever.from_documents([document(text), document("Refund page.", "b")], words, k=1)
+    documents = [document(text), document("Refund page.", "b")]
+    retriever = SentenceWindowRetriever.from_documents(documents, words, k=1, ranking=None)
     before, embedded = copy.copy(dict(retriever)), len(words.embedded)
     # One needs the sentence after the hit, the other a second window.
     questions = [Question("refund", "a", (at("A card.", text),)), Question("refund", "b", ((0, 12),))]

@@ -278,3 +278,7 @@ def test_a_huge_question_takes_no_time_and_names_nothing() -> None:
     query = "Zebra, " * 20_000
     assert query_words(query).all == ("zebra",)
     assert hear(query, evidence()) is None
+    long = "Zebra X " * 4_000
+    found = hear(long, evidence(zebra=use(9, "lease"), motorola=use(9, "lease")))
+    assert found is not None
+    assert found.question == long

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.signals import SIGNALS, signals
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
 from tests.ranking.searches import candidates_of, taken
@@ -25,8 +27,14 @@ DENSE = [0.5, 0.7, 0.1, 0.3, 0.4]
 
 
 def values(name: str, query: str = "Who pays the audit?", **columns: object) -> list[float]:
+    """A signal of the candidates, without what makes it smaller among few."""
     found = candidates_of(DOCUMENTS, FOUND, **{"dense": DENSE, **columns})  # type: ignore[arg-type]
-    return [float(value) for value in signals(query, found, (name,))[:, 0]]
+    return as_in_the_table(name, signals(query, found, (name,))[:, 0])
+
+
+def as_in_the_table(name: str, column: Numbers) -> list[float]:
+    share = 1.0 if SIGNALS[name].is_standardized else math.log(len(column)) / math.log(CANDIDATES)
+    return [round(float(value) / share, 12) for value in column]
 
 
 def z(numbers: Sequence[float]) -> object:
@@ -129,12 +137,18 @@ def test_form() -> None:
 def test_other_forms() -> None:
     texts = ["a\nb", "Why?", 'She asked: "Why?")', "? no", "a" * 401, "A  B", "a b", ""]
     found = candidates_of({"d": [texts]}, [("d", index) for index in range(len(texts))])
-    by_name = {name: signals("q", found, (name,))[:, 0].tolist() for name in SIGNALS}
+    by_name = {name: as_in_the_table(name, signals("q", found, (name,))[:, 0]) for name in SIGNALS}
     assert by_name["line_break"] == [1, 0, 0, 0, 0, 0, 0, 0]
     assert by_name["question"] == [0, 1, 1, 0, 0, 0, 0, 0]
     assert by_name["long"] == [0, 0, 0, 0, 1, 0, 0, 0]
     assert by_name["repeated"] == [1, 0, 0, 0, 0, 1, 1, 0]
     assert by_name["length"][-1] == -5  # of no character at all
+
+
+def test_signals_that_are_not_standardized_are_smaller_among_few_candidates() -> None:
+    for size, share in ((1, 0), (10, math.log(10) / math.log(CANDIDATES)), (CANDIDATES, 1), (300, 1)):
+        found = candidates_of({"d": [["Audit", *["It ends."] * (size - 1)]]}, [("d", index) for index in range(size)])
+        assert signals("q", found, ("first",))[:, 0].tolist() == pytest.approx([share] + [0] * (size - 1))
 
 
 def test_what_is_equal_in_all_candidates_counts_nothing() -> None:

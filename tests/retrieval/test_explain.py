@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.conftest import Invoke
-from tests.toys import PLAIN, WordEmbeddings, document
+from tests.toys import BY_COSINE, WordEmbeddings, document
 
 TEXT = """# Refunds
 
@@ -28,7 +28,7 @@ A card. A card and a trial. An annual card.
 
 def made(**settings: Any) -> SentenceWindowRetriever:
     documents = [document(TEXT, "a", source="a.md"), document("A trial. A seat.", "b")]
-    return SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **PLAIN | settings)
+    return SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), **BY_COSINE | settings)
 
 
 class LastFirst(BaseDocumentCompressor):
@@ -69,29 +69,49 @@ async def test_a_trace_is_of_what_is_returned(way: Invoke) -> None:
     for window in ("auto", 0, 1, (0, 3), {"a.md": 2}):
         trace: Trace = await way(retriever, "explain", "refund card", window=window)
         found: list[Document] = await way(retriever, "invoke", "refund card", window=window)
-        returned = sorted((each for each in trace.windows if each.returned), key=lambda each: each.returned or 0)
-        assert [each.text for each in returned] == [each.page_content for each in found]
-        assert [[each.start, each.end] for each in returned] == [
-            [each.metadata["start_index"], each.metadata["end_index"]] for each in found
-        ]
+        returned = [each for each in trace.windows if each.returned]
+        assert {each.returned for each in returned} == set(range(1, len(found) + 1))
+        for each in returned:
+            back = found[(each.returned or 0) - 1]
+            assert list(each.kept or each.sentences) == back.metadata["sentences"]
+            assert each.doc_id == back.metadata["doc_id"]
+            assert back.metadata["start_index"] <= each.start < each.end <= back.metadata["end_index"]
+            assert each.text in back.page_content
+            assert (each.kept is None) == (each.text == back.page_content)
+            assert {one.index for one in each.surroundings if one.returned} == {
+                one.index
+                for one in each.surroundings
+                if back.metadata["sentences"][0] <= one.index <= back.metadata["sentences"][1]
+            }
         assert trace.settings["window"] == ((window, window) if isinstance(window, int) else trace.settings["window"])
 
 
 async def test_windows_say_what_they_were_merged_with_and_what_ended_them(way: Invoke) -> None:
     trace: Trace = await way(made(), "explain", "refund seat", k=3, window=(2, 0), filter={"doc_id": "a"})
     # "A seat." and "The refund." are equally good, and their windows touch.
-    assert [(each.sentences, each.hits, each.cut) for each in trace.windows] == [
+    assert [(each.sentences, each.hits, each.cut) for each in trace.windows[:5]] == [
         ((3, 6), (1, 2), ()),
         ((0, 0), (4,), ("document before",)),
         ((1, 1), (5,), ("window 2 before",)),
+        ((2, 2), (6,), ("window 3 before",)),
+        ((7, 7), (8,), ("section before",)),
     ]
+    # The second and the third touch and become one, so the fifth comes back, too.
+    assert [(each.returned, each.kept, each.outcome) for each in trace.windows[:5]] == [
+        (1, None, "returned as 1"),
+        (2, (0, 1), "returned as 2, joined with 3"),
+        (2, (0, 1), "returned as 2, joined with 2"),
+        (None, None, "left out, as it is near a better window"),
+        (3, None, "returned as 3"),
+    ]
+    assert {each.outcome for each in trace.windows[6:]} == {"left out, as there were k better ones"}
     assert [hit.outcome for hit in trace.hits[:6]] == [
         "opened window 1",
         "merged into window 1",
         "already in window 1",
         "opened window 2",
         "opened window 3",
-        "left out, as there were k windows",
+        "opened window 4",
     ]
 
 
@@ -105,14 +125,14 @@ async def test_a_reranker_and_a_budget_leave_their_marks(way: Invoke) -> None:
     assert [each.number for each in ranked] == [each.number for each in reversed(trace.windows) if each.number != 2]
     assert [each.relevance_score for each in ranked] == [float(-i) for i in range(len(ranked))]
     returned = {each.returned: each for each in trace.windows if each.returned}
-    assert [returned[i + 1].trimmed or returned[i + 1].sentences for i in range(len(found))] == [
+    assert [returned[i + 1].kept or returned[i + 1].sentences for i in range(len(found))] == [
         tuple(each.metadata["sentences"]) for each in found
     ]
-    assert any(each.trimmed and each.outcome.endswith("trimmed to fit into max_tokens") for each in returned.values())
+    assert any(each.kept and each.outcome.endswith("trimmed to fit into max_tokens") for each in returned.values())
     left_out = {each.outcome for each in trace.windows if not each.returned} - {"left out by the reranker"}
     assert left_out <= {"left out, as it doesn't fit into max_tokens", "left out, as there were k better ones"}
     assert left_out
-    assert {"search", "windows", "rerank", "budget"} == set(trace.seconds)
+    assert {"search", "windows", "rerank"} == set(trace.seconds)
 
 
 async def test_a_store_without_lexical_search_is_explained_too(way: Invoke) -> None:
@@ -153,7 +173,7 @@ class Balanced(HTMLParser):
 
 def test_a_trace_is_shown_as_table_page_and_json() -> None:
     hostile = "# <b>Refund</b>\n\nA refund </span><script>alert(1)</script> & more. A card."
-    retriever = SentenceWindowRetriever.from_documents([document(hostile, '"<i>')], WordEmbeddings(), k=1, **PLAIN)
+    retriever = SentenceWindowRetriever.from_documents([document(hostile, '"<i>')], WordEmbeddings(), k=1, **BY_COSINE)
     trace = retriever.explain("<refund>")
     table = str(trace).splitlines()
     assert any(line.startswith("A refund </span>") and "already in window 1" in line for line in table)
@@ -191,7 +211,7 @@ async def test_asking_does_none_of_the_work_of_explaining(way: Invoke) -> None:
     assert Counting.calls[1:] == ["read", "dense", "lexical", "read"]
 
 
-@pytest.mark.parametrize("settings", [{"window": 1, **PLAIN}, {"window": "auto", "k": 2_000, "max_tokens": None}])
+@pytest.mark.parametrize("settings", [{"window": 1, **BY_COSINE}, {"window": "auto", "k": 2_000, "max_tokens": None}])
 def test_a_trace_takes_work_that_grows_as_its_hits_do(settings: dict[str, Any], words: WordEmbeddings) -> None:
     """Of equal sentences all are strong, and one window takes them in, or each opens one."""
 

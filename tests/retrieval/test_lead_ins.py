@@ -1,5 +1,6 @@
 """What leads a window in comes with it: the header of a table, the introduction of a list, the speaker of a message."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.documents.lead_ins import MAX_LEAD_INS
 from langchain_sentence_window.documents.sentence_documents import read_sentence
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document
 
@@ -157,7 +158,7 @@ async def test_a_lead_in_that_was_found_itself_is_not_fetched(words: WordEmbeddi
     retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=99)
     await way(retriever, "add_documents", [document(TEXT)])
     store.fetched.clear()
-    [found, *_] = await way(retriever, "invoke", "annual", k=9, window=0)
+    [found] = await way(retriever, "invoke", "annual", k=1, window=0)
     assert led(found) == [INTRODUCTION, ("list", "- abuse, such as:")]
     assert store.fetched == []
 
@@ -244,17 +245,27 @@ def test_a_budget_counts_lead_ins_and_drops_neighbors_then_lead_ins_then_hits(wo
         assert (found.page_content, led(found)) == (content, [INTRODUCTION] if is_led else []), max_tokens
         assert words_in(format_context([found]).split("\n", 2)[2].removesuffix("</source>")) <= max_tokens
         check_verbatim(found, text)
-    with pytest.warns(UserWarning, match="nothing is returned, as max_tokens is 2"):
-        assert retriever.invoke("seat", max_tokens=2) == []
+    told = "max_tokens is 2, and the shortest sentence that was found has 3 tokens; set it to 3 or more"
+    with pytest.raises(InvalidInputError, match=told):
+        retriever.invoke("seat", max_tokens=2)
 
 
-def test_a_budget_drops_lead_ins_before_hits(words: WordEmbeddings) -> None:
+def test_a_budget_drops_weaker_hits_before_lead_ins(words: WordEmbeddings) -> None:
     text = "# Rules\n\nNever use it for:\n\n- one thing\n- a seat\n- a card\n\nThe end."
     retriever = SentenceWindowRetriever.from_documents(
         [document(text)], words, **PLAIN, fetch_k=2, k=1, window=1, count_tokens=words_in
     )
-    [found] = retriever.invoke("seat card", max_tokens=7)
-    assert (found.page_content, led(found)) == ("- a seat\n- a card", [])
+    expected = {
+        14: ("- one thing\n- a seat\n- a card", True),
+        10: ("- a seat\n- a card", True),
+        9: ("- a seat", True),
+        7: ("- a seat", True),
+        6: ("- a seat\n- a card", False),
+        3: ("- a seat", False),
+    }
+    for max_tokens, (content, is_led) in expected.items():
+        [found] = retriever.invoke("seat card", max_tokens=max_tokens)
+        assert (found.page_content, led(found)) == (content, [INTRODUCTION] if is_led else []), max_tokens
 
 
 class Rewriter(BaseDocumentCompressor):
@@ -280,6 +291,9 @@ async def test_a_reranker_cannot_change_lead_ins(words: WordEmbeddings, way: Inv
     shortened = retriever.model_copy(update={"reranker": Rewriter(text="a seat")})
     assert led((await way(shortened, "invoke", "seat", max_tokens=2, count_tokens=words_in))[0]) == []
     assert led((await way(shortened, "invoke", "seat", max_tokens=6, count_tokens=words_in))[0]) == [INTRODUCTION]
+    told = "max_tokens is 1, and the shortest text that the reranker returned has 2 tokens; set it to 2 or more"
+    with pytest.raises(InvalidInputError, match=told):
+        await way(shortened, "invoke", "seat", max_tokens=1, count_tokens=words_in)
 
 
 # What a store gives back
@@ -321,7 +335,6 @@ PIECES += [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:nothing is returned, as max_tokens is:UserWarning")
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 3), st.integers(1, 40))
 def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, window: int, max_tokens: int) -> None:
     retriever = SentenceWindowRetriever(
@@ -331,7 +344,16 @@ def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, w
     for found in retriever.invoke("seat card trial"):
         check_verbatim(found, text)
         assert len(led(found)) <= MAX_LEAD_INS
-    taken = retriever.invoke("seat", max_tokens=max_tokens, count_tokens=words_in) if text.strip() else []
+    sizes = {words_in(each.page_content) for each in retriever.splitter.split_documents([document(text)])}
+    try:
+        taken = retriever.invoke("seat", max_tokens=max_tokens, count_tokens=words_in)
+    except InvalidInputError as error:
+        told = re.match(rf"max_tokens is {max_tokens}, and the shortest .* has (\d+) tokens", str(error))
+        assert told is not None
+        assert max_tokens < int(told[1]) in sizes
+        return
+    assert bool(taken) == bool(sizes)
+    assert not taken or max_tokens >= min(sizes)
     shown = [" ".join([each.page_content, *(text for _, text in led(each))]) for each in taken]
     assert sum(map(words_in, shown)) <= max_tokens
     for found in taken:

@@ -23,7 +23,15 @@ from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, SentenceTrace, Trace, WindowTrace
-from langchain_sentence_window.windows.assembly import DOES_NOT_FIT, IS_BEYOND_K, IS_LABEL, IS_NEAR, IS_UNSUPPORTED
+from langchain_sentence_window.windows.assembly import (
+    DOES_NOT_FIT,
+    IS_BEYOND_K,
+    IS_EQUAL,
+    IS_LABEL,
+    IS_NEAR,
+    IS_UNSUPPORTED,
+    Assembly,
+)
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 SURROUNDING_SENTENCES = 4
@@ -117,7 +125,8 @@ class _Lookup:
             scores={_key(hit): hit.score for hit in expansion.hits},
             ranked=ranks,
             reasons={
-                ranked[rank]: reason for rank, reason in sorted(assembled.assembly.left_out.items(), reverse=True)
+                ranked[rank]: _reason(rank, assembled.assembly, ranked)
+                for rank in sorted(assembled.assembly.left_out, reverse=True)
             },
             returned=returned,
         )
@@ -170,6 +179,14 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
 
 def _named(heard: Heard) -> list[tuple[str, tuple[str, ...], str | None]]:
     return [(each.doc_id, tuple(each.words), each.name) for each in heard.documents]
+
+
+def _reason(rank: int, assembly: Assembly, ranked: Sequence[int]) -> str:
+    """Return why a ranked window was left out."""
+    reason = assembly.left_out[rank]
+    if reason == IS_EQUAL:
+        return f"left out, as its text is that of window {ranked[assembly.equal[rank].better]}"
+    return _REASONS[reason]
 
 
 def _shown(filter: Any) -> Any:
@@ -336,7 +353,7 @@ def _window(
 def _outcome_of_window(number: int, window: Window, lookup: _Lookup) -> str:
     back = lookup.returned.get(number)
     if back is None:
-        return _REASONS[lookup.reasons[number]] if number in lookup.reasons else "left out by the reranker"
+        return lookup.reasons.get(number, "left out by the reranker")
     others = [other for other in back.together if other != number]
     joined = f", joined with {', '.join(map(str, others))}" if others else ""
     first, last = back.sentences

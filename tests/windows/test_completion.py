@@ -1,0 +1,204 @@
+"""What windows need around them, worked out by hand for each rule, and what holds for any section."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.windows.completion import (
+    MAX_ADDED,
+    MAX_LABEL_CHARS,
+    Line,
+    before_announcements,
+    complete,
+    is_heading_alone,
+    refers_back,
+    says_something,
+)
+from langchain_sentence_window.windows.geometry import Hit, Window
+from tests.windows.sections import (
+    BACK,
+    COLON,
+    HEADING,
+    ITEM,
+    KINDS,
+    LABEL,
+    LED_ITEM,
+    REST,
+    SAYS,
+    Lines,
+    Search,
+    run_of,
+    searches,
+    window,
+)
+
+
+def completed(lines: list[Line | None], first: int, last: int | None = None, **how: bool) -> tuple[int, int]:
+    return run_of(complete(window(first, last, section=(0, len(lines))), Lines(a=lines), **how))
+
+
+@pytest.mark.parametrize(
+    ("lines", "given_run", "expected"),
+    [
+        # A heading isn't left alone, nor are several, nor labels.
+        ([HEADING, SAYS, SAYS], (0, 0), (0, 1)),
+        ([HEADING, HEADING, LABEL, SAYS], (0, 0), (0, 3)),
+        ([SAYS, HEADING, SAYS], (0, 1), (0, 1)),
+        ([SAYS, HEADING, SAYS], (1, 1), (1, 2)),
+        ([LABEL, SAYS, SAYS], (0, 0), (0, 1)),
+        ([SAYS, LABEL], (1, 1), (1, 1)),  # nothing stands under it
+        ([LABEL] * 20, (0, 0), (0, 3 * MAX_ADDED)),  # in three rounds
+        # A colon goes on to what it announces.
+        ([COLON, SAYS, SAYS], (0, 0), (0, 1)),
+        ([SAYS, COLON, ITEM, ITEM], (0, 1), (0, 2)),
+        ([COLON, COLON, SAYS, SAYS], (0, 0), (0, 2)),
+        ([SAYS, COLON], (0, 1), (0, 1)),
+        ([Line("The buyer pays for: \n"), SAYS], (0, 0), (0, 1)),
+        ([Line("Paid: the audit."), SAYS], (0, 0), (0, 0)),
+        # An item of a list is whole, from any of its sentences.
+        ([SAYS, LED_ITEM, REST, REST, LED_ITEM], (2, 2), (1, 3)),
+        ([SAYS, LED_ITEM, REST, REST, LED_ITEM], (1, 1), (1, 3)),
+        ([SAYS, LED_ITEM, REST, REST, SAYS], (3, 3), (1, 3)),
+        ([SAYS, LED_ITEM, REST, LED_ITEM, REST], (2, 3), (1, 4)),
+        ([SAYS, LED_ITEM, SAYS], (2, 2), (2, 2)),
+        # An item without a lead-in opens to what stands before the list, if that is near.
+        ([SAYS, ITEM, ITEM, SAYS], (2, 2), (0, 2)),
+        ([COLON, ITEM, ITEM, SAYS], (1, 1), (0, 1)),
+        ([SAYS, ITEM, ITEM, ITEM, ITEM], (4, 4), (4, 4)),
+        ([SAYS, LED_ITEM], (1, 1), (1, 1)),
+        ([ITEM, ITEM], (1, 1), (1, 1)),
+        # A sentence that refers back has what it refers to before it.
+        ([SAYS, BACK, SAYS], (1, 1), (0, 1)),
+        ([SAYS, BACK, BACK, SAYS], (2, 2), (0, 2)),
+        ([BACK, SAYS], (0, 0), (0, 0)),
+        ([SAYS, SAYS, BACK], (1, 2), (1, 2)),  # what it refers to is there
+        # What one rule adds may need another.
+        ([SAYS, BACK, HEADING, COLON, LED_ITEM, REST], (2, 2), (2, 5)),
+        ([SAYS, BACK, ITEM, REST], (3, 3), (0, 3)),
+    ],
+)
+def test_rules(lines: list[Line | None], given_run: tuple[int, int], expected: tuple[int, int]) -> None:
+    assert completed(lines, *given_run) == expected
+
+
+def test_references_are_followed_only_if_that_is_wanted() -> None:
+    assert completed([SAYS, BACK, COLON, SAYS], 1, 2, opens_backward=False) == (1, 3)
+    # An item is whole, and is led in, in any case.
+    assert completed([SAYS, ITEM, REST], 2, 2, opens_backward=False) == (0, 2)
+
+
+def test_nothing_crosses_the_ends_of_the_section_or_what_cannot_be_read() -> None:
+    lines = [SAYS, BACK, COLON, SAYS]
+    assert run_of(complete(window(1, 2, section=(1, 3)), Lines(a=lines))) == (1, 2)
+    assert completed([None, BACK, COLON, None], 1, 2) == (1, 2)
+    assert completed([SAYS, None, ITEM, ITEM], 3, 3) == (3, 3)
+    # Of hits whose sections differ, as a filter narrowed one of them, the narrower one counts.
+    both = Window("a", 1, 2, (Hit("a", 1, 0, 4, 1.0), Hit("a", 2, 1, 3, 0.5)))
+    assert run_of(complete(both, Lines(a=lines))) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "begins",
+    """It|This|That|These|Those|They|He|She|Such|However|Therefore|Otherwise|Instead|Nevertheless|In that case|In this
+    case|In such a case|If so|If not|Diese|Dieser|Dieses|Diesem|Diesen|Dies|Jedoch|Andernfalls|Ansonsten|In diesem Fall|
+    Cela|Ceci|Celui-ci|Celle-ci|Toutefois|Cependant|Sinon|Dans ce cas|Esto|Eso|Ello|Sin embargo|En ese caso|En este
+    caso|De lo contrario|Questo|Questa|Ciò|Tuttavia|Altrimenti|In tal caso|In questo caso|Isso|Isto|No entanto|Nesse
+    caso|Neste caso|Caso contrário""".replace("\n    ", " ").split("|"),
+)
+def test_backward_references_of_each_language(begins: str) -> None:
+    text = f"{begins.strip()}, there is more."
+    assert refers_back(text)
+    assert completed([SAYS, Line(text), SAYS], 1) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["Items.", "Thatched roofs.", "Italy wins.", "Sheep sleep.", "Die Frist.", "Issos", ""]
+)
+def test_words_that_only_begin_like_a_reference_are_none(text: str) -> None:
+    assert not refers_back(text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "run", "expected"),
+    [
+        ([SAYS, SAYS], (0, 0), True),
+        ([HEADING, SAYS], (0, 1), True),
+        ([HEADING, SAYS], (0, 0), False),
+        ([HEADING, LABEL, SAYS], (0, 1), False),
+        ([SAYS, LABEL], (1, 1), False),
+        ([SAYS, COLON], (0, 1), False),
+        ([COLON], (0, 0), False),
+        ([SAYS, ITEM], (1, 1), True),
+        ([SAYS, Line("| card | 9")], (1, 1), True),
+        # A whole section of short lines is content, unless there is a heading in it.
+        ([LABEL], (0, 0), True),
+        ([LABEL, LABEL], (0, 1), True),
+        ([LABEL, LABEL], (0, 0), False),
+        ([HEADING, LABEL], (0, 1), False),
+        ([HEADING], (0, 0), False),
+        # What a label is: each of its lines is short and ends without a mark.
+        ([SAYS, Line("x" * (MAX_LABEL_CHARS - 1))], (1, 1), False),
+        ([SAYS, Line("x" * MAX_LABEL_CHARS)], (1, 1), True),
+        ([SAYS, Line("Costs\n\nof the audit\n")], (1, 1), False),
+        ([SAYS, Line("Costs\nof the audit.")], (1, 1), True),
+        ([SAYS, Line(" \n")], (1, 1), False),
+        ([SAYS, None], (1, 1), False),
+    ],
+)
+def test_what_says_something(lines: list[Line | None], run: tuple[int, int], expected: bool) -> None:
+    assert says_something(window(*run, section=(0, len(lines))), Lines(a=lines)) is expected
+
+
+def test_headings_alone() -> None:
+    lines = Lines(a=[HEADING, HEADING, LABEL])
+    assert is_heading_alone(window(0, 1), lines)
+    assert not is_heading_alone(window(1, 2), lines)
+
+
+def test_what_announces_something_that_does_not_follow_is_cut() -> None:
+    lines = Lines(a=[SAYS, COLON, COLON, SAYS])
+    end = (0, 3)
+    assert run_of(before_announcements(window(0, 2, section=end), lines)) == (0, 0)
+    assert run_of(before_announcements(window(0, 2, hit=1, section=end), lines)) == (0, 1)
+    assert run_of(before_announcements(window(0, 2, section=(0, 4)), lines)) == (0, 2)
+    two = Window("a", 0, 2, (Hit("a", 0, *end, 0.9), Hit("a", 1, *end, 0.1)))
+    assert before_announcements(two, lines).hits == two.hits[:1]
+    unread = Lines(a=[SAYS, COLON, None])
+    assert run_of(before_announcements(window(0, 1), unread)) == (0, 0)
+
+
+@given(searches((*KINDS, None)), st.booleans())
+def test_a_completed_window_holds_the_given_one_in_its_section(search: Search, opens_backward: bool) -> None:
+    lines, ranked, _ = search
+    for each in ranked:
+        larger = complete(each, lines, opens_backward=opens_backward)
+        (start, end) = each.best.section_start, each.best.section_end
+        assert start <= larger.first <= each.first <= each.last <= larger.last < end
+        assert (larger.doc_id, larger.hits) == (each.doc_id, each.hits)
+        read = range(larger.first, larger.last + 1)
+        assert all(lines((each.doc_id, index)) is not None for index in read)
+        last = lines((each.doc_id, larger.last))
+        after = None if larger.last + 1 == end else lines((each.doc_id, larger.last + 1))
+        if larger.last - each.last < MAX_ADDED:  # a rule adds no more than so many
+            assert after is None or last is None or not last.text.endswith(":")
+            inside = [lines((each.doc_id, index)) for index in read]
+            assert after is None or not all(line is not None and line.is_heading for line in inside)
+        if opens_backward and each.first - larger.first < MAX_ADDED:
+            begins = lines((each.doc_id, larger.first))
+            before = None if larger.first == start else lines((each.doc_id, larger.first - 1))
+            assert before is None or begins is None or not refers_back(begins.text)
+
+
+@given(searches())
+def test_opening_backward_only_adds(search: Search) -> None:
+    lines, ranked, _ = search
+    for each in ranked:
+        opened, closed = complete(each, lines), complete(each, lines, opens_backward=False)
+        assert opened.first <= closed.first
+        assert closed.last <= opened.last
+
+
+def test_a_long_section_is_looked_at_only_near_the_window() -> None:
+    lines = Lines(a=[LABEL] * 10_000)
+    complete(window(5_000, section=(0, 10_000)), lines)
+    assert lines.looks < 200
