@@ -155,7 +155,7 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     shared = {"__init__", "baselines", "corpus", "results"}
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
-    assert scripts == {*SMALL, "places", "recall", "reranking"}
+    assert scripts == {*SMALL, "places", "recall", "relevance", "reranking"}
     for name in scripts:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
@@ -205,3 +205,61 @@ def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path
     # The text is shorter than the smallest budget, so all of them find all.
     expected = [(f"{name}: recall within {budget}", 100) for name in names for budget in (400, 800, 1600, 3200)]
     assert [(figure["name"], figure["value"]) for figure in figures] == expected
+
+
+COLLECTIONS = {
+    "cats": [
+        "Cats sleep for most of the day.",
+        "A kitten opens its eyes after ten days.",
+        "Cats purr when they are content.",
+        "Whiskers tell a cat how wide a gap is.",
+        "A cat lands on its feet when it falls.",
+        "Cats groom their fur with rough tongues.",
+        "Most cats dislike getting wet.",
+        "A cat hunts mice at dusk.",
+        "Cats see well in dim light.",
+        "Kittens lose their milk teeth.",
+    ],
+    "loans": [
+        "The loan is repaid in monthly installments.",
+        "Interest accrues daily at a fixed rate.",
+        "Late payments incur a fee.",
+        "The borrower may prepay without penalty.",
+        "A default lets the bank demand the balance.",
+        "The bank may assign the debt to others.",
+        "Collateral secures the principal.",
+        "Notices are sent to the borrower in writing.",
+        "The lender reviews the credit limit each year.",
+        "Taxes are paid by the debtor.",
+    ],
+}
+ASKED = {"cats": ("When does a kitten open its eyes?", 1), "loans": ("May the borrower prepay the loan?", 3)}
+
+
+def test_relevance_is_measured_on_collections_of_different_subjects(tmp_path: Path) -> None:
+    for name, texts in COLLECTIONS.items():
+        folder = tmp_path / "sets" / name
+        folder.mkdir(parents=True)
+        written = [json.dumps({"doc_id": str(n), "text": text}) for n, text in enumerate(texts)]
+        (folder / "docs.jsonl").write_text("\n".join(written) + "\n", encoding="utf-8")
+        question, answer = ASKED[name]
+        asked = {"question": question, "doc_id": str(answer), "spans": [[0, len(texts[answer])]]}
+        (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.relevance", str(tmp_path / "sets"), "--json", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
+    assert figures["questions of another collection that return nothing"] == 100
+    assert figures["own questions that lose evidence"] == 0
+    for name, other in (("cats", "loans"), ("loans", "cats")):
+        assert figures[f"{name}: questions of {other} that return nothing"] == 100
+        assert figures[f"{name}: own questions that return nothing"] == 0
+        assert 0 <= figures[f"{name}: characters of 10 windows left out, own questions"] < 100
+
+
+def test_relevance_needs_two_collections(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.relevance", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    assert "holds 0 collections" in done.stderr

@@ -197,7 +197,8 @@ def nearly(metadata: dict[str, Any]) -> dict[str, Any]:
     """Metadata to compare with, but for the last digits of its scores."""
 
     def near(scored: dict[str, Any]) -> dict[str, Any]:
-        return {**scored, "score": pytest.approx(scored["score"], abs=0.001)}
+        scores = {key: scored[key] for key in ("score", "similarity") if key in scored}
+        return scored | {key: pytest.approx(score, abs=0.001) for key, score in scores.items()}
 
     return {**near(metadata), "hits": [near(hit) for hit in metadata["hits"]]}
 

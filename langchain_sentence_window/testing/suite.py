@@ -71,7 +71,7 @@ class SentenceWindowStoreTests:
 
     def over(self, store: VectorStore, **settings: Any) -> SentenceWindowRetriever:
         """Return a retriever over a store that ranks by vectors alone."""
-        by_vectors = {"lexical_weight": 0, "ranking": None}
+        by_vectors = {"lexical_weight": 0, "ranking": None, "names": False}
         return SentenceWindowRetriever(
             vectorstore=store, **{"splitter": self.splitter, "window": 2, **by_vectors, **settings}
         )
@@ -389,7 +389,7 @@ class SentenceWindowStoreTests:
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=window)
         await way(retriever, "add_documents", sources)
         for query in ("kiwi and plum", "sour lime", "the nut of a date", "fig", "apple pear"):
-            _check_same_order(await way(retriever, "invoke", query, k=30), await way(expected, "invoke", query, k=50))
+            _check_same_order(await way(retriever, "invoke", query, k=30), await way(expected, "invoke", query, k=30))
 
     @pytest.mark.asyncio
     async def test_an_index_comes_from_faiss_store_without_embedding(
@@ -404,7 +404,7 @@ class SentenceWindowStoreTests:
         await way(_Copying, "copy_index", embedded.vectorstore, retriever.vectorstore)
         assert words.embedded == before
         _check_same_order(
-            await way(retriever, "invoke", "sour lime", k=30), await way(embedded, "invoke", "sour lime", k=50)
+            await way(retriever, "invoke", "sour lime", k=30), await way(embedded, "invoke", "sour lime", k=30)
         )
 
     @pytest.mark.asyncio

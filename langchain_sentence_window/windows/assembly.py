@@ -173,7 +173,7 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
         if found.holds(item, rank):
             equal.add(item, rank)
             continue
-        if _affords(found, item) and equal.leaves_out(item, rank):
+        if equal.leaves_out(item, rank):
             continue
         item = _ending_well(item, lookup)
         reason = _take(found, item, rank, k)
