@@ -2,8 +2,9 @@
 
 ``python -m tests.pages [FILE …]`` runs the pages and the notebook, and writes what they print into them.
 
-A page is run from top to bottom in one namespace, in a folder that holds nothing but the example documents. A block of
-``text`` that follows a block of ``python`` with nothing but white space between them holds all that the block prints.
+A page is run from top to bottom in one namespace, in a folder that holds nothing but the example documents and
+questions. A block of ``text`` that follows a block of ``python`` with nothing but white space between them holds all
+that the block prints.
 """
 
 import contextlib
@@ -75,7 +76,8 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
     """Run the Python blocks of a page in a folder, and yield each with what it printed."""
     page = path.read_text(encoding="utf-8")
     shutil.copytree(ROOT / "examples" / "documents", folder / "documents")
-    shutil.copy(ROOT / "examples" / "agreement.pdf", folder)
+    for name in ("agreement.pdf", "questions.jsonl"):
+        shutil.copy(ROOT / "examples" / name, folder)
     names: dict[str, object] = {"__name__": "__main__"}
     with chdir(folder), _a_model_that_answers():
         for block in blocks_of(page):

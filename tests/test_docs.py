@@ -19,6 +19,7 @@ from langchain_sentence_window import (
     FaissStore,
     LateInteractionReranker,
     NeighborMixedEmbeddings,
+    Ranking,
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
@@ -96,6 +97,8 @@ PARAMETERS: dict[str, Callable[..., Any]] = {
     "create_rag_chain": create_rag_chain,
     "create_tools": create_tools,
     "evaluate": evaluation.evaluate,
+    "fit_ranking": evaluation.fit_ranking,
+    "Ranking": Ranking,
     "SentenceWindowRetriever.from_documents": SentenceWindowRetriever.from_documents,
 }
 FIELDS: list[type[BaseModel]] = [SentenceWindowRetriever, CrossEncoderReranker, LateInteractionReranker]
