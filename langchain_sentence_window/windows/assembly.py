@@ -24,7 +24,7 @@ from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindo
 
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
-from, such as for a reranker; they are returned as they are."""
+from, such as for a reranker; they are returned as they are, those of equal text too."""
 
 TIGHT_FIRST = 12
 """Tight windows that are taken before a budget widens them. See the benchmarks page."""
