@@ -20,7 +20,14 @@ from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.prefetch import UNREAD as _UNREAD
 from langchain_sentence_window.retrieval.prefetch import line_of
-from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED, Assembled, Assembly, assemble
+from langchain_sentence_window.windows.assembly import (
+    IS_EQUAL,
+    IS_UNSUPPORTED,
+    MAX_JOINED,
+    Assembled,
+    Assembly,
+    assemble,
+)
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.equal_texts import Equal, Texts
 from langchain_sentence_window.windows.geometry import Window
@@ -64,6 +71,11 @@ class Assembling:
     k: int
     max_tokens: int | None
     count_tokens: Callable[[str], int]
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether so many windows are wanted that they are candidates to choose from, which are left as they are."""
+        return self.k > MAX_JOINED and self.max_tokens is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +122,8 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     """
     ranked = [_ranked(each, given) for each in given.ranked]
     known: dict[int, Equal] = {}
+    if given.is_pool:
+        return await _made(io, given, ranked, known)
     for _ in range(_MAX_ROUNDS):
         made = await _made(io, given, ranked, known)
         equal = equal_windows(made.assembly.windows, made.documents)
@@ -152,13 +166,15 @@ async def _assemble(
     asked = dict.fromkeys(given.expansion.asked)
     for _ in range(_MAX_ROUNDS):
         reader = _Reader(given, read, asked, is_bare=is_bare)
-        assembly = assemble(ranked, given.k, reader.line, reader.budget(), reader.texts(known))
+        assembly = assemble(
+            ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)
+        )
         if not reader.wanted:
             return assembly, read
         asked |= reader.wanted | dict.fromkeys(_keys(each.window for each in assembly.windows))
         read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
     reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
-    return assemble(ranked, given.k, reader.line, reader.budget(), reader.texts(known)), read
+    return assemble(ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)), read
 
 
 def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling) -> None:

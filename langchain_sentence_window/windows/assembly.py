@@ -24,7 +24,7 @@ from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindo
 
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
-from, such as for a reranker; they are returned as they are."""
+from, such as for a reranker; they are returned as they are, those of equal text too."""
 
 TIGHT_FIRST = 12
 """Tight windows that are taken before a budget widens them. See the benchmarks page."""
@@ -108,7 +108,7 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Tex
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if is_full or equal.is_known(rank) or (k <= MAX_JOINED and found.holds(item, rank)):
+        if equal.is_known(rank) or (k <= MAX_JOINED and found.holds(item, rank)) or is_full:
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = not _put_whole(found, item, rank, k, equal)

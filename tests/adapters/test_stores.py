@@ -113,9 +113,9 @@ async def test_distances_are_told_even_by_one_result_or_by_equal_ones(
     retriever = over(Distances(words), k=2, window=0)
     await way(retriever, "add_documents", [document(text, f"d{place}") for place, text in enumerate(texts)])
     found = await way(retriever, "invoke", "annual refund")
-    scores = [window.metadata["score"] for window in found]
-    assert scores == sorted(scores, reverse=True)
-    assert all(score < 0 for score in scores)
+    similarities = [hit["similarity"] for window in found for hit in window.metadata["hits"]]
+    assert similarities == sorted(similarities, reverse=True)
+    assert all(similarity < 0 for similarity in similarities)
     assert "refund" in found[0].page_content
 
 
