@@ -172,7 +172,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         windows,
         dict(retrieval.seconds),
         named=[] if searched.heard is None else [NameTrace(*each) for each in _named(searched.heard)],
-        searched_as=request.search.query if searched.heard is None else searched.heard.question,
+        searched_as="" if searched.heard is None else searched.heard.question,
         relevance={} if searched.relevance is None else dict(searched.relevance.numbers),
     )
 

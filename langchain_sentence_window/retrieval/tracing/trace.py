@@ -152,7 +152,7 @@ class Trace:
         windows: The windows, best first.
         seconds: The time that each stage took, by its name.
         named: The documents that the question names, which were searched first.
-        searched_as: The question without those names.
+        searched_as: The question without those names; empty if it names none.
         relevance: What decided with ``min_relevance``, by name; see `judge_relevance`.
     """
 
