@@ -11,7 +11,6 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.window_documents import window_text
 from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
@@ -326,17 +325,17 @@ def _window(
     rank, back = lookup.ranked.get(number), lookup.returned.get(number)
     kept = None if back is None else back.sentences
     hit_ranks = sorted(lookup.ranks[_key(hit)] for hit in window.hits)
-    first, last = (retrieval.sentences[window.doc_id, index] for index in (window.first, window.last))
+    held = _held(window, {**around, **retrieval.sentences})
     reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
     score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
     return WindowTrace(
         number,
         window.doc_id,
         sentences=(window.first, window.last),
-        start=first.start,
-        end=last.end,
+        start=held[0].start,
+        end=held[-1].end,
         heading=retrieval.sentences[window.doc_id, window.best.index].heading,
-        text=window_text(window, retrieval.sentences),
+        text="".join(each.text + each.separator for each in held[:-1]) + held[-1].text,
         score=window.score,
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
@@ -348,6 +347,14 @@ def _window(
         outcome=_outcome_of_window(number, window, lookup),
         surroundings=_surroundings(window, kept, lookup, around),
     )
+
+
+def _held(window: Window, sentences: Mapping[SentenceKey, StoredSentence]) -> list[StoredSentence]:
+    """Return the sentences of a window, or its best hit if others can't be read: a window that was left out isn't."""
+    keys = [(window.doc_id, index) for index in range(window.first, window.last + 1)]
+    if not sentences.keys() >= set(keys):
+        keys = [_key(window.best)]
+    return [sentences[key] for key in keys]
 
 
 def _outcome_of_window(number: int, window: Window, lookup: _Lookup) -> str:

@@ -284,7 +284,7 @@ def test_keys_and_values_are_never_sql() -> None:
 def test_filters_reach_into_lists_of_documents_and_windows(words: WordEmbeddings) -> None:
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), lexical_weight=0)
     groups: dict[str, Any] = {"both": ["staff", "north"], "one": ["north"], "none": [], "name": "staff"}
-    retriever.add_documents([document("A card.", name, groups=given) for name, given in groups.items()])
+    retriever.add_documents([document(f"A card {name}.", name, groups=given) for name, given in groups.items()])
 
     def found(filter: dict[str, Any]) -> set[str]:
         return {each.metadata["doc_id"] for each in retriever.invoke("card", filter=filter)}
