@@ -199,7 +199,7 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
         return _take_whole(found, item, rank, k)
     if not _affords(found, item):
         return DOES_NOT_FIT
-    if len(found) == k and not found.grown(item)[1]:
+    if len(found) == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
     for part in _parts(found, item):

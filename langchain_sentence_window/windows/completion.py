@@ -23,6 +23,10 @@ MAX_LABEL_CHARS = 90
 """A line from this length on says something itself."""
 
 _MAX_ROUNDS = 3
+
+MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
+"""The most sentences that are added on a side of a window: two rules may add to each."""
+
 _ENDS_OF_SENTENCES = ".?!:;,\"'|"
 
 _BACKWARD = re.compile(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.windows.completion import Lookup, before_announcements, complete
+from langchain_sentence_window.windows.completion import MAX_COMPLETED, Lookup, before_announcements, complete
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 NEAR = 2
@@ -97,6 +97,12 @@ class GrowingWindows:
                 run.ranks.append(rank)
                 return True
         return False
+
+    def may_join(self, window: Window) -> bool:
+        """Return whether a window is so near another that it may be joined with it once it is completed."""
+        reach = NEAR + MAX_COMPLETED
+        runs = (run.window for run in self._runs.get(_section(window), []))
+        return any(window.first <= other.last + 1 + reach and window.last >= other.first - 1 - reach for other in runs)
 
     def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[Run]]:
         """Return a window, joined with those near it and completed, and those that it would replace."""

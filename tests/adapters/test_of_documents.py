@@ -17,24 +17,7 @@ from tests.toys import WordEmbeddings
 NAMES = ["a", "b.md", "path/c d", 'quote "q"']
 
 
-def chroma(words: WordEmbeddings) -> VectorStore:
-    from langchain_chroma import Chroma
-
-    return Chroma(collection_name="of_documents", embedding_function=words)
-
-
-def qdrant(words: WordEmbeddings) -> VectorStore:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient
-    from qdrant_client.models import Distance, VectorParams
-
-    client = QdrantClient(":memory:")
-    size = len(words.embed_query("a"))
-    client.create_collection("texts", vectors_config=VectorParams(size=size, distance=Distance.COSINE))
-    return QdrantVectorStore(client, "texts", words)
-
-
-@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore, chroma, qdrant])
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
 @pytest.mark.parametrize("wanted", [["a"], ["b.md", "path/c d"], ['quote "q"', "a", "absent"]])
 async def test_only_sentences_of_the_documents_are_found(
     make: Callable[[WordEmbeddings], VectorStore], wanted: list[str], words: WordEmbeddings
