@@ -300,7 +300,8 @@ def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
 
     def go_on() -> None:
         version = 0
-        while not stop.is_set():
+        # A store in memory lets readers in between two writes.
+        while not stop.wait(0.02):
             version += 1
             write(version)
 
