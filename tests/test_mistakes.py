@@ -322,7 +322,7 @@ def test_a_right_value_is_taken_as_the_constructor_takes_it(retriever: SentenceW
         setattr(retriever, name, value)
         assert getattr(retriever, name) == taken
         assert type(getattr(retriever, name)) is type(taken)
-    assert len(retriever.invoke("refund", window=0)) == 2
+    assert [window.metadata["sentences"] for window in retriever.invoke("refund", window=0)] == [[0, 1]]
 
 
 def test_settings_are_given_by_their_names(retriever: SentenceWindowRetriever) -> None:
@@ -513,12 +513,11 @@ async def test_a_budget_that_holds_no_hit_is_told(retriever: SentenceWindowRetri
         return len(text.split())
 
     settings: dict[str, Any] = {"count_tokens": words_in, "k": 1}
-    with pytest.warns(
-        SentenceWindowWarning, match="as max_tokens is 2 and every hit has more tokens; set it to 4 or more"
-    ):
-        assert await way(retriever, "invoke", "refund", max_tokens=2, **settings) == []
-    with pytest.warns(SentenceWindowWarning, match="as max_tokens is 3 and"):
-        assert (await way(retriever, "explain", "refund", max_tokens=3, **settings)).windows[0].returned is None
+    message = "max_tokens is 2, and the shortest sentence that was found has 4 tokens; set it to 4 or more"
+    with pytest.raises(InvalidInputError, match=message):
+        await way(retriever, "invoke", "refund", max_tokens=2, **settings)
+    with pytest.raises(InvalidInputError, match="max_tokens is 3, and"):
+        await way(retriever, "explain", "refund", max_tokens=3, **settings)
     (found,) = await way(retriever, "invoke", "refund", max_tokens=4, **settings)
     assert found.page_content == "A refund is quick."
 
@@ -528,7 +527,7 @@ async def test_a_counter_that_counts_nothing_is_told(
     retriever: SentenceWindowRetriever, way: Invoke, counted: Any
 ) -> None:
     with pytest.raises(InvalidInputError, match="count_tokens returned .* for a text of .* characters; it must return"):
-        await way(retriever, "invoke", "refund", count_tokens=lambda text: counted)
+        await way(retriever, "invoke", "refund", max_tokens=99, count_tokens=lambda text: counted)
 
 
 # The chain

@@ -148,7 +148,7 @@ def test_a_retriever_shows_its_store_and_the_settings_that_are_not_the_default()
         update={
             "k": 3,
             "window": (1, 3),
-            "max_tokens": None,
+            "max_tokens": 500,
             "count_tokens": len,
             "filter": {"tenant": "a"},
             "reranker": CrossEncoderReranker(model=Lengths(), top_n=2),
@@ -156,7 +156,7 @@ def test_a_retriever_shows_its_store_and_the_settings_that_are_not_the_default()
         }
     )
     assert repr(other) == (
-        f"SentenceWindowRetriever(vectorstore={IN_MEMORY}, k=3, window=(1, 3), max_tokens=None, count_tokens=len, "
+        f"SentenceWindowRetriever(vectorstore={IN_MEMORY}, k=3, window=(1, 3), max_tokens=500, count_tokens=len, "
         "filter={'tenant': …}, reranker=CrossEncoderReranker(top_n=2, model=Lengths), "
         "splitter=SentenceSplitter(language='de'))"
     )
