@@ -6,6 +6,7 @@ a reader may want to know that a second contract says it too.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from langchain_sentence_window.documents.lead_ins import shown_lead_ins
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGES, SENTENCES
 
+_WORDS = re.compile(r"[^\W_]+")
 _BETWEEN_WORDS = re.compile(r"\W+")
 _MARKUP = frozenset("|~^`")
 """Symbols that draw tables and markup, and say nothing."""
@@ -51,8 +53,11 @@ def better_of(documents: Sequence[Document]) -> dict[int, int]:
     """Return the position of the best window of the same text, by the position of each other one."""
     found: dict[int, int] = {}
     known: dict[tuple[str, ...], int] = {}
+    rough = [rough_key(document.page_content) if _is_window(document) else None for document in documents]
+    counts = Counter(rough)
     for position, document in enumerate(documents):
-        key = text_key(document.page_content) if _is_window(document) else ""
+        is_alone = rough[position] is None or counts[rough[position]] == 1
+        key = "" if is_alone else text_key(document.page_content)
         if key:
             led = (text_key(text) for _, text in shown_lead_ins(document))
             best = known.setdefault((key, *led), position)
@@ -70,6 +75,11 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
     places = _each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
     added = {ALSO_IN: places} if places else {}
     return best.model_copy(update={"metadata": {**own, **added}})
+
+
+def rough_key(text: str) -> str:
+    """Return the letters and digits of a text, which equal texts share, as others may; it is quickly made."""
+    return "".join(_WORDS.findall(text.lower()))
 
 
 def text_key(text: str) -> str:

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.equal_passages import text_key
+from langchain_sentence_window.documents.equal_passages import rough_key, text_key
 from langchain_sentence_window.documents.lead_ins import lead_ins, shown_text, shown_window, without_lead_ins
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_text
@@ -229,7 +229,7 @@ class _Reader:
         return None if self._max_tokens is None else Budget(self._max_tokens, self._cost, self._cost_alone)
 
     def texts(self, known: Mapping[int, Equal]) -> Texts:
-        return Texts(lambda hit: text_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
+        return Texts(lambda hit: rough_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
 
     def _are_equal(self, one: Window, other: Window) -> bool:
         missing = [key for key in _keys([one, other]) if key not in self._sentences]
