@@ -219,7 +219,8 @@ class VectorIndex:
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
         pointer = load_faiss().swig_ptr
-        self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
+        with one_thread():
+            self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
 
