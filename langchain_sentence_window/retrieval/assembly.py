@@ -23,10 +23,10 @@ from langchain_sentence_window.retrieval.prefetch import line_of
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
     IS_UNSUPPORTED,
-    MAX_JOINED,
     Assembled,
     Assembly,
     assemble,
+    is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.equal_texts import Equal, Texts
@@ -74,8 +74,8 @@ class Assembling:
 
     @property
     def is_pool(self) -> bool:
-        """Whether so many windows are wanted that they are candidates to choose from, which are left as they are."""
-        return self.k > MAX_JOINED and self.max_tokens is None
+        """Whether the windows are candidates to choose from, which are left as they are."""
+        return is_pool(self.k, self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ async def _assemble(
         )
         if not reader.wanted:
             return assembly, read
-        asked |= reader.wanted | dict.fromkeys(_keys(each.window for each in assembly.windows))
+        asked |= reader.wanted | dict.fromkeys(key for each in assembly.windows for key in each.window.keys)
         read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
     reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
     return assemble(ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)), read
@@ -232,7 +232,7 @@ class _Reader:
         return Texts(lambda hit: rough_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
 
     def _are_equal(self, one: Window, other: Window) -> bool:
-        missing = [key for key in _keys([one, other]) if key not in self._sentences]
+        missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
             return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them
         if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
@@ -254,7 +254,7 @@ class _Reader:
 
     def _shown(self, window: Window) -> str:
         """Return what is shown of a window, with its lead-ins, as far as it is read."""
-        keys = _keys([window])
+        keys = window.keys
         if self._sentences.keys() >= set(keys):
             if self._is_bare:
                 return window_text(window, self._sentences)
@@ -298,7 +298,3 @@ def _with_added(document: Document, reranked: Document | None) -> Document:
     ours = CONTRACT_KEYS - {RELEVANCE_SCORE}
     added = {key: value for key, value in reranked.metadata.items() if key not in ours}
     return document.model_copy(update={"metadata": document.metadata | added})
-
-
-def _keys(windows: Iterable[Window]) -> list[SentenceKey]:
-    return [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]

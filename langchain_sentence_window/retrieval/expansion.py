@@ -130,9 +130,9 @@ class Expansion:
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
         return _expand(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
-    def best(self, k: int | None) -> list[Window]:
-        """Return the ``k`` best windows, disjoint; ``None`` for all."""
-        return best_windows(self.hits, k, self.window, self._widens)
+    def windows(self) -> list[Window]:
+        """Return the windows of all hits, disjoint, best first."""
+        return best_windows(self.hits, None, self.window, self._widens)
 
     def without(self, forbidden: Collection[SentenceKey]) -> "Expansion":
         """Return an expansion whose windows end before some sentences.
@@ -186,17 +186,17 @@ async def plan_expansion(
         if needs_more and policy.size(found.source) is None:
             # Unknown sentences count as empty, so this is the farthest possible expansion.
             farthest = _expand(hit, None, known, is_answer=hit is answer)
-            needed += _keys(farthest) if farthest.first < farthest.last else []
+            needed += farthest.keys if farthest.first < farthest.last else []
     needed = list(dict.fromkeys(needed))
     open_hits = [hit for hit in hits if policy.size(known[hit.doc_id, hit.index].source) is None]
-    around = keys_around(open_hits, margin, known)
-    available = await fetch_available(io, scope, list(dict.fromkeys([*needed, *around])), known)
+    asked = list(dict.fromkeys([*needed, *keys_around(open_hits, margin, known)]))
+    available = await fetch_available(io, scope, asked, known)
     read, missing = available.sentences, [key for key in needed if key not in available.sentences]
     if missing and (not read or not available.is_complete):
         read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
-    expansion = Expansion(hits, policy, answer, strong, known | read, read, available.asked)
+    expansion = Expansion(hits, policy, answer, strong, known | read, read, asked)
     return (await _end_at_forbidden(io, scope, expansion, needed)) if scope.is_bound else expansion
 
 
@@ -206,8 +206,8 @@ async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: S
     If a window ends early, it may be read otherwise, so the windows of all hits are read then.
     """
     expansion = expansion.without(set(asked) - expansion.read.keys())
-    for windows in (expansion.best(None), map(expansion.window, expansion.hits)):
-        keys = [key for window in windows if window.first < window.last for key in _keys(window)]
+    for windows in (expansion.windows(), map(expansion.window, expansion.hits)):
+        keys = [key for window in windows if window.first < window.last for key in window.keys]
         wanted = [key for key in dict.fromkeys(keys) if key not in expansion.read]
         read = await fetch_sentences(io, scope, wanted, expansion.sentences)
         expansion = replace(expansion, read=expansion.read | read, sentences=expansion.sentences | read)
@@ -263,8 +263,8 @@ async def read_windows(
     Raises:
         IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
-    found_whole = {key for window in windows if _is_hit_whole(window, read) for key in _keys(window)}
-    keys = [key for window in windows for key in _keys(window) if key not in read and key not in found_whole]
+    found_whole = {key for window in windows if _is_hit_whole(window, read) for key in window.keys}
+    keys = [key for window in windows for key in window.keys if key not in read and key not in found_whole]
     also = wanted_lead_ins(windows, known | read)
     read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in found_whole}
     read |= await fetch_lead_ins(io, scope, windows, known | read)
@@ -280,7 +280,7 @@ async def read_windows(
 
 def _is_hit_whole(window: Window, read: Sentences) -> bool:
     """Return whether all that a window needs came from the search, so that it is of one state of the store."""
-    keys = _keys(window)
+    keys = window.keys
     return len(keys) == 1 or (
         {hit.index for hit in window.hits} >= {index for _, index in keys} and not read.keys() & keys
     )
@@ -290,10 +290,6 @@ def _changed(hit: Hit) -> IncompleteWindowError:
     return IncompleteWindowError(
         f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
     )
-
-
-def _keys(window: Window) -> list[SentenceKey]:
-    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]
 
 
 def _size(window: object) -> Size:

@@ -62,13 +62,11 @@ class Available:
 
     Attributes:
         sentences: The sentences.
-        asked: All that were asked for.
         is_complete: Whether those that are missing don't exist or are forbidden. Otherwise the store may hold them, but
             can't fetch by id, or not within the filter.
     """
 
     sentences: dict[SentenceKey, StoredSentence]
-    asked: Collection[SentenceKey]
     is_complete: bool
 
 
@@ -82,7 +80,7 @@ async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], k
     except InvalidInputError:  # the filter can't be enforced by id
         fetched = None
     found = held | by_key(map(scope.adapter.read, fetched or []))
-    return Available(found, keys, is_complete=fetched is not None)
+    return Available(found, is_complete=fetched is not None)
 
 
 async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:

@@ -34,7 +34,7 @@ from langchain_sentence_window.retrieval.expansion import (
 )
 from langchain_sentence_window.retrieval.prefetch import Margin
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
-from langchain_sentence_window.windows.assembly import MAX_JOINED, TIGHT_FIRST, WIDENING
+from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, is_pool
 from langchain_sentence_window.windows.geometry import Order, Window, arrange
 from langchain_sentence_window.windows.growing import NEAR
 
@@ -106,7 +106,6 @@ class Retrieval:
         ranked: The windows in the reranker's order, or in the search's without a reranker.
         assembly: Which of them each returned window was made of, best first.
         documents: The Documents to return, in the order that was asked for.
-        sentences: The sentences that were hit or read.
         seconds: The time that each stage took, by its name.
     """
 
@@ -114,8 +113,12 @@ class Retrieval:
     ranked: Sequence[RankedWindow]
     assembly: AssembledDocuments
     documents: list[Document]
-    sentences: SentencesByKey
     seconds: Mapping[str, float]
+
+    @property
+    def sentences(self) -> SentencesByKey:
+        """The sentences that were hit or read."""
+        return self.assembly.sentences
 
 
 async def retrieve(
@@ -179,7 +182,7 @@ async def _retrieve(
             break
     assembled = assembled.supported(_supported(found))
     documents = arrange(assembled.documents, request.order, window_position)
-    return Retrieval(found, ranked, assembled, documents, assembled.sentences, seconds)
+    return Retrieval(found, ranked, assembled, documents, seconds)
 
 
 async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
@@ -199,12 +202,12 @@ async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float
         expansion = await plan_expansion(
             io, request.scope, request.policy, hits, known, margin=_margin(request), all_hits=is_all
         )
-    return Found(expansion.best(None), expansion.sentences, expansion, is_all, searched)
+    return Found(expansion.windows(), expansion.sentences, expansion, is_all, searched)
 
 
 def _margin(request: Request) -> Margin:
     """Return what the windows of a request will probably need around the best hits."""
-    if request.k > MAX_JOINED and request.max_tokens is None:
+    if is_pool(request.k, request.max_tokens):
         return Margin(0, 0, 0)
     near, likely = NEAR + 1, request.k + request.k // 2
     if request.max_tokens is None:

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.windows.completion import (
     Lookup,
     before_announcements,
@@ -31,6 +30,7 @@ TIGHT_FIRST = 12
 
 WIDENING = (1, 6)
 """Sentences before and after a tight window that a budget adds. See the benchmarks page."""
+
 
 IS_NEAR = "near"
 IS_LABEL = "label"
@@ -71,6 +71,16 @@ class Assembly:
     equal: Mapping[int, Equal] = field(default_factory=dict)
 
 
+def is_pool(k: int, limit: int | None) -> bool:
+    """Return whether so many windows are wanted that they are candidates to choose from, which are left as they are.
+
+    Args:
+        k: The number of windows.
+        limit: What they may cost; ``None`` for any cost.
+    """
+    return k > MAX_JOINED and limit is None
+
+
 def assemble(
     ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
 ) -> Assembly:
@@ -95,11 +105,11 @@ def assemble(
 
 def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
     """Return a lookup that ends windows before those whose text was rewritten, so that they stay disjoint."""
-    rewritten = {key for item in ranked if item.fixed_cost is not None for key in _keys(item.window)}
-    rewritten -= (
-        {key for item in ranked if item.fixed_cost is None for key in _keys(item.window)} if rewritten else set()
-    )
-    return (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
+    rewritten = {key for item in ranked if item.fixed_cost is not None for key in item.window.keys}
+    if not rewritten:
+        return lookup
+    rewritten -= {key for item in ranked if item.fixed_cost is None for key in item.window.keys}
+    return lambda key: None if key in rewritten else lookup(key)
 
 
 def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
@@ -263,7 +273,3 @@ def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int, e
     reasons = {rank: known.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
     windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
     return Assembly(windows, reasons, found.cost, equal.found)
-
-
-def _keys(window: Window) -> list[SentenceKey]:
-    return [(window.doc_id, index) for index in range(window.first, window.last + 1)]

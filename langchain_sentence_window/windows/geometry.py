@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import checked_function, checked_list, gathered, optional_count
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -84,6 +85,11 @@ class Window:
         if len(self.hits) == 1:  # as most are; it is asked for often
             return self.hits[0]
         return max(self.hits, key=lambda hit: (hit.score, -hit.index))
+
+    @property
+    def keys(self) -> list[SentenceKey]:
+        """The keys of its sentences, in order."""
+        return [(self.doc_id, index) for index in range(self.first, self.last + 1)]
 
     def widened(self, first: int, last: int) -> "Window":
         """Return the window with another first and last sentence; no hit may be outside."""

@@ -17,17 +17,23 @@ from tests.toys import WordEmbeddings
 NAMES = ["a", "b.md", "path/c d", 'quote "q"']
 
 
-@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
-@pytest.mark.parametrize("wanted", [["a"], ["b.md", "path/c d"], ['quote "q"', "a", "absent"]])
-async def test_only_sentences_of_the_documents_are_found(
-    make: Callable[[WordEmbeddings], VectorStore], wanted: list[str], words: WordEmbeddings
-) -> None:
-    store = make(words)
+WANTED = pytest.mark.parametrize("wanted", [["a"], ["b.md", "path/c d"], ['quote "q"', "a", "absent"]])
+
+
+async def check_finds_only(store: VectorStore, wanted: list[str]) -> None:
     SentenceWindowRetriever(vectorstore=store).add_documents([Document("Cats eat fish.", id=name) for name in NAMES])
     adapter = adapter_of(store)
     of_documents = adapter.join([adapter.of_documents(wanted)])
     found = await adapter.search(BLOCKING, "cats", {"k": 10, adapter.filter_name([]): of_documents})
     assert sorted(adapter.read(document).doc_id for document, _ in found) == sorted(set(wanted) & set(NAMES))
+
+
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
+@WANTED
+async def test_only_sentences_of_the_documents_are_found(
+    make: Callable[[WordEmbeddings], VectorStore], wanted: list[str], words: WordEmbeddings
+) -> None:
+    await check_finds_only(make(words), wanted)
 
 
 def test_a_store_that_is_not_known_gets_no_filter(words: WordEmbeddings) -> None:

@@ -3,15 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window._io import BLOCKING
-from langchain_sentence_window.adapters.registry import adapter_of
+from tests.adapters.test_of_documents import WANTED, check_finds_only
 from tests.toys import WordEmbeddings
-
-NAMES = ["a", "b.md", "path/c d", 'quote "q"']
 
 
 def chroma(words: WordEmbeddings) -> VectorStore:
@@ -34,13 +29,8 @@ def qdrant(words: WordEmbeddings) -> VectorStore:
 
 
 @pytest.mark.parametrize("make", [chroma, qdrant])
-@pytest.mark.parametrize("wanted", [["a"], ["b.md", "path/c d"], ['quote "q"', "a", "absent"]])
+@WANTED
 async def test_only_sentences_of_the_documents_are_found(
     make: Callable[[WordEmbeddings], VectorStore], wanted: list[str], words: WordEmbeddings
 ) -> None:
-    store = make(words)
-    SentenceWindowRetriever(vectorstore=store).add_documents([Document("Cats eat fish.", id=name) for name in NAMES])
-    adapter = adapter_of(store)
-    of_documents = adapter.join([adapter.of_documents(wanted)])
-    found = await adapter.search(BLOCKING, "cats", {"k": 10, adapter.filter_name([]): of_documents})
-    assert sorted(adapter.read(document).doc_id for document, _ in found) == sorted(set(wanted) & set(NAMES))
+    await check_finds_only(make(words), wanted)

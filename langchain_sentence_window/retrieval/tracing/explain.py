@@ -97,11 +97,7 @@ class _Lookup:
     @classmethod
     def of(cls, retrieval: Retrieval) -> "_Lookup":
         windows, expansion = retrieval.found.windows, retrieval.found.expansion
-        numbers = {
-            (window.doc_id, index): number
-            for number, window in enumerate(windows, 1)
-            for index in range(window.first, window.last + 1)
-        }
+        numbers = {key: number for number, window in enumerate(windows, 1) for key in window.keys}
         by_place = {(window.doc_id, window.first): number for number, window in enumerate(windows, 1)}
         ranked = [by_place[each.window.doc_id, each.window.first] for each in retrieval.ranked]
         positions = {id(document): position for position, document in enumerate(retrieval.documents, 1)}
@@ -325,7 +321,7 @@ def _window(
     rank, back = lookup.ranked.get(number), lookup.returned.get(number)
     kept = None if back is None else back.sentences
     hit_ranks = sorted(lookup.ranks[_key(hit)] for hit in window.hits)
-    held = _held(window, {**around, **retrieval.sentences})
+    held = _held(window, retrieval, around)
     reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
     score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
     return WindowTrace(
@@ -349,12 +345,11 @@ def _window(
     )
 
 
-def _held(window: Window, sentences: Mapping[SentenceKey, StoredSentence]) -> list[StoredSentence]:
+def _held(window: Window, retrieval: Retrieval, around: Mapping[SentenceKey, StoredSentence]) -> list[StoredSentence]:
     """Return the sentences of a window, or its best hit if others can't be read: a window that was left out isn't."""
-    keys = [(window.doc_id, index) for index in range(window.first, window.last + 1)]
-    if not sentences.keys() >= set(keys):
-        keys = [_key(window.best)]
-    return [sentences[key] for key in keys]
+    found = [retrieval.sentences.get(key) or around.get(key) for key in window.keys]
+    held = [each for each in found if each is not None]
+    return held if len(held) == len(found) else [retrieval.sentences[_key(window.best)]]
 
 
 def _outcome_of_window(number: int, window: Window, lookup: _Lookup) -> str:
