@@ -30,6 +30,8 @@ from tests.torture.rounds import main, play_rounds, within
 MODULE = "tests.torture.swapping"
 SECONDS = 90.0
 PATIENCE = 20.0
+PAUSE = 0.001
+"""The seconds that a thread waits after a call was refused."""
 
 OURS = range(6)
 """The numbers of the documents in the open store."""
@@ -103,6 +105,8 @@ class Users:
                 kind(turn)
             except StoreError:
                 self.refused += 1
+                # Calls refused at once, over and over, would leave the thread that swaps hardly any turn.
+                time.sleep(PAUSE)
             except BaseException as error:  # noqa: BLE001 - raised where they are ended
                 self._failures.append(error)
                 return
