@@ -127,6 +127,8 @@ def checked_weight(name: str, value: object) -> float:
 
 def as_integer(value: object) -> int | None:
     """Return a whole number of Python or NumPy as an ``int``; ``None`` for anything else, such as 2.0 or a boolean."""
+    if type(value) is int:  # the usual case, told quickly
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return None
     try:

@@ -20,6 +20,7 @@ from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGES, 
 
 _WORDS = re.compile(r"[^\W_]+")
 _BETWEEN_WORDS = re.compile(r"\W+")
+_ASCII_BETWEEN_WORDS = bytes(code for code in range(128) if not chr(code).isalnum())
 _MARKUP = frozenset("|~^`")
 """Symbols that draw tables and markup, and say nothing."""
 
@@ -79,6 +80,8 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
 
 def rough_key(text: str) -> str:
     """Return the letters and digits of a text, which equal texts share, as others may; it is quickly made."""
+    if text.isascii():
+        return text.lower().encode().translate(None, _ASCII_BETWEEN_WORDS).decode()
     return "".join(_WORDS.findall(text.lower()))
 
 

@@ -48,7 +48,7 @@ from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows.geometry import Hit, expand
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
 class StoredSentence:
     """A sentence that was read from a store.
 

@@ -38,6 +38,8 @@ def number(metadata: Mapping[str, Any], key: str) -> int:
         ValueError: The value can't be an index.
     """
     value = metadata[key]
+    if type(value) is int and 0 <= value < MAX_INDEX:  # the usual case, told quickly
+        return value
     try:
         read = int(value)
     except (TypeError, ValueError, OverflowError):

@@ -88,8 +88,10 @@ class Evidence:
     @cached_property
     def sections(self) -> Indexes:
         """A number for each section, from 0."""
-        starts = self._candidates.section_starts
-        return np.unique(self.documents * (starts.max() + 1) + starts, return_inverse=True)[1]
+        numbers: dict[tuple[str, int], int] = {}
+        starts = self._candidates.section_starts.tolist()
+        places = ((document, start) for (document, _), start in zip(self._candidates.keys, starts, strict=True))
+        return np.array([numbers.setdefault(place, len(numbers)) for place in places])
 
     @cached_property
     def lengths(self) -> Indexes:

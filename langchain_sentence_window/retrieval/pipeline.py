@@ -208,11 +208,11 @@ async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float
 def _margin(request: Request) -> Margin:
     """Return what the windows of a request will probably need around the best hits."""
     if is_pool(request.k, request.max_tokens):
-        return Margin(0, 0, 0)
-    near, likely = NEAR + 1, request.k + request.k // 2
+        return Margin(0)
+    likely = request.k + request.k // 2
     if request.max_tokens is None:
-        return Margin(likely, near, near)
-    before, after = WIDENING
+        return Margin(likely)
+    near, (before, after) = NEAR + 1, WIDENING
     return Margin(min(likely, max(2 * TIGHT_FIRST, request.max_tokens // WIDE_TOKENS)), before + near, after + near)
 
 

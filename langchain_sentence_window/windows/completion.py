@@ -27,7 +27,7 @@ _MAX_ROUNDS = 3
 MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
 """The most sentences that are added on a side of a window: two rules may add to each."""
 
-_ENDS_OF_SENTENCES = ".?!:;,\"'|"
+_ENDS_OF_SENTENCES = tuple(".?!:;,\"'|")
 
 _BACKWARD = re.compile(
     r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
@@ -77,6 +77,8 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
     """
     around = _Around(window, lookup)
     first, last = window.first, window.last
+    if needs_nothing(around.line(first), around.line(last)):
+        return window
     for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
         before = first, last
         first, last = _whole_items(around, first, last)
@@ -88,6 +90,18 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
         if (first, last) == before:
             break
     return window.widened(first, last)
+
+
+def needs_nothing(first: Line, last: Line) -> bool:
+    """Return whether no rule adds anything to a window with these first and last sentences, as for most windows."""
+    return not (
+        first.in_list
+        or last.in_list
+        or _announces(last)
+        or _is_label(last)
+        or _begins_item(first)
+        or refers_back(first.text)
+    )
 
 
 def says_something(window: Window, lookup: Lookup) -> bool:
@@ -216,7 +230,7 @@ def _announces(line: Line) -> bool:
 def _is_label(line: Line) -> bool:
     if line.is_heading:
         return True
-    if _begins_item(line):
+    if line.text.rstrip().endswith(_ENDS_OF_SENTENCES) or _begins_item(line):
         return False
     lines = [each for each in map(str.strip, line.text.splitlines()) if each]
-    return all(len(each) < MAX_LABEL_CHARS and each[-1] not in _ENDS_OF_SENTENCES for each in lines)
+    return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_SENTENCES) for each in lines)

@@ -108,6 +108,8 @@ class GrowingWindows:
         """Return a window, joined with those near it and completed, and those that it would replace."""
         gap = gap if item.is_open else 0
         window = self._completed(item, item.window)
+        if _section(window) not in self._runs:  # as for most windows
+            return window, []
         while True:
             joined = [run for run in self._runs.get(_section(window), []) if self._is_near(run, window, gap)]
             hits = _joined_hits([*window.hits, *(hit for run in joined for hit in run.window.hits)])

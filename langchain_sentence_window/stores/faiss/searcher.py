@@ -1,6 +1,6 @@
 """The searches of the engine, each in one state of the database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -108,13 +108,12 @@ class Searcher:
                 return []
             allowed = self._allowed(snapshot, where)
             # Before FAISS's comparison, which evicts all else from the CPU's caches.
-            lexical = _spread_scores(snapshot, searcher, query, depth, allowed)
-            cosines = dict(index.search(vector, depth, allowed))
-            others = np.array(sorted(lexical.keys() - cosines.keys()), dtype=np.int64)
-            if allowed is not None:
-                others = others[are_in(others, allowed)]
-            if len(others):
-                cosines |= index.cosines_of(vector, others)
+            lexical = {} if searcher is None else dict(searcher.search(query, depth, allowed))
+            if rank is None:  # a ranking looks at the words of neighbors itself
+                lexical = _spread(snapshot, lexical, allowed)
+            with_words = np.array(sorted(lexical), dtype=np.int64)
+            cosines = index.cosines_of(vector, with_words) if lexical else {}
+            cosines |= index.search(vector, depth, allowed)
             ranked = fuse(cosines, lexical, weight)
             if rank is not None and ranked:
                 rows = [row for row, _ in ranked[:depth]]
@@ -146,11 +145,15 @@ class Searcher:
         return None if where is None else self._filters.rows_for(snapshot, where)
 
 
-def _spread_scores(
-    snapshot: Snapshot, searcher: LexicalSearcher | None, query: str, k: int, allowed: Rows | None
-) -> dict[int, float]:
-    scores = {} if searcher is None else dict(searcher.search(query, k, allowed))
-    return spread(scores, snapshot.neighbors(list(scores), len(SPREAD) - 1)) if scores else {}
+def _spread(snapshot: Snapshot, lexical: Mapping[int, float], allowed: Rows | None) -> dict[int, float]:
+    """Add to the scores of rows shares of their neighbors' scores; see `spread`."""
+    if not lexical:
+        return {}
+    summed = spread(lexical, snapshot.neighbors(list(lexical), len(SPREAD) - 1))
+    if allowed is None:
+        return summed
+    rows = np.array(list(summed), dtype=np.int64)
+    return {row: summed[row] for row in rows[are_in(rows, allowed)].tolist()}
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText
+from langchain_sentence_window.stores.faiss.database.of_rows import select_rows
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 
 Place: TypeAlias = tuple[int | None, int, int]
@@ -27,15 +28,12 @@ _NEIGHBORS = """
 _PLACED = """
     SELECT row, sentences.id, sentences.document, ifnull(sentence_index, 0), section, text, sentences.metadata,
         CASE WHEN section_key IS NOT NULL THEN ifnull(doc_id, '') END, ifnull(sections.metadata, '')
-    FROM json_each(?) AS given
-    CROSS JOIN sentences ON row = given.value
+    FROM sentences
     LEFT JOIN documents ON documents.document = sentences.document
     LEFT JOIN sections USING (section_key)
+    WHERE row IN ({})
 """
-_TEXTS = """
-    SELECT document, sentence_index, section, text
-    FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
-"""
+_TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
 _PLACED_TEXTS = """
     SELECT row, document, sentence_index, text
     FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
@@ -85,7 +83,7 @@ def placed_sentences(execute: _Execute, rows: Sequence[int]) -> list[PlacedSente
     Raises:
         StoreError: The database lacks what one shares with others.
     """
-    found = list(map(PlacedSentence._make, execute(_PLACED, [json.dumps(list(rows))])))
+    found = list(map(PlacedSentence._make, select_rows(execute, _PLACED, rows)))
     if any(each.doc_id is not None and not (each.doc_id and each.section_metadata) for each in found):
         raise StoreError(
             "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
@@ -95,9 +93,7 @@ def placed_sentences(execute: _Execute, rows: Sequence[int]) -> list[PlacedSente
 
 def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]:
     """Return the stored texts of rows by their places; rows that don't exist are left out."""
-    return {
-        (document, index, section): text for document, index, section, text in execute(_TEXTS, [json.dumps(list(rows))])
-    }
+    return {(document, index, section): text for document, index, section, text in select_rows(execute, _TEXTS, rows)}
 
 
 def placed_texts(execute: _Execute, rows: Iterable[int]) -> dict[int, PlacedText]:

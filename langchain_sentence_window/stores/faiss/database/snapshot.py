@@ -26,6 +26,7 @@ from langchain_sentence_window.stores.faiss.database.document_reads import (
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.in_order import in_order
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
+from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE
 from langchain_sentence_window.stores.faiss.database.places import (
     Place,
     PlacedSentence,
@@ -49,7 +50,6 @@ from langchain_sentence_window.stores.faiss.database.schema import (
 )
 
 _BATCH_SIZE = 10_000
-_PARAMETER_BATCH_SIZE = 500  # parameters of one statement; old releases of SQLite take no more than 999
 _IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
 # In one statement, which sees one state; the metadata of a source document comes once for all of its sentences.
 _RECORDS = """
@@ -149,8 +149,8 @@ class Snapshot:
         """Fetch records by row; rows that don't exist are left out, and all if ``latest`` isn't the latest write."""
         condition, version = ("1", ()) if latest is None else (_IS_LATEST, latest)
         records: dict[int, Record] = {}
-        for start in range(0, len(rows), _PARAMETER_BATCH_SIZE):
-            part = rows[start : start + _PARAMETER_BATCH_SIZE]
+        for start in range(0, len(rows), BATCH_SIZE):
+            part = rows[start : start + BATCH_SIZE]
             marks = ",".join("?" * len(part))  # faster than a JSON list
             records |= self._records(f"row IN ({marks}) AND {condition}", [*part, *version])
         return records

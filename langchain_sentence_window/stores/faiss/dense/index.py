@@ -56,6 +56,7 @@ class VectorIndex:
         self._owner = owner
         self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
         self._rows: GrowableArray[np.int64] = GrowableArray(rows)
+        self._by_row: Rows | None = None
         self.trained_on = trained_on
         self.is_mapped = is_mapped
         self.tombstones = int(np.count_nonzero(rows == _DEAD))
@@ -127,6 +128,7 @@ class VectorIndex:
             else:
                 self._faiss.add(vectors)
         self._rows.append(rows)
+        self._by_row = None
 
     def remove(self, rows: Rows) -> None:
         """Remove vectors; rows without one are ignored."""
@@ -139,6 +141,7 @@ class VectorIndex:
         else:
             self._rows.filled[at] = _DEAD
             self.tombstones += len(at)
+        self._by_row = None
 
     def search(self, vector: Vectors, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the vectors nearest to another.
@@ -214,7 +217,7 @@ class VectorIndex:
             return dict(self.search(vector, max(1, len(rows)), rows))
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
-        at = np.flatnonzero(np.isin(self._rows.filled, rows)).astype(np.int64)
+        at = self._positions_of(rows)
         if not len(at):
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
@@ -223,6 +226,20 @@ class VectorIndex:
             self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
+
+    def _positions_of(self, rows: Rows) -> Rows:
+        """Return the positions of some rows; those without a vector are left out."""
+        filled = self._rows.filled
+        if not len(filled):
+            return filled
+        if self._by_row is None:
+            is_in_order = bool((filled[1:] > filled[:-1]).all())
+            self._by_row = np.empty(0, np.int64) if is_in_order else np.argsort(filled, kind="stable")
+        if len(self._by_row):
+            at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
+        else:
+            at = np.minimum(np.searchsorted(filled, rows), len(filled) - 1)
+        return np.asarray(at[filled[at] == rows])
 
     def _search_approximately(self, vectors: Vectors, k: int, live: Any) -> list[list[tuple[int, float]]]:
         """Search along the graph, or in the nearest clusters."""
