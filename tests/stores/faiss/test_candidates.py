@@ -161,7 +161,6 @@ async def test_rank_is_given_the_scores_of_both_searches(words: WordEmbeddings, 
     )
 
 
-
 async def test_meaning_alone_is_ranked_without_a_lexical_index(
     words: WordEmbeddings, way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
