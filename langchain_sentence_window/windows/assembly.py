@@ -25,7 +25,7 @@ MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
 from, such as for a reranker; they are returned as they are, those of equal text too."""
 
-TIGHT_FIRST = 12
+TIGHT_FIRST = 16
 """Tight windows that are taken before a budget widens them. See the benchmarks page."""
 
 WIDENING = (1, 6)
