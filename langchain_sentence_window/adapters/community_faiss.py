@@ -6,9 +6,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.base import Scored
 from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
 from langchain_sentence_window.adapters.filtering import Matcher, all_of, checked_function
+from langchain_sentence_window.adapters.search_methods import Scored
 
 
 class CommunityFaissAdapter(DeleteFirstAdapter):

@@ -10,7 +10,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window.adapters.base import Scored, StoreAdapter
+from langchain_sentence_window.adapters.base import StoreAdapter
+from langchain_sentence_window.adapters.search_methods import Scored
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.parts.numbering import filter_of_source
 from langchain_sentence_window.ranking.candidates import Numbers

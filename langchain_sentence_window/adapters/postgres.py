@@ -9,9 +9,10 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.base import Scored, StoreAdapter
+from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.get_where import GetWhereAdapter
 from langchain_sentence_window.adapters.holding import has_only, is_plain_text
+from langchain_sentence_window.adapters.search_methods import Scored
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
 

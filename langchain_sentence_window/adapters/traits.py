@@ -1,0 +1,148 @@
+"""`StoreTraits`: what a vector store can do, what metadata it holds, and how it filters.
+
+Nothing here calls the store in a way that may block; the methods that do are in the modules beside this one.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
+from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.errors import InvalidInputError
+
+FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
+"""Names of the metadata filter of a search, in the order of how common they are."""
+
+_TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
+_TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
+
+
+class StoreTraits:
+    """A store, what it can do, what metadata it holds, and how it filters."""
+
+    filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
+    """Names of a search's argument that is a filter, the usual one first."""
+    added_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
+    holds_json: ClassVar[bool] = False
+    """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
+    is_hybrid: ClassVar[bool] = False
+    """Whether `hybrid_search` works."""
+    ranks_candidates: ClassVar[bool] = False
+    """Whether `hybrid_search` takes ``rank``, which ranks its candidates anew; see `FaissStore.hybrid_search`."""
+    mixes_neighbors: ClassVar[bool] = False
+    """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
+    read_batch_size: ClassVar[int] = 10_000
+    """The most ids in one call."""
+    write_batch_size: ClassVar[int] = 5_000
+    """The most documents in one call. If an embedder fails, a store that embeds has stored the batches before."""
+
+    def __init__(self, store: Any) -> None:
+        """Take the store."""
+        self.store = store
+
+    @property
+    def name(self) -> str:
+        """The name of the store's class, for messages."""
+        return type(self.store).__name__
+
+    @property
+    def embedding(self) -> Embeddings | None:
+        """The embedder of the store; ``None`` if it doesn't say."""
+        found: Embeddings | None = self.store.embeddings
+        if found is None:
+            other = getattr(self.store, "embedding", None)
+            found = other if isinstance(other, Embeddings) else None
+        return found
+
+    # Metadata
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether the store gives back the value of a metadata key as it was given.
+
+        Args:
+            key: The key.
+            value: A value as JSON holds it.
+        """
+        return self.holds_json or is_scalar(value)
+
+    @property
+    def limits(self) -> StoreLimits:
+        """The metadata that the store can hold; the rest is left out, with a warning."""
+        return StoreLimits(self.name, self.holds, _TO_JSON if self.holds_json else _TO_SCALARS)
+
+    # Filter
+
+    def search_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return the parameters of a search, for checking ``search_kwargs``."""
+        return inspect.signature(self.store.similarity_search_with_score).parameters
+
+    @property
+    def rechecks_hits(self) -> bool:
+        """Whether hits are checked against the filter, as the store may ignore it."""
+        return not hasattr(self.store, "get_by_ids_within")
+
+    def filter_name(self, given: Sequence[str]) -> str:
+        """Return the name by which a search takes the filter.
+
+        Args:
+            given: Those of `filter_names` that ``search_kwargs`` use.
+
+        Raises:
+            InvalidInputError: They use several names, or one that the search doesn't read.
+        """
+        known = self.search_parameters() if given else {}
+        for name in given:
+            if name not in known and "filter" in known:
+                raise InvalidInputError(
+                    f"search_kwargs holds a filter as {name!r}, which {self.name} doesn't read; give it as the "
+                    "retriever's own setting: filter=..."
+                )
+        if len(given) > 1:
+            raise InvalidInputError(f"search_kwargs holds filters as {' and as '.join(map(repr, given))}; give one")
+        return given[0] if given else self.filter_names[0]
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return one filter, in the store's form, that matches what all of some filters match.
+
+        Raises:
+            InvalidInputError: They can't be joined, or the store can't read one.
+        """
+        return filters[0] if len(filters) == 1 else self._in_one_mapping(filters)
+
+    def matcher(self, filter: Any) -> Matcher | None:
+        """Return a function that checks whether a Document matches a filter; ``None`` if only the store knows."""
+        return mapping_matcher(filter) if isinstance(filter, Mapping) else None
+
+    def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
+        """Return a filter that matches only some sentences, for a store that can't fetch by id.
+
+        Returns:
+            ``None`` if the store's filters can't say that.
+        """
+        if not isinstance(filter, Mapping):
+            return None
+        indexes: dict[str, list[int]] = {}
+        for doc_id, index in keys:
+            indexes.setdefault(doc_id, []).append(index)
+        each = [{"$and": [{DOC_ID: name}, {SENTENCE_INDEX: {"$in": of_it}}]} for name, of_it in indexes.items()]
+        return self.join([filter, each[0] if len(each) == 1 else {"$or": each}])
+
+    def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
+        """Return keys of filters that no document has, as far as that shows without a search."""
+        return []
+
+    def _in_one_mapping(self, filters: Sequence[Any]) -> dict[str, Any]:
+        if all(isinstance(each, Mapping) for each in filters):
+            return {"$and": [{key: value} for each in filters for key, value in each.items()]}
+        raise InvalidInputError(
+            f"the filters {', '.join(map(shown, filters))} can't both be kept to by {self.name}, as it isn't "
+            "known how it puts them together; give mappings, or a single filter that says it all"
+        )
