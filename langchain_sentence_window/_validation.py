@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, SupportsIndex, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -145,6 +148,27 @@ def as_number(value: object) -> float:
         return float(value)
     except Exception:  # noqa: BLE001 - an array of several numbers, an int beyond all floats, or a type whose method fails
         return math.nan
+
+
+def finite_numbers(name: str, values: object, count: int | None = None) -> npt.NDArray[np.float64]:
+    """Return finite numbers as an array of shape ``(n,)``.
+
+    Args:
+        name: The name of the numbers, for messages.
+        values: A list, an array, or anything else that NumPy reads as numbers.
+        count: ``n``; ``None`` for any.
+
+    Raises:
+        InvalidInputError: They aren't finite numbers in one dimension, or there are more or fewer than ``count``.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+        array = np.full(1, np.nan)
+    if array.ndim != 1 or not np.isfinite(array).all() or count not in (None, len(array)):
+        wanted = "finite numbers" if count is None else f"{count:,} finite number{'s' * (count != 1)}"
+        raise InvalidInputError(f"{name} is {shown(values)}; give {wanted}")
+    return array
 
 
 def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:

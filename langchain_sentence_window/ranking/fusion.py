@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import checked_weight
+from langchain_sentence_window._validation import checked_weight, finite_numbers
 from langchain_sentence_window.errors import InvalidInputError
 
 LEXICAL_WEIGHT = 0.25
@@ -74,32 +74,23 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
         )
     if not cosines:
         return []
-    rows = np.asarray(_numbers(list(cosines)), dtype=np.int64)
-    scores = _numbers(list(cosines.values()))
-    fused = scores + weight * scores.std() * zscores([lexical.get(row, 0.0) for row in cosines])
+    rows = finite_numbers("rows", list(cosines)).astype(np.int64)
+    scores = finite_numbers("cosines", list(cosines.values()))
+    words = finite_numbers("lexical", [lexical.get(row, 0.0) for row in cosines])
+    fused = scores + weight * scores.std() * zscores(words)
     order = np.lexsort((rows, -fused))
     return list(zip(rows[order].tolist(), fused[order].tolist(), strict=True))
 
 
-def zscores(values: Sequence[float]) -> npt.NDArray[np.float64]:
+def zscores(values: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the distance of each value from the mean, in standard deviations; 0 if all values are equal.
 
     Raises:
         InvalidInputError: They aren't finite numbers.
     """
-    array = _numbers(values)
+    array = finite_numbers("values", values)
     deviation = array.std() if len(array) else 0.0
     # Values that differ only by rounding are equal.
     if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
         return np.zeros(len(array))
     return np.asarray((array - array.mean()) / deviation)
-
-
-def _numbers(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
-        array = np.full(1, np.nan)
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise InvalidInputError(f"scores are {shown(values)}; they must be finite numbers")
-    return array

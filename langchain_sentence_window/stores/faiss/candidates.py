@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Rows
+from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.documents.keys import HEADING, KIND, SECTION_END, SECTION_START
 from langchain_sentence_window.documents.values import number
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency, Indexes
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
@@ -91,15 +91,7 @@ def order_by(rank: Rank, candidates: Candidates) -> list[tuple[int, float]]:
     Raises:
         InvalidInputError: The function returned something other than a finite number for each.
     """
-    given = rank(candidates)
-    try:
-        scores = np.asarray(given, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
-        scores = np.full(0, np.nan)
-    if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
-        raise InvalidInputError(
-            f"rank returned {shown(given)}; it must return a finite number for each of the {len(candidates)} candidates"
-        )
+    scores = finite_numbers("the result of rank", rank(candidates), len(candidates))
     order = np.argsort(-scores, kind="stable")
     return list(zip(order.tolist(), scores[order].tolist(), strict=True))
 
