@@ -1,6 +1,6 @@
 """Search the candidates of questions, to fit a ranking to them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +9,18 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, Window
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered
-from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size
+from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size, expand_hit
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.windows.auto import MAX_FORWARD, expand_forward
+from langchain_sentence_window.windows.auto import MAX_FORWARD
 
 _NO_WINDOW = ("", 0, 0)
 
@@ -71,23 +71,20 @@ def _around(candidates: Candidates, number: int, policy: ExpansionPolicy) -> lis
     return [(document, near) for near in range(start, end)]
 
 
-def _window(key: SentenceKey, policy: ExpansionPolicy, read: Mapping[SentenceKey, StoredSentence]) -> Window:
+def _window(key: SentenceKey, policy: ExpansionPolicy, read: SentencesByKey) -> Window:
     """Return the window that a sentence opens, as far as its neighbors could be read."""
     if key not in read:  # it was deleted just now
         return _NO_WINDOW
     document, index = key
     sentence = read[key]
-    size = policy.size(sentence.source)
-    before, after = _reach(size)
     first = last = index
-    while first > max(sentence.section_start, index - before) and (document, first - 1) in read:
+    while first > sentence.section_start and (document, first - 1) in read:
         first -= 1
-    while last < min(sentence.section_end - 1, index + after) and (document, last + 1) in read:
+    while last < sentence.section_end - 1 and (document, last + 1) in read:
         last += 1
-    if size is None:
-        known = replace(as_hit(sentence, 0.0), section_start=first, section_end=last + 1)
-        last = expand_forward(known, lambda near: read[document, near].text).last
-    return document, read[document, first].start, read[document, last].end
+    hit = replace(as_hit(sentence, 0.0), section_start=first, section_end=last + 1)
+    window = expand_hit(hit, policy.size(sentence.source), read, is_answer=False)
+    return document, read[document, window.first].start, read[document, window.last].end
 
 
 def _reach(size: Size) -> tuple[int, int]:

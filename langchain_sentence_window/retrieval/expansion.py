@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
@@ -34,7 +34,6 @@ MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""
 
 _FAR = 1_000_000_000
-
 
 Sentences: TypeAlias = dict[SentenceKey, StoredSentence]
 """Sentences by document and index."""
@@ -119,7 +118,7 @@ class Expansion:
 
     def window(self, hit: Hit) -> Window:
         """Return the window of a single hit."""
-        return _expand(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        return expand_hit(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def is_open(self, hit: Hit) -> bool:
         """Return whether a hit has as many sentences as it needs, and not a number that was asked for."""
@@ -128,7 +127,7 @@ class Expansion:
     def unbounded(self, hit: Hit) -> Window:
         """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return _expand(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        return expand_hit(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
 
     def windows(self) -> list[Window]:
         """Return the windows of all hits, disjoint, best first."""
@@ -185,7 +184,7 @@ async def plan_expansion(
         needs_more = hit is answer or len(found.text) < MIN_CHARS
         if needs_more and policy.size(found.source) is None:
             # Unknown sentences count as empty, so this is the farthest possible expansion.
-            farthest = _expand(hit, None, known, is_answer=hit is answer)
+            farthest = expand_hit(hit, None, known, is_answer=hit is answer)
             needed += farthest.keys if farthest.first < farthest.last else []
     needed = list(dict.fromkeys(needed))
     open_hits = [hit for hit in hits if policy.size(known[hit.doc_id, hit.index].source) is None]
@@ -234,7 +233,8 @@ def _with_narrower_sections(hits: Sequence[Hit], forbidden: Collection[SentenceK
     return narrowed
 
 
-def _expand(hit: Hit, size: Size, sentences: Sentences, *, is_answer: bool) -> Window:
+def expand_hit(hit: Hit, size: Size, sentences: SentencesByKey, *, is_answer: bool) -> Window:
+    """Return the window of a hit by its size; a sentence that isn't known counts as empty."""
     if size is not None:
         return expand(hit, *size)
 
