@@ -14,7 +14,7 @@ from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.parts.grouping import JoinParts, group_documents
 from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.documents.parts.remarks import warn_of_parts
-from langchain_sentence_window.documents.sentence_documents import sentence_documents
+from langchain_sentence_window.documents.sentence_writing import sentence_documents
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block
