@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from langchain_sentence_window.documents.layout import Continuation
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
 from langchain_sentence_window.loaders.pdf.columns import reading_order
 from langchain_sentence_window.loaders.pdf.frames import Boxes
 from langchain_sentence_window.loaders.pdf.gutters import Gutter
 from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
+from langchain_sentence_window.loaders.pdf.hyphens import rejoins
 from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
 from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines
 from langchain_sentence_window.loaders.pdf.paragraphs import (
@@ -58,6 +60,16 @@ class PageLayout:
 
     paragraphs: list[Paragraph]
     right: float
+
+    @property
+    def first_word(self) -> str:
+        """The word that the first line begins with."""
+        return self.paragraphs[0].lines[0].text.partition(" ")[0]
+
+    @property
+    def last_word(self) -> str:
+        """The word that the last line ends with."""
+        return self.paragraphs[-1].lines[-1].text.rpartition(" ")[2]
 
 
 def page_runs(characters: PageCharacters, rules: Boxes) -> PageRuns:
@@ -113,6 +125,16 @@ def lay_out(
                     last = paragraph
             right = max(line.x1 for line in part)
     return PageLayout(_footnotes_first(mark_headings(found, type_, outline, has_title=has_title), type_), right)
+
+
+def continuation(before: PageLayout, after: PageLayout) -> Continuation:
+    """Return how the text goes on from a page to the next."""
+    if not before.paragraphs or not after.paragraphs:
+        return ""
+    last, first = before.paragraphs[-1], after.paragraphs[0]
+    if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
+        return ""
+    return "~" if rejoins(before.last_word, after.first_word) else "+"
 
 
 def _is_rule(ink: Ink, run: Run) -> bool:

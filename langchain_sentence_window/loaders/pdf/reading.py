@@ -12,21 +12,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
+from langchain_sentence_window.documents.layout import MAX_LEVEL
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
 from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
 from langchain_sentence_window.loaders.pdf.frames import read_frame
 from langchain_sentence_window.loaders.pdf.headings import outline_key
-from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen, rejoins
+from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpack
-from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out, page_runs
+from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, continuation, lay_out, page_runs
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
-from langchain_sentence_window.loaders.pdf.paragraphs import goes_on
 from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
 from langchain_sentence_window.loaders.pdf.rules import read_rules
-from langchain_sentence_window.splitting.blocks import HEADING
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""
@@ -128,13 +126,13 @@ class PdfFile:
         """
         layout = self._layout(number)
         before, after = self._neighbor(number, -1), self._neighbor(number, 1)
-        continues = _continuation(before, layout) if before else ""
+        continues = continuation(before, layout) if before else ""
         paragraphs = layout.paragraphs
         if continues and before:
             paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
-        goes = _continuation(layout, after) if after else ""
+        goes = continuation(layout, after) if after else ""
         vocabulary = self.facts().vocabulary
-        drops = goes == "~" and drops_hyphen(_last_word(layout), _first_word(after), vocabulary) if after else False
+        drops = goes == "~" and drops_hyphen(layout.last_word, after.first_word, vocabulary) if after else False
         return write_page(paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
 
     def about(self) -> dict[str, str]:
@@ -282,24 +280,6 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
 
 def _reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
-
-
-def _continuation(before: PageLayout, after: PageLayout) -> Continuation:
-    """Return how the text goes on from a page to the next."""
-    if not before.paragraphs or not after.paragraphs:
-        return ""
-    last, first = before.paragraphs[-1], after.paragraphs[0]
-    if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
-        return ""
-    return "~" if rejoins(_last_word(before), _first_word(after)) else "+"
-
-
-def _last_word(layout: PageLayout) -> str:
-    return layout.paragraphs[-1].lines[-1].text.rpartition(" ")[2]
-
-
-def _first_word(layout: PageLayout) -> str:
-    return layout.paragraphs[0].lines[0].text.partition(" ")[0]
 
 
 def clean_text(text: str) -> str:
