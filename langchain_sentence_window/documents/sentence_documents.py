@@ -76,6 +76,11 @@ class StoredSentence:
     part_spans: str = ""
     window: tuple["StoredSentence", ...] = ()
 
+    @property
+    def key(self) -> SentenceKey:
+        """The key of the sentence."""
+        return self.doc_id, self.index
+
 
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
@@ -194,7 +199,7 @@ def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
 
 def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
     """Return sentences in a dict, by document and index."""
-    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}
+    return {sentence.key: sentence for sentence in sentences}
 
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:

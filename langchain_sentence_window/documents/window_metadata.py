@@ -77,7 +77,7 @@ PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS, SENTENCE_SPANS})
 
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
-    found = sentences[hit.doc_id, hit.index]
+    found = sentences[hit.key]
     made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
     return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
 

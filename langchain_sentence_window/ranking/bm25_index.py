@@ -113,12 +113,12 @@ class BM25Index(OpenFiles):
             )
         }
         if found_alone:
-            rows = np.array(sorted({around[sentence.doc_id, sentence.index] for sentence in found}), dtype=np.int64)
+            rows = np.array(sorted({around[sentence.key] for sentence in found}), dtype=np.int64)
         else:
             rows = np.array(sorted(set(around.values())), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
         scores = spread(bm25, _pairs(found, around, bm25, reach))
-        found_rows = [around[sentence.doc_id, sentence.index] for sentence in found]
+        found_rows = [around[sentence.key] for sentence in found]
         return {number: scores.get(row, 0.0) for number, row in enumerate(found_rows)}
 
     def scores(self, query: str, found: Sequence[StoredSentence]) -> list[tuple[int, float]]:
@@ -127,7 +127,7 @@ class BM25Index(OpenFiles):
         Returns:
             ``(index in found, BM25 score)``, best first.
         """
-        numbers = {_row(sentence_id(sentence.doc_id, sentence.index)): number for number, sentence in enumerate(found)}
+        numbers = {_row(sentence_id(*sentence.key)): number for number, sentence in enumerate(found)}
         rows = np.array(sorted(numbers), dtype=np.int64)
         return [(numbers[row], score) for row, score in self._index.searcher().search(query, max(1, len(rows)), rows)]
 
@@ -147,7 +147,7 @@ def _pairs(
 ) -> list[tuple[int, int, int]]:
     """Return ``(row with a score, row found, sentences apart)`` for all neighbors in the same section."""
     return [
-        (row, around[sentence.doc_id, sentence.index], abs(index - sentence.index))
+        (row, around[sentence.key], abs(index - sentence.index))
         for sentence in found
         for index in range(sentence.index - reach, sentence.index + reach + 1)
         if index != sentence.index and sentence.section_start <= index < sentence.section_end

@@ -25,10 +25,10 @@ def candidates_of(
     texts = [sentence.text for sentence in found]
     positions: dict[SentenceKey, int] = {}
     for position, sentence in enumerate(found):
-        positions.setdefault((sentence.doc_id, sentence.index), position)
+        positions.setdefault(sentence.key, position)
     for sentence in found:
         for other in sentence.window:
-            key = other.doc_id, other.index
+            key = other.key
             if abs(other.index - sentence.index) == 1 and key not in positions:
                 positions[key] = len(texts)
                 texts.append(other.text)
@@ -39,7 +39,7 @@ def candidates_of(
         return positions.get((sentence.doc_id, index), NO_TEXT)
 
     return Candidates(
-        keys=[(sentence.doc_id, sentence.index) for sentence in found],
+        keys=[sentence.key for sentence in found],
         section_starts=np.array([sentence.section_start for sentence in found], dtype=np.int64),
         section_ends=np.array([sentence.section_end for sentence in found], dtype=np.int64),
         dense=np.array(scores, dtype=np.float64),

@@ -75,7 +75,7 @@ async def replace_documents(
         existing = None
         stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MAX_UNSEEN)]
     else:
-        existing = stale = [sentence_id(each.doc_id, each.index) for all_of in stored.values() for each in all_of]
+        existing = stale = [sentence_id(*each.key) for all_of in stored.values() for each in all_of]
     await _write(io, adapter, sentences, contexts, existing, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
     await adapter.remove(io, [id_ for id_ in reversed(stale) if id_ not in new])
@@ -213,7 +213,7 @@ async def _within(
     io: IO, scope: Scope, stored: Mapping[str, Sequence[StoredSentence]]
 ) -> dict[str, list[StoredSentence]]:
     """Read sentences once more, within the filter."""
-    keys = [(each.doc_id, each.index) for sentences in stored.values() for each in sentences]
+    keys = [each.key for sentences in stored.values() for each in sentences]
     found = (await scope.fetch(io, keys)) if keys else []
     read = by_key(map(scope.adapter.read, found or []))
     return {

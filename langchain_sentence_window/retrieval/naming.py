@@ -97,7 +97,7 @@ def found_evidence(sentences: Iterable[StoredSentence], keys: Sequence[str] = ()
     uses: dict[str, Counter[str]] = {}
     heads: dict[str, list[StoredSentence]] = {}
     names: dict[str, dict[str, None]] = {}
-    for sentence in sorted(sentences, key=lambda each: (each.doc_id, each.index)):
+    for sentence in sorted(sentences, key=lambda each: each.key):
         for word in set(words_of(f"{sentence.heading}\n{sentence.text}")):
             uses.setdefault(word, Counter())[sentence.doc_id] += 1
         if sentence.start < HEAD_CHARS:
@@ -133,12 +133,12 @@ def _joined(first: FoundSentences, others: FoundSentences, heard: Heard) -> Foun
     """Put sentences of named documents before others."""
     named = {each.doc_id for each in heard.documents}
     inside = [pair for pair in zip(*first, strict=True) if pair[0].doc_id in named]
-    known = {(sentence.doc_id, sentence.index) for sentence, _ in inside}
+    known = {sentence.key for sentence, _ in inside}
     lowest = min((hit.score for _, hit in inside), default=float("inf"))
     outside = [
         (sentence, replace(hit, score=min(hit.score, lowest)))
         for sentence, hit in zip(*others, strict=True)
-        if (sentence.doc_id, sentence.index) not in known
+        if sentence.key not in known
     ]
     joined = inside + outside
     return [sentence for sentence, _ in joined], [hit for _, hit in joined]

@@ -227,7 +227,7 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
 def _affords(found: GrowingWindows, item: Ranked) -> bool:
     """Return whether a window's best sentence alone fits; this is quick."""
     best = item.window.best
-    return item.fixed_cost is not None or found.affords_sentence((best.doc_id, best.index))
+    return item.fixed_cost is not None or found.affords_sentence(best.key)
 
 
 def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:

@@ -57,6 +57,11 @@ class Hit:
     score: float
     similarity: float | None = None
 
+    @property
+    def key(self) -> SentenceKey:
+        """The key of the sentence."""
+        return self.doc_id, self.index
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
