@@ -30,7 +30,7 @@ class HitTrace:
         lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the candidates, or there is no
             lexical search.
         lexical_score: The BM25 score of the sentence alone.
-        signals: What each signal of the ranking adds to the score, by its name; empty without a ranking.
+        signals: The part of each signal in the score, by the signal's name; empty without a ranking.
         opened: The first and last index of its own window, both included.
         cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
             if nothing did.
@@ -99,7 +99,7 @@ class WindowTrace:
         returned: The position in the result, from 1, of the window that holds it; ``None`` if it wasn't returned.
         kept: The index of the first and last sentence of the window that was returned, if it was joined with others,
             completed, widened or trimmed.
-        lead_ins: What leads the returned window in.
+        lead_ins: The lead-ins of the returned window.
         outcome: A phrase that says what became of it.
         surroundings: Its sentences, and some before and after them.
     """
@@ -153,7 +153,7 @@ class Trace:
         seconds: The time that each stage took, by its name.
         named: The documents that the question names, which were searched first.
         searched_as: The question without those names; empty if it names none.
-        relevance: What decided with ``min_relevance``, by name; see `judge_relevance`.
+        relevance: The numbers that decided with ``min_relevance``, by name; see `judge_relevance`.
     """
 
     query: str

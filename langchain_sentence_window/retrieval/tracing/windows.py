@@ -1,0 +1,129 @@
+"""The windows of a query, as a trace shows them."""
+
+from langchain_sentence_window.documents.lead_ins import shown_lead_ins
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
+from langchain_sentence_window.retrieval.expansion import Expansion
+from langchain_sentence_window.retrieval.pipeline import Retrieval
+from langchain_sentence_window.retrieval.tracing.hits import cut_by
+from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
+from langchain_sentence_window.retrieval.tracing.trace import SentenceTrace, WindowTrace
+from langchain_sentence_window.windows.geometry import Window
+
+SURROUNDING_SENTENCES = 4
+"""The number of sentences shown before and after a window."""
+
+
+def window_traces(
+    retrieval: Retrieval, outcomes: Outcomes, around: SentencesByKey, *, reranked: bool
+) -> list[WindowTrace]:
+    """Return the traces of all windows.
+
+    Args:
+        retrieval: The query.
+        outcomes: What became of its windows.
+        around: Sentences around them; see `SURROUNDING_SENTENCES`.
+        reranked: Whether there was a reranker.
+    """
+    return [
+        _window(number, window, retrieval, around, outcomes=outcomes, reranked=reranked)
+        for number, window in enumerate(retrieval.found.windows, 1)
+    ]
+
+
+def _window(
+    number: int,
+    window: Window,
+    retrieval: Retrieval,
+    around: SentencesByKey,
+    *,
+    outcomes: Outcomes,
+    reranked: bool,
+) -> WindowTrace:
+    expansion = retrieval.found.expansion
+    rank, back = outcomes.ranked.get(number), outcomes.returned.get(number)
+    kept = None if back is None else back.sentences
+    hit_ranks = sorted(outcomes.ranks[hit.key] for hit in window.hits)
+    held = _held(window, retrieval, around)
+    reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
+    score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
+    return WindowTrace(
+        number,
+        window.doc_id,
+        sentences=(window.first, window.last),
+        start=held[0].start,
+        end=held[-1].end,
+        heading=retrieval.sentences[window.best.key].heading,
+        text="".join(each.text + each.separator for each in held[:-1]) + held[-1].text,
+        score=window.score,
+        hits=tuple(hit_ranks),
+        reranked=rank if reranked else None,
+        relevance_score=None if score is None else float(score),
+        cut=_cuts(window, outcomes, expansion, around),
+        returned=None if back is None else back.position,
+        kept=kept if kept != (window.first, window.last) else None,
+        lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
+        outcome=_outcome_of_window(number, window, outcomes),
+        surroundings=_surroundings(window, kept, outcomes, around),
+    )
+
+
+def _held(window: Window, retrieval: Retrieval, around: SentencesByKey) -> list[StoredSentence]:
+    """Return the sentences of a window, or its best hit if others can't be read: a window that was left out isn't."""
+    found = [retrieval.sentences.get(key) or around.get(key) for key in window.keys]
+    held = [each for each in found if each is not None]
+    return held if len(held) == len(found) else [retrieval.sentences[window.best.key]]
+
+
+def _outcome_of_window(number: int, window: Window, outcomes: Outcomes) -> str:
+    back = outcomes.returned.get(number)
+    if back is None:
+        return outcomes.reasons.get(number, "left out by the reranker")
+    others = [other for other in back.together if other != number]
+    joined = f", joined with {', '.join(map(str, others))}" if others else ""
+    first, last = back.sentences
+    if first > window.first or last < window.last:
+        return f"returned as {back.position}, trimmed to fit into max_tokens{joined}"
+    is_wider = (first, last) != (window.first, window.last)
+    return f"returned as {back.position}{joined}" + (", completed or widened" if is_wider and not others else "")
+
+
+def _cuts(window: Window, outcomes: Outcomes, expansion: Expansion, around: SentencesByKey) -> tuple[str, ...]:
+    """Return the reasons why a window ends early: its section or document, the filter, or a better window."""
+    cuts = list[str]()
+    alone = outcomes.alone[window.best.key]
+    for where, is_shorter, end, first_or_last in (
+        ("before", window.first > alone.first, window.first - 1, window.first),
+        ("after", window.last < alone.last, window.last + 1, window.last),
+    ):
+        if is_shorter:
+            cuts.append(f"window {outcomes.windows[window.doc_id, end]} {where}")
+            continue
+        ending = (hit for hit in window.hits if _end(outcomes.alone[hit.key], where) == first_or_last)
+        by = {cut_by(hit, expansion, around)[where == "after"] for hit in ending} - {None}
+        cuts += [f"{what} {where}" for what in sorted(map(str, by))]
+    return tuple(cuts)
+
+
+def _end(window: Window, where: str) -> int:
+    return window.first if where == "before" else window.last
+
+
+def _surroundings(
+    window: Window, kept: tuple[int, int] | None, outcomes: Outcomes, around: SentencesByKey
+) -> tuple[SentenceTrace, ...]:
+    hits = {hit.index for hit in window.hits}
+    shown = range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
+    return tuple(
+        SentenceTrace(
+            index,
+            sentence.text + sentence.separator,
+            outcomes.scores.get((window.doc_id, index)),
+            in_window=window.first <= index <= window.last,
+            is_hit=index in hits,
+            returned=kept is not None and kept[0] <= index <= kept[1],
+        )
+        for index in shown
+        for sentence in [around.get((window.doc_id, index))]
+        if sentence is not None
+    )
