@@ -1,4 +1,4 @@
-"""What each vector store of LangChain can do, and how: one adapter per store.
+"""Adapters, one for each vector store of LangChain: what the store can do, and how.
 
 `StoreAdapter` suits stores that follow LangChain's interface. `register` adds the adapter of a store that differs.
 """

@@ -1,4 +1,4 @@
-"""What the metadata of a document calls it."""
+"""The names of a document, in its metadata."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

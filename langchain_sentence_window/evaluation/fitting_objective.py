@@ -1,4 +1,4 @@
-"""What a fitted ranking maximizes: the share of gold that budgets hold, smoothed so that it has a gradient.
+"""The objective of a fitted ranking: the share of gold that budgets hold, smoothed, which gives it a gradient.
 
 A piece of gold is read once a window that holds it is. How much is read before is, smoothed, the length of all windows
 whose score is higher. So each window counts by how far a score is from another, and not only by which is higher; see

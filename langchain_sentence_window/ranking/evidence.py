@@ -1,6 +1,6 @@
-"""What `langchain_sentence_window.ranking.signals` computes its signals from: facts about each candidate.
+"""Facts about each candidate, from which `langchain_sentence_window.ranking.signals` computes its signals.
 
-What several signals need is computed once, when it is first asked for.
+A fact that several signals need is computed once, when it is first asked for.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is known of the words of a question and of what documents are called, and what a question names."""
+"""Records of names: the words of a question, the names of documents, and the documents that a question names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class WordUse:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """What a document is called.
+    """The names of a document.
 
     Attributes:
         head: Its first characters; see `HEAD_CHARS`.
@@ -65,14 +65,14 @@ class DocumentNames:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the words of a question.
+    """The facts that tell which documents a question names.
 
     Attributes:
         words: Where the sentences are that hold a word, by the word in lower case. A word that is too common for a
             name is left out. One that no sentence holds has no ``sentences``, and the documents of which a name holds
             it, with 0.
-        documents: What documents are called, by ``doc_id``: those of ``words``, and those of which a name shares words
-            with the question.
+        documents: The names of documents by ``doc_id``: of those in ``words``, and of those with a name that shares
+            words with the question.
         is_complete: Whether the sentences are those of the collection, and not only what a search found. Of a few
             sentences, those with a word may be in one document by chance. Then no word names a document alone, and two
             must be written as names.
@@ -100,7 +100,7 @@ class NamedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a question names.
+    """The documents that a question names.
 
     Attributes:
         documents: The documents, the one with the most words first.

@@ -35,7 +35,7 @@ _MIN_PLURAL_CHARS = 4
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What a document is called.
+    """The words by which a document can be named.
 
     Attributes:
         words: The words of its head and its names, in lower case.
@@ -64,7 +64,7 @@ class Question:
         query: The question.
         tokens: Its words. If it writes none as a name, those are that the known documents write with a capital.
         is_plain: Whether it writes none as a name.
-        evidence: What is known of its words.
+        evidence: Where its words are, and the names of documents.
         known: The words of the known documents' heads and names, by ``doc_id``.
         written: The words of ``tokens`` that are written as names.
     """

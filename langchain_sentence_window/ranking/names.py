@@ -58,10 +58,10 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
 
     Args:
         query: The question.
-        evidence: What is known of its words.
+        evidence: Where its words are, and the names of documents.
 
     Returns:
-        What it names; ``None`` if it names no document for sure, or more than `MAX_NAMED`.
+        The documents that it names; ``None`` if it names no document for sure, or more than `MAX_NAMED`.
     """
     question = Question.of(query, evidence)
     whole = whole_names(question)

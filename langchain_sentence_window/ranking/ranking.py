@@ -31,8 +31,8 @@ MAX_WEIGHT = 1e6
 """The largest weight; what counts is how weights compare with each other."""
 
 SCALE = 4.0
-"""What a candidate's weighted signals are divided by, times the sum of all weights, so that scores rarely leave
-``[-1, 1]``: a standardized signal of the best candidate is often 3 to 5."""
+"""The number that, times the sum of all weights, divides a candidate's weighted signals. A standardized signal of the
+best candidate is often 3 to 5, so scores rarely leave ``[-1, 1]``."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Ranking:
 
     Attributes:
         weights: Weights by name of signal, see `SIGNALS`; a signal without one doesn't count. Can't be changed.
-        description: What a reader should know about them, such as what they were fitted to.
+        description: A note for readers, such as what the weights were fitted to.
     """
 
     weights: Mapping[str, float] = field(hash=False)
@@ -161,7 +161,7 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
 
     Args:
         query: The query.
-        candidates: What a search found.
+        candidates: The candidates of a search.
         ranking: The weights.
         word_weight: Multiplies the weights of signals that compare words; 0 leaves them out.
 

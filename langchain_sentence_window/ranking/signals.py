@@ -29,10 +29,10 @@ _LOG_CHARS = 5.0  # about the logarithm of an average sentence's characters
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What a signal says, and how it is computed.
+    """The meaning of a signal, and how it is computed.
 
     Attributes:
-        meaning: What it is, in a line.
+        meaning: Its meaning, in a line.
         compute: Computes it for all candidates.
         is_standardized: Whether it counts by its distance from the mean of the candidates, in standard deviations.
         is_of_words: Whether it compares words of the query with words of the text.
@@ -98,7 +98,7 @@ _TABLE: dict[str, Signal] = {
         "1 for the first sentence of a document, less by a factor of e every five sentences",
         lambda facts: np.exp(-facts.indexes / 5),
     ),
-    # What it is.
+    # Its text and its kind.
     "length": Signal("logarithm of its characters, minus 5", lambda facts: _log_chars(facts.lengths)),
     "window_length": Signal(
         "logarithm of the characters of its window, minus 5: of it, and of the next one if it is short or a label",
@@ -135,7 +135,7 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
 
     Args:
         query: Any text.
-        candidates: What a search found.
+        candidates: The candidates of a search.
         names: The signals to compute; see `SIGNALS`.
 
     Returns:

@@ -49,7 +49,7 @@ class QueryWords:
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """What of a query stands in texts.
+    """The words and pairs of words of a query that texts hold.
 
     Attributes:
         words: Of shape ``(texts, words)``, whether a text holds a word.

@@ -35,7 +35,7 @@ Find: TypeAlias = Callable[[str, Scope], Awaitable[FoundSentences]]
 
 @dataclass(frozen=True, slots=True)
 class NamedSearch:
-    """What a search found that listens for names.
+    """The result of a search that listens for names.
 
     Attributes:
         sentences: The sentences, best first: those of the named documents, then others.
@@ -62,7 +62,7 @@ async def named_search(
         names: Whether to listen for names; keys of metadata that hold names, beside the title and the file name.
 
     Returns:
-        What was found. The score of a sentence of another document is at most that of the last one of those named.
+        The sentences that were found. One of another document has at most the score of the last one of those named.
     """
     words = query_words(query)
     if names is False or not words.all:

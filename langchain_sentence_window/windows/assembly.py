@@ -61,8 +61,8 @@ class Assembly:
         windows: The windows, best first.
         left_out: Why each of the other ranked windows was left out, by its position: `IS_NEAR` for one that is near a
             better window, `IS_LABEL`, `IS_EQUAL`, `DOES_NOT_FIT`, or `IS_BEYOND_K`.
-        cost: What they cost together; 0 without a budget.
-        equal: What those equal that were left out for `IS_EQUAL`, by their positions.
+        cost: Their cost together; 0 without a budget.
+        equal: Those left out for `IS_EQUAL`, by their positions.
     """
 
     windows: Sequence[Assembled]
@@ -76,7 +76,7 @@ def is_pool(k: int, limit: int | None) -> bool:
 
     Args:
         k: The number of windows.
-        limit: What they may cost; ``None`` for any cost.
+        limit: The most they may cost; ``None`` for any cost.
     """
     return k > MAX_JOINED and limit is None
 
@@ -90,7 +90,7 @@ def assemble(
         ranked: Disjoint windows, best first.
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
-        budget: What they may cost; ``None`` for any cost.
+        budget: The most they may cost; ``None`` for any cost.
         texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What a window needs around it so that it reads well.
+"""The sentences that a window needs around it to read well.
 
 - A heading isn't left alone: what stands under it belongs to it.
 - A sentence that ends at a colon goes on to what it announces.

@@ -33,7 +33,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What all windows may cost together.
+    """The most that all windows may cost together.
 
     Attributes:
         limit: The highest cost.
@@ -65,7 +65,7 @@ class Run:
 
 @dataclass(slots=True)
 class GrowingWindows:
-    """The windows that were taken, disjoint, and what they cost."""
+    """The windows that were taken, disjoint, and their cost."""
 
     lookup: Lookup
     budget: Budget | None
@@ -80,7 +80,7 @@ class GrowingWindows:
 
     @property
     def cost(self) -> int:
-        """What all windows cost together; 0 without a budget."""
+        """The cost of all windows together; 0 without a budget."""
         return 0 if self.budget is None else self._spent
 
     def runs(self) -> list[Run]:

@@ -1,6 +1,6 @@
-"""What only a whole file tells: running heads, the type of its body, its outline, its words.
+"""Facts that only a whole file tells: running heads, the type of its body, its outline, its words.
 
-It is found once and kept for the next time the same file is opened.
+They are found once and kept for the next time the same file is opened.
 """
 
 import threading
@@ -27,7 +27,7 @@ _MAX_SIZES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileFacts:
-    """What only the whole file tells.
+    """The facts that only the whole file tells.
 
     Attributes:
         type_: Its typography.

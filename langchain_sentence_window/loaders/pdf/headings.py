@@ -50,7 +50,7 @@ _SAME_SIZE = 1.02
 
 @dataclass(frozen=True, slots=True)
 class Typography:
-    """What a file's text looks like.
+    """The type in which a file's text is set.
 
     Attributes:
         size: The font size of most of its characters, in points.

@@ -167,7 +167,7 @@ class PdfFile:
         return found
 
     def facts(self) -> FileFacts:
-        """Return what only the whole file tells."""
+        """Return the facts that only the whole file tells."""
         if self._known is None:
             self._known = kept_facts(self._key, self._find_facts)
         return self._known
