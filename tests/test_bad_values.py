@@ -337,13 +337,12 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),
     "expand_forward": (auto.expand_forward, {"hit": HIT, "text": lambda index: "text"}),
     "clear_best": (auto.clear_best, {"hits": [HIT]}),
-    "merge": (geometry.merge, {"windows": [WINDOW]}),
     "strong_score": (auto.strong_score, {"hits": [HIT]}),
     "best_windows": (
         geometry.best_windows,
         {"hits": [HIT], "k": 1, "expansion": lambda hit: WINDOW, "widens": None},
     ),
-    "shrink": (geometry.shrink, {"window": WINDOW, "fits": lambda window: True}),
+    "smaller": (lambda window: list(geometry.smaller(window)), {"window": WINDOW}),
     "arrange": (geometry.arrange, {"ranked": [1, 2], "order": "edges", "position": lambda item: ("a", item)}),
 }
 MAY_BE_FILES = {"read_questions", "write_questions"}

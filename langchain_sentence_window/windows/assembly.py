@@ -31,7 +31,6 @@ TIGHT_FIRST = 16
 WIDENING = (1, 6)
 """Sentences before and after a tight window that a budget adds. See the benchmarks page."""
 
-
 IS_NEAR = "near"
 IS_LABEL = "label"
 IS_EQUAL = "equal"
@@ -207,7 +206,7 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
-    if not _affords(found, item):
+    if not found.affords_sentence(item.window.best.key):  # told quickly
         return DOES_NOT_FIT
     if len(found) == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
@@ -222,12 +221,6 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
             elif found.afford(grown, rank, joined):
                 return None
     return reason
-
-
-def _affords(found: GrowingWindows, item: Ranked) -> bool:
-    """Return whether a window's best sentence alone fits; this is quick."""
-    best = item.window.best
-    return item.fixed_cost is not None or found.affords_sentence(best.key)
 
 
 def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:

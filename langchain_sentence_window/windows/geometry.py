@@ -6,7 +6,6 @@ For all hits, in any order:
 - Each window lies inside one section of one document.
 - Each window covers every hit that it holds.
 - The order of the hits changes nothing.
-- Merging merged windows changes nothing.
 - A smaller window keeps its best hit.
 """
 
@@ -92,6 +91,11 @@ class Window:
         return max(self.hits, key=lambda hit: (hit.score, -hit.index))
 
     @property
+    def section(self) -> SentenceKey:
+        """The key of the first sentence of its section."""
+        return self.doc_id, self.hits[0].section_start
+
+    @property
     def keys(self) -> list[SentenceKey]:
         """The keys of its sentences, in order."""
         return [(self.doc_id, index) for index in range(self.first, self.last + 1)]
@@ -147,29 +151,6 @@ def expand(hit: Hit, before: int, after: int) -> Window:
     )
 
 
-def merge(windows: Iterable[Window]) -> list[Window]:
-    """Merge the windows of a section that overlap or touch.
-
-    Args:
-        windows: In any order.
-
-    Returns:
-        Disjoint windows, sorted by document and index. Merging them again changes nothing.
-
-    Raises:
-        InvalidInputError: One isn't a `Window`.
-    """
-    merged: list[tuple[Window, _Run]] = []
-    for window in sorted(each_of(windows, Window), key=lambda window: (window.doc_id, window.first, window.last)):
-        before, run = merged[-1] if merged else (None, None)
-        if before and run and _section(before) == _section(window) and window.first <= run.last + 1:
-            run.last = max(run.last, window.last)
-            run.hits += window.hits
-        else:
-            merged.append((window, _Run(window.doc_id, window.first, window.last, list(window.hits))))
-    return [run.window() for _, run in merged]
-
-
 def best_windows(
     hits: Iterable[Hit],
     k: int | None,
@@ -200,7 +181,7 @@ def best_windows(
     count = 0
     for hit in sorted(each_of(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = expansion(hit)
-        around = runs.setdefault(_section(window), _Runs())
+        around = runs.setdefault(window.section, _Runs())
         touching = around.touching(window)
         if touching and widens is not None and not widens(hit):
             if any(old.first <= hit.index <= old.last for old in touching):
@@ -214,34 +195,23 @@ def best_windows(
     return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
 
 
-def shrink(window: Window, fits: Callable[[Window], bool]) -> Window | None:
-    """Make a window smaller until it fits: neighbors go first, then weaker hits.
+def smaller(window: Window) -> Iterator[Window]:
+    """Yield ever smaller parts of a window, down to its best hit: each loses one of its two ends.
 
-    Args:
-        window: The window to make smaller.
-        fits: Returns whether a window is small enough. If it is true of a window, it is true of smaller ones.
-
-    Returns:
-        A window inside the given one that holds its best hit; ``None`` if not even that hit fits.
+    A neighbor goes before a hit, then the one farther from the best hit. Of two equally far, the earlier one goes, as
+    conditions and limits usually follow a sentence.
 
     Raises:
-        InvalidInputError: ``window`` isn't a `Window`, or ``fits`` can't be called.
+        InvalidInputError: ``window`` isn't a `Window`.
     """
     check_kind(window, Window)
-    checked_function("fits", fits)
-    if fits(window):
-        return window
-    runs = list(_shrinking(window))
-    # Binary search: a smaller window fits if a larger one does.
-    at = bisect_left(range(len(runs)), 1, key=lambda number: int(fits(_cut(window, *runs[number]))))
-    return _cut(window, *runs[at]) if at < len(runs) else None
-
-
-def smaller(window: Window) -> Iterator[Window]:
-    """Yield ever smaller parts of a window, down to its best hit, in the order of `shrink`."""
-    check_kind(window, Window)
-    for first, last in _shrinking(window):
-        yield _cut(window, first, last)
+    best, found = window.best.index, {hit.index for hit in window.hits}
+    first, last = window.first, window.last
+    while first < last:
+        ends = [end for end in (first, last) if end != best]
+        end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
+        first, last = (end + 1, last) if end == first else (first, end - 1)
+        yield Window(window.doc_id, first, last, tuple(hit for hit in window.hits if first <= hit.index <= last))
 
 
 def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str, int]]) -> list[T]:
@@ -341,26 +311,3 @@ def _clipped(window: Window, others: Iterable[_Run]) -> Window:
     first = max([window.first, *(other.last + 1 for other in others if other.last < hit)])
     last = min([window.last, *(other.first - 1 for other in others if other.first > hit)])
     return Window(window.doc_id, first, last, window.hits)
-
-
-def _section(window: Window) -> tuple[str, int]:
-    return window.doc_id, window.hits[0].section_start
-
-
-def _shrinking(window: Window) -> Iterator[tuple[int, int]]:
-    """Yield ever smaller runs: each loses one of its two ends.
-
-    A neighbor goes before a hit, then the one farther from the best hit. Of two equally far, the earlier one
-    goes, as conditions and limits usually follow a sentence.
-    """
-    best, found = window.best.index, {hit.index for hit in window.hits}
-    first, last = window.first, window.last
-    while first < last:
-        ends = [end for end in (first, last) if end != best]
-        end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
-        first, last = (end + 1, last) if end == first else (first, end - 1)
-        yield first, last
-
-
-def _cut(window: Window, first: int, last: int) -> Window:
-    return Window(window.doc_id, first, last, tuple(hit for hit in window.hits if first <= hit.index <= last))

@@ -65,11 +65,16 @@ class Run:
 
 @dataclass(slots=True)
 class GrowingWindows:
-    """The windows that were taken, disjoint, and their cost."""
+    """The windows that were taken, disjoint, and their cost.
+
+    Attributes:
+        lookup: Returns sentences.
+        budget: The most they may cost; ``None`` for any cost.
+    """
 
     lookup: Lookup
     budget: Budget | None
-    _runs: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
+    _runs: dict[SentenceKey, list[Run]] = field(default_factory=dict)
     _complete: dict[tuple[str, int, int, int], tuple[int, int]] = field(default_factory=dict)
     _count: int = 0
     _spent: int = 0
@@ -90,7 +95,7 @@ class GrowingWindows:
     def holds(self, item: Ranked, rank: int) -> bool:
         """Check whether a window that was taken holds the best hit of another; then that one's hits are its own."""
         best = item.window.best
-        for run in self._runs.get(_section(item.window), []):
+        for run in self._runs.get(item.window.section, []):
             if run.window.first <= best.index <= run.window.last and not run.is_fixed and item.fixed_cost is None:
                 inside = [hit for hit in item.window.hits if run.window.first <= hit.index <= run.window.last]
                 run.window = replace(run.window, hits=_joined_hits([*run.window.hits, *inside]))
@@ -101,17 +106,17 @@ class GrowingWindows:
     def may_join(self, window: Window) -> bool:
         """Return whether a window is so near another that it may be joined with it once it is completed."""
         reach = NEAR + MAX_COMPLETED
-        runs = (run.window for run in self._runs.get(_section(window), []))
+        runs = (run.window for run in self._runs.get(window.section, []))
         return any(window.first <= other.last + 1 + reach and window.last >= other.first - 1 - reach for other in runs)
 
     def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[Run]]:
         """Return a window, joined with those near it and completed, and those that it would replace."""
         gap = gap if item.is_open else 0
         window = self._completed(item, item.window)
-        if _section(window) not in self._runs:  # as for most windows
+        if window.section not in self._runs:  # as for most windows
             return window, []
         while True:
-            joined = [run for run in self._runs.get(_section(window), []) if self._is_near(run, window, gap)]
+            joined = [run for run in self._runs.get(window.section, []) if self._is_near(run, window, gap)]
             hits = _joined_hits([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])
@@ -126,7 +131,7 @@ class GrowingWindows:
 
     def put(self, window: Window, rank: int, joined: Sequence[Run], cost: int | None = None) -> None:
         """Add a window in place of others."""
-        section = self._runs.setdefault(_section(window), [])
+        section = self._runs.setdefault(window.section, [])
         ranks = sorted({rank, *(each for run in joined for each in run.ranks)})
         is_fixed = cost is not None
         cost = self._cost(window) if cost is None else cost
@@ -172,7 +177,7 @@ class GrowingWindows:
     def _completed(self, item: Ranked, window: Window) -> Window:
         if not item.is_open:
             return window
-        place = *_section(window), window.first, window.last
+        place = *window.section, window.first, window.last
         if place not in self._complete:
             completed = self._complete_anew(window)
             self._complete[place] = completed.first, completed.last
@@ -187,7 +192,7 @@ class GrowingWindows:
         return opened if extra <= MAX_OPENING_SHARE * self.budget.limit else closed
 
     def _holds(self, window: Window, index: int) -> bool:
-        runs = self._runs.get(_section(window), [])
+        runs = self._runs.get(window.section, [])
         return any(run.window.first <= index <= run.window.last for run in runs)
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
@@ -207,10 +212,6 @@ class GrowingWindows:
             return False
         between = range(min(window.last, other.last) + 1, max(window.first, other.first))
         return all(self.lookup((window.doc_id, index)) is not None for index in between)
-
-
-def _section(window: Window) -> tuple[str, int]:
-    return window.doc_id, window.hits[0].section_start
 
 
 def _joined_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:

@@ -16,8 +16,7 @@ from langchain_sentence_window.windows.geometry import (
     arrange,
     best_windows,
     expand,
-    merge,
-    shrink,
+    smaller,
     window_size,
 )
 
@@ -49,19 +48,21 @@ def run_of(window: Window) -> tuple[str, int, int]:
     return window.doc_id, window.first, window.last
 
 
+def runs_of(found: list[Hit], size: int) -> list[tuple[str, int, int]]:
+    return sorted(run_of(window) for window in best_windows(found, None, opening(size, size)))
+
+
 def assert_disjoint(windows: list[Window]) -> None:
     for one, other in pairwise(sorted(windows, key=run_of)):
         assert one.doc_id != other.doc_id or one.last < other.first
 
 
 @given(hits(), sides, sides)
-def test_merged_windows_are_sorted_apart_and_in_their_sections(found: list[Hit], before: int, after: int) -> None:
-    windows = merge(expand(each, before, after) for each in found)
-    assert [run_of(window) for window in windows] == sorted(run_of(window) for window in windows)
+def test_windows_are_apart_and_in_their_sections(found: list[Hit], before: int, after: int) -> None:
+    windows = sorted(best_windows(found, None, opening(before, after)), key=run_of)
     for one, other in pairwise(windows):
         assert one.doc_id != other.doc_id or one.last < other.first
-        same_section = one.hits[0].section_start == other.hits[0].section_start and one.doc_id == other.doc_id
-        assert not same_section or one.last + 1 < other.first
+        assert one.section != other.section or one.last + 1 < other.first
     for window in windows:
         start, end = window.hits[0].section_start, window.hits[0].section_end
         assert start <= window.first <= window.last < end
@@ -69,7 +70,7 @@ def test_merged_windows_are_sorted_apart_and_in_their_sections(found: list[Hit],
 
 @given(hits(), sides, sides)
 def test_every_hit_is_in_the_window_that_names_it_and_in_no_other(found: list[Hit], before: int, after: int) -> None:
-    windows = merge(expand(each, before, after) for each in found)
+    windows = best_windows(found, None, opening(before, after))
     assert sorted((each for window in windows for each in window.hits), key=repr) == sorted(found, key=repr)
     for window in windows:
         assert all(window.doc_id == each.doc_id and window.first <= each.index <= window.last for each in window.hits)
@@ -82,22 +83,7 @@ def test_the_order_of_hits_makes_no_difference(
 ) -> None:
     shuffled = found.copy()
     shuffler.shuffle(shuffled)
-    assert merge(expand(each, before, after) for each in shuffled) == merge(
-        expand(each, before, after) for each in found
-    )
     assert best_windows(shuffled, k, opening(before, after)) == best_windows(found, k, opening(before, after))
-
-
-@given(hits(), sides, sides)
-def test_merging_again_changes_nothing(found: list[Hit], before: int, after: int) -> None:
-    windows = merge(expand(each, before, after) for each in found)
-    assert merge(windows) == windows
-
-
-@given(hits(), sides, sides)
-def test_if_all_hits_are_strong_the_windows_are_the_merged_ones(found: list[Hit], before: int, after: int) -> None:
-    best = best_windows(found, None, opening(before, after))
-    assert sorted(best, key=run_of) == merge(expand(each, before, after) for each in found)
 
 
 @given(hits(), sides, sides)
@@ -111,9 +97,9 @@ def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit
         assert each.score < strong
         assert any(window.doc_id == each.doc_id and window.first <= each.index <= window.last for window in best)
     strong_ones = [each for each in found if each.score >= strong]
-    assert merge(expand(each, before, after) for each in strong_ones) == sorted(
-        (window for window in best if window.score >= strong), key=run_of
-    )
+    assert best_windows(strong_ones, None, opening(before, after)) == [
+        window for window in best if window.score >= strong
+    ]
     for window in best:
         if window.score < strong:
             (only,) = window.hits
@@ -134,22 +120,21 @@ def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
 
 
 @given(hits(), sides, sides, st.integers(1, 20))
-def test_a_shrunk_window_fits_and_keeps_the_best_hit_and_loses_neighbors_first(
+def test_a_smaller_window_keeps_the_best_hit_and_loses_neighbors_first(
     found: list[Hit], before: int, after: int, most: int
 ) -> None:
     for window in best_windows(found, None, opening(before, after)):
-        small = shrink(window, lambda part: part.last - part.first < most)
-        assert small is not None
+        small = next(part for part in [window, *smaller(window)] if part.last - part.first < most)
         assert window.first <= small.first <= small.last <= window.last
-        assert small.last - small.first < most
         assert window.best in small.hits
         assert small.hits == tuple(each for each in window.hits if small.first <= each.index <= small.last)
         core = window.hits[-1].index - window.hits[0].index + 1
         assert core > most or small.hits == window.hits
 
 
-def test_a_window_whose_best_hit_does_not_fit_is_dropped() -> None:
-    assert shrink(expand(hit(10), 2, 2), lambda part: False) is None
+def test_a_window_gets_smaller_by_a_sentence_down_to_its_best_hit() -> None:
+    parts = [run_of(part) for part in smaller(expand(hit(10), 2, 2))]
+    assert parts == [("a", 9, 12), ("a", 9, 11), ("a", 10, 11), ("a", 10, 10)]
 
 
 def test_three_neighboring_hits_make_one_window() -> None:
@@ -159,19 +144,12 @@ def test_three_neighboring_hits_make_one_window() -> None:
 
 
 def test_windows_that_touch_become_one_and_windows_with_a_gap_do_not() -> None:
-    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(13), 1, 1)])] == [("a", 9, 14)]
-    assert [run_of(window) for window in merge([expand(hit(10), 1, 1), expand(hit(14), 1, 1)])] == [
-        ("a", 9, 11),
-        ("a", 13, 15),
-    ]
+    assert runs_of([hit(10), hit(13)], 1) == [("a", 9, 14)]
+    assert runs_of([hit(10), hit(14)], 1) == [("a", 9, 11), ("a", 13, 15)]
 
 
 def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
-    assert [run_of(window) for window in merge([expand(hit(3), 2, 2), expand(hit(4), 2, 2), expand(hit(5), 2, 2)])] == [
-        ("a", 1, 3),
-        ("a", 4, 4),
-        ("a", 5, 7),
-    ]
+    assert runs_of([hit(3), hit(4), hit(5)], 2) == [("a", 1, 3), ("a", 4, 4), ("a", 5, 7)]
 
 
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
@@ -375,18 +353,3 @@ def test_hits_that_all_touch_are_merged_in_work_that_their_number_says() -> None
     (window,) = best_windows(hits, None, lambda hit: expand(hit, 1, 1))
     assert (window.first, window.last, len(window.hits)) == (0, 3_999, 4_000)
     assert looked < 5 * len(hits)
-
-
-def test_a_long_window_is_shrunk_in_few_looks() -> None:
-    window = Window("a", 0, 9_999, (Hit("a", 5_000, 0, 10_000, 1.0),))
-    looks = 0
-
-    def fits(part: Window) -> bool:
-        nonlocal looks
-        looks += 1
-        return part.last - part.first < 4
-
-    smaller = shrink(window, fits)
-    assert smaller is not None
-    assert (smaller.first, smaller.last) == (4_999, 5_002)
-    assert looks < 30
