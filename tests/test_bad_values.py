@@ -32,7 +32,7 @@ from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import fusion
 from langchain_sentence_window.retrieval.transfer import import_sentences
-from langchain_sentence_window.windows import auto, geometry
+from langchain_sentence_window.windows import auto, geometry, order
 from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
 
@@ -343,7 +343,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"hits": [HIT], "k": 1, "expansion": lambda hit: WINDOW, "widens": None},
     ),
     "smaller": (lambda window: list(geometry.smaller(window)), {"window": WINDOW}),
-    "arrange": (geometry.arrange, {"ranked": [1, 2], "order": "edges", "position": lambda item: ("a", item)}),
+    "arrange": (order.arrange, {"ranked": [1, 2], "order": "edges", "position": lambda item: ("a", item)}),
 }
 MAY_BE_FILES = {"read_questions", "write_questions"}
 """Those that may find no file at all."""

@@ -35,8 +35,9 @@ from langchain_sentence_window.retrieval.expansion import (
 from langchain_sentence_window.retrieval.prefetch import Margin
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
 from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, is_pool
-from langchain_sentence_window.windows.geometry import Order, Window, arrange
+from langchain_sentence_window.windows.geometry import Window
 from langchain_sentence_window.windows.growing import NEAR
+from langchain_sentence_window.windows.order import Order, arrange
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""

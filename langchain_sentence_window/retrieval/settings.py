@@ -34,7 +34,7 @@ from langchain_sentence_window.retrieval.expansion import WindowSetting, read_ex
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query
 from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
-from langchain_sentence_window.windows.geometry import Order
+from langchain_sentence_window.windows.order import Order
 
 
 def _checked_window(_: str, window: WindowSetting) -> WindowSetting:

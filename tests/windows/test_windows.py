@@ -13,12 +13,12 @@ from langchain_sentence_window.windows.auto import clear_best, expand_forward, s
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,
-    arrange,
     best_windows,
     expand,
     smaller,
     window_size,
 )
+from langchain_sentence_window.windows.order import arrange
 
 SECTIONS = ((0, 4), (4, 5), (5, 30))
 sides = st.integers(0, 6)
