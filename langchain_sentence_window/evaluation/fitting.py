@@ -14,19 +14,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, stacked
-from langchain_sentence_window.evaluation.fitting_objective import Numbers, Stack, minimize, smoothed_recall
+from langchain_sentence_window.evaluation.fitting_objective import Stack, minimize, smoothed_recall
 from langchain_sentence_window.evaluation.fitting_result import FittedRanking
 from langchain_sentence_window.evaluation.fitting_search import find_examples
 from langchain_sentence_window.evaluation.measuring import BUDGETS
 from langchain_sentence_window.evaluation.metrics import MeanCI, mean_cis
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
+from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -218,7 +218,7 @@ def _groups(examples: Sequence[FittingExample]) -> tuple[list[str], str]:
     return [str(number) for number in range(len(examples))], "questions"
 
 
-def _folds(groups: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+def _folds(groups: Sequence[str], count: int) -> Indexes:
     """Put each group into one of some parts of about the same size: large groups first, each into the smallest part."""
     sizes = [0] * count
     part: dict[str, int] = {}

@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitting_objective import Numbers, Stack
+from langchain_sentence_window.evaluation.fitting_objective import Stack
 from langchain_sentence_window.evaluation.metrics import covered, union
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.ranking.candidates import Candidates
+from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.signals import SIGNALS, signals
 
-Window = tuple[str, int, int]
-"""A document, and a half-open span of it."""
+WindowSpan: TypeAlias = tuple[str, int, int]
+"""The document of a window, and its half-open span there."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class FittingExample:
 
     question: Question
     candidates: Candidates
-    windows: Sequence[Window]
+    windows: Sequence[WindowSpan]
     word_weight: float = 1.0
 
     def __post_init__(self) -> None:

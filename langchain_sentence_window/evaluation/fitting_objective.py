@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
+from langchain_sentence_window.ranking.candidates import Indexes, Numbers
+
 Function = Callable[[Numbers], tuple[float, Numbers]]
 """Returns a value and its gradient."""
 
@@ -48,7 +49,7 @@ class Stack:
     signals: Numbers
     present: npt.NDArray[np.bool_]
     lengths: Numbers
-    questions: npt.NDArray[np.int64]
+    questions: Indexes
     shares: Numbers
     holders: npt.NDArray[np.bool_]
 

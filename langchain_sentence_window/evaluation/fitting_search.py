@@ -11,7 +11,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitting_examples import FittingExample, Window
+from langchain_sentence_window.evaluation.fitting_examples import FittingExample, WindowSpan
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT
@@ -71,7 +71,7 @@ def _around(candidates: Candidates, number: int, policy: ExpansionPolicy) -> lis
     return [(document, near) for near in range(start, end)]
 
 
-def _window(key: SentenceKey, policy: ExpansionPolicy, read: SentencesByKey) -> Window:
+def _window(key: SentenceKey, policy: ExpansionPolicy, read: SentencesByKey) -> WindowSpan:
     """Return the window that a sentence opens, as far as its neighbors could be read."""
     if key not in read:  # it was deleted just now
         return _NO_WINDOW
