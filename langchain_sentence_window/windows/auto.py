@@ -24,7 +24,8 @@ MAX_FORWARD_OF_ANSWER = 4
 MAX_STRONG_SHARE = 0.25
 """Share of the range of scores, from the best down, in which hits are strong. See the benchmarks page."""
 
-_MAX_LABEL_CHARS = 90
+MAX_LABEL_CHARS = 90
+"""A line from this length on says something itself."""
 
 
 def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = False) -> Window:
@@ -92,4 +93,4 @@ def strong_score(hits: Collection[Hit]) -> float:
 
 def is_label(text: str) -> bool:
     """Tell whether a sentence only names what follows, such as a heading or "Fees"."""
-    return len(text) < _MAX_LABEL_CHARS and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))
+    return len(text) < MAX_LABEL_CHARS and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))

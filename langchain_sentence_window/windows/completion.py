@@ -14,13 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_ADDED = 3
 """The most sentences that one rule adds on a side of a window."""
-
-MAX_LABEL_CHARS = 90
-"""A line from this length on says something itself."""
 
 _MAX_ROUNDS = 3
 
