@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
-from langchain_sentence_window.ranking.word_matches import Flags, QueryWords, WordMatches, find_words, query_words
+from langchain_sentence_window.ranking.word_matches import Flags, QueryTerms, WordMatches, find_words, query_terms
 from langchain_sentence_window.windows.auto import MIN_CHARS, is_label
 
 NEAR = 2
@@ -130,24 +130,24 @@ class Evidence:
     @cached_property
     def own_coverage(self) -> Numbers:
         """The share of the query's words that the sentence holds, weighted by how rare they are."""
-        return _share(self._own_words, self._rarity)
+        return _share(self._own_words, self._idf)
 
     @cached_property
     def coverage(self) -> Numbers:
         """The same of words that the sentence, the ones before and after it, or its heading path hold."""
         words, candidates = self._matches.words, self._candidates
         around = words[candidates.before] | words[candidates.after] | words[self._heading_rows]
-        return _share(self._own_words | around, self._rarity)
+        return _share(self._own_words | around, self._idf)
 
     @cached_property
     def numbers(self) -> Numbers:
         """The share of the query's whole numbers that the sentence holds; 0 if there are none."""
-        return _share(self._own_words, np.array([word.isdecimal() for word in self._words.words], dtype=np.float64))
+        return _share(self._own_words, np.array([word.isdecimal() for word in self._terms.words], dtype=np.float64))
 
     @cached_property
     def names(self) -> Numbers:
         """The share of the query's capitalized words that the sentence holds; 0 if there are none."""
-        return _share(self._own_words, np.array(self._words.capitalized, dtype=np.float64))
+        return _share(self._own_words, np.array(self._terms.capitalized, dtype=np.float64))
 
     @cached_property
     def bigrams(self) -> Numbers:
@@ -172,8 +172,8 @@ class Evidence:
         return np.array([kind in kinds for kind in self._candidates.kinds], dtype=np.float64)
 
     @cached_property
-    def _words(self) -> QueryWords:
-        return query_words(self._query)
+    def _terms(self) -> QueryTerms:
+        return query_terms(self._query)
 
     @cached_property
     def _headings(self) -> dict[str, int]:
@@ -188,25 +188,25 @@ class Evidence:
     @cached_property
     def _matches(self) -> WordMatches:
         """Find the query's words in all texts, then in the headings, then in no text, which is row -1."""
-        return find_words(self._words, [*self._candidates.texts, *self._headings, ""])
+        return find_words(self._terms, [*self._candidates.texts, *self._headings, ""])
 
     @cached_property
     def _own_words(self) -> Flags:
         return self._matches.words[: len(self._texts)]
 
     @cached_property
-    def _rarity(self) -> Numbers:
-        """Weigh the query's words by how few sentences of the collection, or of the candidates, hold them."""
+    def _idf(self) -> Numbers:
+        """Return how rare the query's words are in the collection, or among the candidates if only these are known."""
         count = self._candidates.document_frequency
-        if count is None or not self._words.words:
-            return _rarity(self._own_words.sum(axis=0), len(self._texts))
-        counts, total = count(self._words.words)
-        return _rarity(np.asarray(counts), total)
+        if count is None or not self._terms.words:
+            return _inverse_document_frequency(self._own_words.sum(axis=0), len(self._texts))
+        counts, total = count(self._terms.words)
+        return _inverse_document_frequency(np.asarray(counts), total)
 
     @cached_property
     def _all_bigrams(self) -> Numbers:
         pairs, size = self._matches.pairs, len(self._texts)
-        return np.asarray(pairs @ _rarity(pairs[:size].sum(axis=0), size))
+        return np.asarray(pairs @ _inverse_document_frequency(pairs[:size].sum(axis=0), size))
 
     @cached_property
     def _all_lengths(self) -> Indexes:
@@ -243,6 +243,6 @@ def _share(held: Flags, weights: Numbers) -> Numbers:
     return np.asarray(held @ weights / total) if total > 0 else np.zeros(len(held))
 
 
-def _rarity(counts: npt.NDArray[np.integer], total: int) -> Numbers:
+def _inverse_document_frequency(counts: npt.NDArray[np.integer], total: int) -> Numbers:
     counts = np.clip(counts, 0, total)
     return np.asarray(np.log1p((total - counts + 0.5) / (counts + 0.5)))

@@ -88,9 +88,19 @@ def zscores(values: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np
     Raises:
         InvalidInputError: They aren't finite numbers.
     """
-    array = finite_numbers("values", values)
-    deviation = array.std() if len(array) else 0.0
+    return standardized(finite_numbers("values", values))
+
+
+def standardized(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the distance of each value from the mean of its column, in standard deviations; see `zscores`.
+
+    Args:
+        values: One column, or an array of shape ``(n, columns)``; all finite.
+    """
+    if not len(values):
+        return values
+    deviations = values.std(axis=0)
     # Values that differ only by rounding are equal.
-    if deviation <= 1e-9 * max(1.0, float(np.abs(array).max(initial=0.0))):
-        return np.zeros(len(array))
-    return np.asarray((array - array.mean()) / deviation)
+    differ = deviations > 1e-9 * np.maximum(1.0, np.abs(values).max(axis=0))
+    centered = (values - values.mean(axis=0)) * differ
+    return np.asarray(centered / np.where(differ, deviations, 1.0))

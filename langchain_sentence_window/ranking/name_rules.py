@@ -16,10 +16,10 @@ from langchain_sentence_window.ranking.name_evidence import (
 from langchain_sentence_window.ranking.name_spans import Token, as_names, capitalized, is_glued, tokens_of, words_of
 
 MIN_SHARE_ALONE = 0.95
-"""The same for a word that names a document alone."""
+"""`MIN_SHARE` of a word that names a document alone."""
 
 MIN_SENTENCES_ALONE = 5
-"""The same for a word that names a document alone."""
+"""`MIN_SENTENCES` of a word that names a document alone."""
 
 MIN_LIKENESS = 0.6
 """The least share of the words in two documents' heads and names that both have, for the two to share a name."""

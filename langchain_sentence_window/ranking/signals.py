@@ -18,7 +18,7 @@ from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence, best_mean, ends_with_question_mark, rank
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.fusion import CANDIDATES, standardized
 
 _DIGIT = re.compile(r"\d")
 _CAPITALIZED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]")
@@ -159,20 +159,11 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     evidence = Evidence(query, candidates)
     for column, name in enumerate(names):
         matrix[:, column] = SIGNALS[name].compute(evidence)
-    standardized = np.array([SIGNALS[name].is_standardized for name in names])
-    matrix[:, standardized] = _zscores(matrix[:, standardized])
+    is_standardized = np.array([SIGNALS[name].is_standardized for name in names])
+    matrix[:, is_standardized] = standardized(matrix[:, is_standardized])
     # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
-    matrix[:, ~standardized] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
+    matrix[:, ~is_standardized] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
     return matrix
-
-
-def _zscores(columns: Numbers) -> Numbers:
-    """Return distances from each column's mean in standard deviations; 0 in columns whose values are all equal."""
-    deviations = columns.std(axis=0)
-    # Values that differ only by rounding are equal.
-    differ = deviations > 1e-9 * np.maximum(1.0, np.abs(columns).max(axis=0))
-    centered = (columns - columns.mean(axis=0)) * differ
-    return np.asarray(centered / np.where(differ, deviations, 1.0))
 
 
 def _log_chars(lengths: Indexes) -> Numbers:

@@ -33,8 +33,8 @@ _FINGERPRINTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class QueryWords:
-    """The words of a query.
+class QueryTerms:
+    """The words of a query, and its pairs of adjacent words.
 
     Attributes:
         words: Its different words in lower case, in the order in which they come first.
@@ -60,8 +60,8 @@ class WordMatches:
     pairs: Flags
 
 
-def query_words(query: str) -> QueryWords:
-    """Find the words of a query, at most `MAX_QUERY_WORDS` different ones among the first `MAX_WORDS_READ`."""
+def query_terms(query: str) -> QueryTerms:
+    """Read a query: at most `MAX_QUERY_WORDS` different words among the first `MAX_WORDS_READ`, and their pairs."""
     positions: dict[str, int] = {}
     pairs: dict[tuple[int, int], None] = {}
     names: set[int] = set()
@@ -77,10 +77,10 @@ def query_words(query: str) -> QueryWords:
         if before is not None:
             pairs[before, position] = None
         before = position
-    return QueryWords(tuple(positions), tuple(pairs), tuple(position in names for position in range(len(positions))))
+    return QueryTerms(tuple(positions), tuple(pairs), tuple(position in names for position in range(len(positions))))
 
 
-def find_words(query: QueryWords, texts: Sequence[str]) -> WordMatches:
+def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
     """Find the words and the pairs of a query in texts, in time linear in the texts."""
     held = np.zeros((len(texts), len(query.words)), dtype=np.bool_)
     paired = np.zeros((len(texts), len(query.pairs)), dtype=np.bool_)

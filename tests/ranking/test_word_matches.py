@@ -11,7 +11,7 @@ from langchain_sentence_window.ranking.word_matches import (
     MAX_QUERY_WORDS,
     MAX_WORDS_READ,
     find_words,
-    query_words,
+    query_terms,
 )
 
 # Letters of all widths and lengths of their lower case, what stands between words, and any character at all.
@@ -29,7 +29,7 @@ def words_of(text: str) -> list[str]:
 @given(TEXTS, st.lists(TEXTS, max_size=6))
 def test_words_and_pairs_are_those_of_a_plain_implementation(query: str, texts: list[str]) -> None:
     read = words_of(query)
-    found = query_words(query)
+    found = query_terms(query)
     assert found.words == tuple(dict.fromkeys(read))
     pairs = [(found.words[a], found.words[b]) for a, b in found.pairs]
     assert pairs == list(dict.fromkeys(pairwise(read)))
@@ -42,7 +42,7 @@ def test_words_and_pairs_are_those_of_a_plain_implementation(query: str, texts: 
 
 @pytest.mark.parametrize("beyond", ["", "é", "字", "😀"])
 def test_words_are_whole_and_in_any_letter_case(beyond: str) -> None:
-    query = query_words("Fees of a LOAN, fees")
+    query = query_terms("Fees of a LOAN, fees")
     assert query.words == ("fees", "of", "a", "loan")
     assert query.pairs == ((0, 1), (1, 2), (2, 3), (3, 0))
     texts = ["The fees of loans.", "LOAN fees", "loan", "fees", "", f"a\nloan_fees {beyond}"]
@@ -67,43 +67,43 @@ def test_words_are_whole_and_in_any_letter_case(beyond: str) -> None:
 
 
 def test_letters_whose_lower_case_is_longer_or_depends_on_its_place() -> None:
-    query = query_words("İstanbul ΛΟΓΟΣ")
+    query = query_terms("İstanbul ΛΟΓΟΣ")
     assert query.words == ("istanbul", "λογοσ")
     matches = find_words(query, ["istanbul", "ΛΟΓΟΣ.", "İİ İSTANBUL"])
     assert matches.words.tolist() == [[True, False], [False, True], [True, False]]
 
 
 def test_capitalized_words_behind_the_first() -> None:
-    query = query_words("Who audits the Tribune company? Who is Élan")
+    query = query_terms("Who audits the Tribune company? Who is Élan")
     flags = dict(zip(query.words, query.capitalized, strict=True))
     assert [word for word, capitalized in flags.items() if capitalized] == ["who", "tribune", "élan"]
-    assert query_words("Who audits").capitalized == (False, False)
+    assert query_terms("Who audits").capitalized == (False, False)
 
 
 def test_no_words_and_no_texts() -> None:
     for query in ("", " ?! ", "\ud800\0_"):
-        assert query_words(query).words == ()
-        assert find_words(query_words(query), ["a", ""]).words.shape == (2, 0)
-    nothing = find_words(query_words("two words"), [])
+        assert query_terms(query).words == ()
+        assert find_words(query_terms(query), ["a", ""]).words.shape == (2, 0)
+    nothing = find_words(query_terms("two words"), [])
     assert nothing.words.shape == (0, 2)
     assert nothing.pairs.shape == (0, 1)
 
 
 def test_of_a_long_query_the_first_words_count() -> None:
     many = [f"w{number}" for number in range(10_000)]
-    query = query_words(" ".join(many))
+    query = query_terms(" ".join(many))
     assert query.words == tuple(many[:MAX_QUERY_WORDS])
     assert query.pairs == tuple((number, number + 1) for number in range(MAX_QUERY_WORDS - 1))
-    repeated = query_words("a b " * 16_000 + "c")
+    repeated = query_terms("a b " * 16_000 + "c")
     assert repeated.words == ("a", "b")
     assert repeated.pairs == ((0, 1), (1, 0))
-    assert query_words("a " * (MAX_WORDS_READ - 1) + "b c").words == ("a", "b")
+    assert query_terms("a " * (MAX_WORDS_READ - 1) + "b c").words == ("a", "b")
     # A word that doesn't count stands between those that do.
-    assert query_words(" ".join([*many[:MAX_QUERY_WORDS], "x", many[0]])).pairs == query.pairs
+    assert query_terms(" ".join([*many[:MAX_QUERY_WORDS], "x", many[0]])).pairs == query.pairs
 
 
 def test_long_words_and_many_texts() -> None:
     long = "x" * 40_000
-    matches = find_words(query_words(f"{long} end"), [long, long + "x", f"the {long} end"] * 1_000)
+    matches = find_words(query_terms(f"{long} end"), [long, long + "x", f"the {long} end"] * 1_000)
     assert matches.words.tolist()[-3:] == [[True, False], [False, False], [True, True]]
     assert matches.pairs.sum() == 1_000
