@@ -1,7 +1,6 @@
-"""The retriever's settings: what they are, how they are checked, and which of them a call may give."""
+"""The retriever's settings: what they are, and which of them a call may give."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from os import PathLike
 from typing import Any, ClassVar, Self, TypedDict
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -9,18 +8,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from langchain_sentence_window._arguments import checked_counter, checked_reranker, checked_vectorstore
+from langchain_sentence_window._arguments import checked_counter
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import (
-    checked_callback,
-    checked_count,
-    checked_function,
-    checked_min_score,
-    checked_weight,
-    listed,
-    optional_count,
-)
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.filtering import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
@@ -28,86 +18,14 @@ from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query
 from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings
+from langchain_sentence_window.retrieval.setting_checks import CHECKS, NOT_SETTINGS
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.windows.order import Order
-
-
-def _checked_window(_: str, window: WindowSetting) -> WindowSetting:
-    read_expansion(window)
-    return window
-
-
-def _checked_counter(name: str, count: object) -> Any:
-    return checked_callback(name, checked_function(name, count), "a text")
-
-
-def _checked_ranking(name: str, ranking: object) -> Ranking | None:
-    if ranking is None or isinstance(ranking, Ranking):
-        return ranking
-    if isinstance(ranking, str | PathLike):
-        return Ranking.read(ranking)
-    raise InvalidInputError(
-        f"{name} is {shown(ranking)}; give a Ranking, the path of a JSON file that holds one, or None for the order of "
-        "the search"
-    )
-
-
-def _checked_names(name: str, names: object) -> bool | tuple[str, ...]:
-    if isinstance(names, bool):
-        return names
-    keys = tuple(names) if isinstance(names, list | tuple | set | frozenset) else (None,)
-    if not keys or not all(isinstance(key, str) and key for key in keys):
-        raise InvalidInputError(
-            f"{name} is {shown(names)}; give True, False, or a list of metadata keys that hold names of documents"
-        )
-    return tuple(str(key) for key in keys)
-
-
-def _checked_situate(name: str, situate: object) -> Any:
-    return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
-
-
-_CHECKS: Mapping[str, Check] = {
-    "vectorstore": checked_vectorstore,
-    "k": checked_count,
-    "fetch_k": checked_count,
-    "window": _checked_window,
-    "lexical_weight": checked_weight,
-    "max_tokens": optional_count,
-    "count_tokens": _checked_counter,
-    "min_score": checked_min_score,
-    "ranking": _checked_ranking,
-    "names": _checked_names,
-    "situate": _checked_situate,
-    "reranker": checked_reranker,
-}
-"""Checks for the settings that pydantic's types alone can't check."""
-
-_NOT_SETTINGS: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("embedding", "embeddings", "embedding_model", "embedding_function", "embed_model", "embedder"),
-        "the store embeds: FaissStore(embedding), or from_documents(documents, embedding)",
-    ),
-    **dict.fromkeys(
-        ("documents", "docs", "texts"),
-        "index them with from_documents(documents, embedding), or with add_documents(documents)",
-    ),
-    **dict.fromkeys(
-        ("path", "persist_directory", "folder"),
-        "write from_documents(documents, embedding, path=...), or open(path, embedding)",
-    ),
-    "neighbor_weights": "the store has it: FaissStore(embedding, neighbor_weights=...)",
-    "language": "write splitter=SentenceSplitter(language)",
-    "llm": "a retriever needs none; write create_rag_chain(retriever, llm)",
-    "search_type": "it searches by similarity, and no two windows hold the same sentence; for a lowest score set "
-    "min_score, for mmr take store.as_retriever(search_type='mmr')",
-}
-"""Names that are often given as settings but aren't, and what to write instead."""
 
 
 class CallSettings(TypedDict, total=False):
@@ -203,8 +121,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    checks: ClassVar[Mapping[str, Check]] = _CHECKS
-    elsewhere: ClassVar[Mapping[str, str]] = _NOT_SETTINGS
+    checks: ClassVar[Mapping[str, Check]] = CHECKS
+    elsewhere: ClassVar[Mapping[str, str]] = NOT_SETTINGS
 
     def __init__(self, *given: Any, **settings: Any) -> None:
         """Set the fields from keywords and check them.
