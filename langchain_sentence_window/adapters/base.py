@@ -14,7 +14,7 @@ from langchain_sentence_window.adapters.write_methods import WriteMethods
 from langchain_sentence_window.documents.keys import DOC_ID
 
 
-class StoreAdapter(SearchMethods, ReadMethods, WriteMethods):
+class StoreAdapter(WriteMethods, ReadMethods, SearchMethods):  # the reference lists the last one first
     """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
 
     To support a store that differs, override what differs, and pass the class to `register`. An adapter is made for
