@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.retrieval.reranked import Ranking, copied_documents, read_ranking
+from langchain_sentence_window.retrieval.reranked import Reranked, copied_documents, read_ranking
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:
@@ -61,7 +61,7 @@ async def reranked(
     return found["documents"]
 
 
-def _outputs(ranking: Ranking) -> dict[str, Any]:
+def _outputs(ranking: Reranked) -> dict[str, Any]:
     return {
         "documents": ranking.documents,
         "search_ranks": ranking.search_ranks,

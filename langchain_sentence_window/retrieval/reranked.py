@@ -29,7 +29,7 @@ _WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_I
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class Reranked:
     """Windows in a reranker's order.
 
     Attributes:
@@ -51,7 +51,7 @@ def copied_documents(documents: Sequence[Document]) -> list[Document]:
     ]
 
 
-def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> Ranking:
+def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> Reranked:
     """Match the Documents that a reranker returned with the windows that it was given.
 
     A Document belongs to the window with the same ``window_id``, id or text. It keeps its own text, as compressors
@@ -81,7 +81,7 @@ def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> 
             "that it was given; it must return these, or copies that keep window_id in their metadata"
         )
     documents = [_restored(document, searched[rank - 1]) for (rank, _), document in ranks.items()]
-    return Ranking(documents, [rank for rank, _ in ranks], len(given) - len(documents))
+    return Reranked(documents, [rank for rank, _ in ranks], len(given) - len(documents))
 
 
 def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list[Document]:
