@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 
@@ -151,12 +152,7 @@ def _unit(values: Numbers) -> float:
 
 
 def _numbers(name: str, values: Sequence[float] | Numbers | Indexes) -> Numbers:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
-        array = np.full(1, np.nan)
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise InvalidInputError(f"{name} is {shown(values)}; give finite numbers")
+    array = finite_numbers(name, values)
     if np.abs(array).max(initial=0.0) > MAX_SCORE:
         raise InvalidInputError(f"{name} is {shown(values)}; give numbers of at most {MAX_SCORE:g}")
     return array
