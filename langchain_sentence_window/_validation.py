@@ -57,7 +57,7 @@ def checked_callback(name: str, function: object, *arguments: str) -> Callable[.
     Args:
         name: The name of the setting, for messages.
         function: Its value.
-        arguments: What the function is called with, in words, for messages.
+        arguments: Its arguments, in words, for messages.
 
     Raises:
         InvalidInputError: It can't be called, takes other arguments, or is async.

@@ -25,7 +25,7 @@ class Scope:
 
     Attributes:
         adapter: The adapter of the store.
-        filter: What binds each read, in the form that the store's search takes; ``None`` for no filter.
+        filter: The filter of each read, in the form that the store's search takes; ``None`` for no filter.
         filter_name: The name by which the store's search takes it.
         filters: The filters that it was joined from.
     """
@@ -68,7 +68,7 @@ class Scope:
         Args:
             io: Makes the calls.
             keys: Which sentences to find.
-            text: What to search for, such as the text of one of them.
+            text: The text to search for, such as that of one of them.
 
         Raises:
             InvalidInputError: The store's filters can't say which sentences are meant.
@@ -107,7 +107,7 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
     """Join the filters in the arguments of the store's search with others; all of them bind.
 
     Args:
-        store: What is read.
+        store: The store that is read.
         search_kwargs: Further arguments of its search.
         *filters: ``None`` or an empty mapping for no filter.
 

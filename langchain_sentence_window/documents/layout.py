@@ -66,7 +66,7 @@ def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation]
     """Read the blocks of a part.
 
     Args:
-        layout: What the part's metadata holds; it may be anything.
+        layout: The value in the part's metadata; it may be anything.
         length: Code points of the part's text.
 
     Returns:

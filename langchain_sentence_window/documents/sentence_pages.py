@@ -32,7 +32,7 @@ class PagePiece:
         label: What the file calls the page, such as ``iv``; ``None`` if the metadata doesn't say.
         start: First code point in the page's own text.
         end: One past the last code point.
-        text: What stands there.
+        text: The text there.
     """
 
     page: int

@@ -21,10 +21,10 @@ class StoreLimits:
     """The metadata that a store can hold.
 
     Attributes:
-        name: What to call the store in a warning.
+        name: The name of the store, for a warning.
         holds: Says whether the store gives back the value of a key as it was given, as ``holds(key, value)``. It is
             asked about values as `as_json` returns them.
-        cure: What to do about values that it can't hold.
+        cure: Advice about values that it can't hold.
         typed: Keys whose values aren't converted: only a plain string, number or boolean goes there.
     """
 

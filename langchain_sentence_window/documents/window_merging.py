@@ -34,7 +34,7 @@ def merge_windows(windows: Iterable[Document]) -> list[Document]:
     Documents pass in their place, equal ones once; so do windows whose text was shortened or rewritten.
 
     Args:
-        windows: What retrievers returned, one list after the other or fused, best first.
+        windows: The windows that retrievers returned, one list after the other or fused, best first.
 
     Returns:
         The windows and other Documents, best first. What was merged is new; what was given isn't changed.

@@ -29,7 +29,7 @@ class RunHit:
         start: Its first code point in the source.
         end: One past its last code point.
         score: Its score; higher is better.
-        entry: What the window's metadata says of it.
+        entry: Its entry in the window's metadata.
     """
 
     index: int

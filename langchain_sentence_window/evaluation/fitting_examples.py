@@ -27,7 +27,7 @@ class FittingExample:
 
     Attributes:
         question: The question.
-        candidates: What a search found, before it was reordered.
+        candidates: The candidates of a search, before they were reordered.
         windows: The window that each candidate opens.
         word_weight: Multiplies the signals that compare words, as `reorder` multiplies their weights.
     """

@@ -125,7 +125,7 @@ def unknown_code(code: object, *, doc_id: str | None = None) -> InvalidInputErro
     """Make the error for a code that isn't known. It lists codes and names the one that was likely meant.
 
     Args:
-        code: What was given.
+        code: The value that was given.
         doc_id: The document whose metadata gives it, empty if it has no name; ``None`` if it is the splitter's setting.
     """
     likely = likely_code(code) if isinstance(code, str) else None

@@ -50,7 +50,7 @@ class JoinedDocument:
         parts: The Documents that it was made of, in order; pieces refer to them.
         pieces: Where the text of each part stands, in order; none if it wasn't made of parts.
         segments: Stretches of the text that are split apart from each other, in order.
-        remarks: What was odd about the parts, for a warning.
+        remarks: Remarks about odd parts, for a warning.
     """
 
     doc_id: str

@@ -45,7 +45,7 @@ class PdfFile:
     """An open PDF. Close it after use; it is a context manager.
 
     Attributes:
-        name: What messages call it.
+        name: Its name in messages.
         page_count: The number of its pages.
     """
 
@@ -55,7 +55,7 @@ class PdfFile:
         Args:
             document: The document of pypdfium2.
             key: Names the file's content.
-            name: What messages call it.
+            name: Its name in messages.
         """
         self.name = name
         self._document = document
@@ -241,7 +241,7 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
     Args:
         source: Its path or its bytes.
         password: The password of an encrypted file.
-        name: What messages call it; ``None`` for its path.
+        name: Its name in messages; ``None`` for its path.
 
     Raises:
         DocumentReadError: It can't be read: it is damaged, encrypted, not a PDF or not there.

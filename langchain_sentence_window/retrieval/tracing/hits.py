@@ -44,7 +44,7 @@ def hit_traces(
 
     Args:
         retrieval: The query.
-        outcomes: What became of its hits.
+        outcomes: The outcomes of its hits.
         rankings: How they rank by meaning alone and by words alone.
         around: Sentences around them, as far as they can be read.
     """

@@ -1,4 +1,4 @@
-"""`Outcomes`: what became of hits and windows, by key, so that the work for a trace grows linearly."""
+"""`Outcomes`: what became of hits and windows, by key, which keeps the work for a trace linear."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Outcomes:
         scores: The score of each hit.
         ranked: The rank of each window after reranking, from 1, by its number.
         reasons: Why windows weren't returned, by their numbers.
-        returned: What was returned of windows, by their numbers.
+        returned: The Documents that hold windows, by the windows' numbers.
     """
 
     windows: Mapping[SentenceKey, int]

@@ -21,7 +21,7 @@ def window_traces(
 
     Args:
         retrieval: The query.
-        outcomes: What became of its windows.
+        outcomes: The outcomes of its windows.
         around: Sentences around them; see `SURROUNDING_SENTENCES`.
         reranked: Whether there was a reranker.
     """
