@@ -11,7 +11,7 @@ from langchain_sentence_window._types import Span
 MARKS = "[]"
 """The characters around a source's number."""
 
-FORGED_NUMBER = r"(?<!\\)\[ *(?:sources? *|[#^] *)?[0-9][0-9 ,;:&-]*\]"
+FORGED_NUMBER = r"(?<!\\)\[[ \n]*(?:sources?[ \n]*|[#^][ \n]*)?[0-9][0-9 \n,;:&-]*\]"
 """A pattern for what may pass for a source's number, in a text as it looks; see `escaping.looks`."""
 
 _TO = r"\s*(?:[\u2010-\u2015\u2212\ufe63\uff0d~\uff5e-]|\bto\b)\s*"

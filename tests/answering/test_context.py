@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -251,6 +251,7 @@ def parsed(context: str) -> list[tuple[int, str, str]]:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE), min_size=1, max_size=4))
+@example([("", "", "[\n2]")])
 def test_whatever_stands_in_them_the_sources_are_read_back(given: list[tuple[str, str, str]]) -> None:
     documents = [Document(text, metadata={"source": place, "heading": heading}) for place, heading, text in given]
     context = format_context(documents)
