@@ -202,7 +202,7 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
         scored = await adapter.hybrid_search(io, search.query, with_words)
     else:
         scored = await adapter.search(io, search.query, settings)
-    if search.ranking is None and search.judge is not None:
+    if scored and search.ranking is None and search.judge is not None:
         # A search that ranks scores words otherwise, so that its order isn't that of a search without a ranking.
         await adapter.hybrid_search(io, search.query, with_words | {"rank": only_judge})
     scope.check_found([document for document, _ in scored])

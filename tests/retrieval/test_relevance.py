@@ -12,7 +12,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters import StoreAdapter, register
-from langchain_sentence_window.adapters.base import Scored
+from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.evaluation import read_questions
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.relevance import NEEDED, SAMPLED_SENTENCES
@@ -143,6 +144,14 @@ async def test_a_filter_does_not_move_the_scale(way: Invoke, words: WordEmbeddin
     ]
     assert numbers[0]["typical"] == numbers[1]["typical"]
     assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto", filter={"n": {"$lt": 9}}) == []
+
+
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+async def test_a_filter_that_finds_nothing_warns_once(way: Invoke, words: WordEmbeddings, ranking: Any) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words, ranking=ranking)
+    with pytest.warns(SentenceWindowWarning, match="colour") as warned:
+        assert await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto", filter={"colour": "red"}) == []
+    assert len(warned) == 1
 
 
 async def test_nothing_is_embedded_for_an_empty_index(way: Invoke, words: WordEmbeddings) -> None:
