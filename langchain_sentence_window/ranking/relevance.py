@@ -1,9 +1,9 @@
 """Tell whether a collection answers a query at all, and which candidates are worth returning.
 
 Whether a cosine is high depends on the embedder: unrelated texts have cosines of 0 with one, and of 0.7 with another.
-So the scale comes from the collection's own sentences: how close a sentence usually is to the one that is most like it
-elsewhere. A query that is much farther from every sentence, and whose rare words aren't found near the first
-candidates, is of another subject.
+So the scale comes from the collection's own sentences: how close a sentence, asked like a question, usually comes to
+the one that is most like it elsewhere. A query that is much farther from every sentence, and whose rare words aren't
+found near the first candidates, is of another subject.
 
 Both say little about a query of the same subject without an answer.
 """
@@ -19,7 +19,7 @@ from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 
-SAMPLED_SENTENCES = 200
+SAMPLED_SENTENCES = 100
 """Sentences of a collection whose closest matches make its scale. See the benchmarks page."""
 
 NEARBY = 8
@@ -32,10 +32,10 @@ MIN_SAMPLED = 8
 READ_FIRST = 3
 """Leading candidates whose words are looked at."""
 
-COVERAGE_WEIGHT = 8.0
+COVERAGE_WEIGHT = 4.0
 """What a coverage of 1 counts, in standard deviations of closest matches. See the benchmarks page."""
 
-NEEDED = 0.0
+NEEDED = -0.5
 """The support that a query needs. Tuned on questions asked of the wrong collection; see the benchmarks page."""
 
 NEEDED_CLOSENESS = -1.9
@@ -45,7 +45,7 @@ without spaces: then words say nothing. See the benchmarks page."""
 NEEDED_COVERAGE = 0.15
 """The coverage that a query needs where there is no scale. See the benchmarks page."""
 
-MIN_SHARE = 0.2
+MIN_SHARE = 0.1
 """The least share of the best candidate's lead over the mean that a candidate needs. See the benchmarks page."""
 
 MIN_CANDIDATES = 50
@@ -93,9 +93,10 @@ def judge_relevance(
         dense: Their ``n`` scores by meaning, such as cosines; higher is better.
         coverage: For each, the share of the query's words in it, the sentences beside it or its heading path; rare
             words count more. From 0 to 1.
-        matches: For a sample of sentences of the same collection, the score by meaning of the sentence elsewhere in it
-            that is closest; on the scale of ``dense``. Without `MIN_SAMPLED` of them, or if all are equal, words alone
-            decide; where there are no words either, nothing is taken to be of another subject.
+        matches: For a sample of sentences of the same collection, each asked like a question, the score by meaning of
+            the sentence elsewhere in it that is closest; on the scale of ``dense``. Without `MIN_SAMPLED` of them, or
+            if all are equal, words alone decide; where there are no words either, nothing is taken to be of another
+            subject.
 
     Returns:
         How many are supported, and why.

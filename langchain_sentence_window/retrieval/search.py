@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
@@ -15,7 +17,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.ranking.candidates import Candidates, Numbers
+from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
 from langchain_sentence_window.ranking.names import Heard
@@ -75,6 +77,7 @@ class Search:
             the title and the file name.
         min_relevance: Whether it is judged what the question supports.
         observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
+        judge: Called with the candidates, reordered or not, the positions of the best first, and their scores.
     """
 
     query: str
@@ -85,6 +88,12 @@ class Search:
     names: bool | Sequence[str] = False
     min_relevance: MinRelevance = None
     observe: Callable[[Candidates, Reordered], None] | None = None
+    judge: Callable[[Candidates, Indexes, Numbers], None] | None = None
+
+    @property
+    def needs_candidates(self) -> bool:
+        """Whether candidates are looked at before the best are taken."""
+        return self.ranking is not None or self.judge is not None
 
     def reordered(self, candidates: Candidates) -> Reordered:
         """Reorder candidates by the ranking."""
@@ -92,7 +101,14 @@ class Search:
         result = reorder(self.query, candidates, ranking, self.lexical_weight / LEXICAL_WEIGHT)
         if self.observe is not None:
             self.observe(candidates, result)
+        if self.judge is not None:
+            self.judge(candidates, result.order, result.contributions.sum(axis=1))
         return result
+
+    def judge_as_searched(self, candidates: Candidates, scores: Numbers) -> None:
+        """Judge candidates that keep the scores of the search."""
+        if self.judge is not None:
+            self.judge(candidates, np.argsort(-scores, kind="stable"), scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +142,13 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
     if search.min_relevance is not None:
         matches = await scope.adapter.closest_matches(io)
 
-    def observe(candidates: Candidates, result: Reordered) -> None:
-        if search.observe is not None:
-            search.observe(candidates, result)
-        if search.min_relevance is not None:
-            coverage = Evidence(search.query, candidates).coverage
-            totals = result.contributions.sum(axis=1)
-            judged.append(judge_relevance(result.order, totals, candidates.dense, coverage, matches))
+    def judge(candidates: Candidates, order: Indexes, scores: Numbers) -> None:
+        coverage = Evidence(search.query, candidates).coverage
+        judged.append(judge_relevance(order, scores, candidates.dense, coverage, matches))
 
     async def find(text: str, within: Scope) -> FoundSentences:
-        return await _find(io, within, replace(search, query=text, observe=observe), k)
+        judging = None if search.min_relevance is None else judge
+        return await _find(io, within, replace(search, query=text, judge=judging), k)
 
     found = await named_search(io, scope, search.query, find, k=k, names=search.names)
     # A question that names a document is of the collection's subject.
@@ -146,10 +159,10 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
 async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
     """Make one search, and reorder what it found."""
     adapter = scope.adapter
-    if adapter.ranks_candidates or (adapter.is_hybrid and search.ranking is None):
+    if adapter.ranks_candidates or (adapter.is_hybrid and not search.needs_candidates):
         return await _in_hybrid_store(io, scope, search, k)
     has_words = search.bm25_index is not None and search.lexical_weight > 0
-    depth = max(k, CANDIDATES) if has_words or search.ranking is not None else k
+    depth = max(k, CANDIDATES) if has_words or search.needs_candidates else k
     settings = {"k": depth, **search.settings, **scope.search_settings}
     if adapter.is_hybrid and search.lexical_weight:
         scored = await adapter.hybrid_search(io, search.query, settings | {"lexical_weight": search.lexical_weight})
@@ -170,19 +183,28 @@ async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
 async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
     adapter = scope.adapter
     settings: dict[str, Any] = {"k": k, **search.settings, **scope.search_settings}
+    with_words = {**settings, "lexical_weight": search.lexical_weight}
     similarities: dict[SentenceKey, float] = {}
 
     def rank(candidates: Candidates) -> Numbers:
         similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
         return search.reordered(candidates).scores
 
+    def only_judge(candidates: Candidates) -> Numbers:
+        dense, lexical = (dict(enumerate(each.tolist())) for each in (candidates.dense, candidates.lexical))
+        scores = np.array([score for _, score in sorted(fuse(dense, lexical, search.lexical_weight))])
+        search.judge_as_searched(candidates, scores)
+        return scores
+
     if search.ranking is not None:
-        settings |= {"lexical_weight": search.lexical_weight, "rank": rank}
-        scored = await adapter.hybrid_search(io, search.query, settings)
+        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": rank})
     elif search.lexical_weight:
-        scored = await adapter.hybrid_search(io, search.query, {**settings, "lexical_weight": search.lexical_weight})
+        scored = await adapter.hybrid_search(io, search.query, with_words)
     else:
         scored = await adapter.search(io, search.query, settings)
+    if scored and search.ranking is None and search.judge is not None:
+        # A search that ranks scores words otherwise, so that its order isn't that of a search without a ranking.
+        await adapter.hybrid_search(io, search.query, with_words | {"rank": only_judge})
     scope.check_found([document for document, _ in scored])
     found = [adapter.read(document) for document, _ in scored]
     return found, [
@@ -197,10 +219,13 @@ def rank_found(
     """Rank what a store found by its scores, and by words if there are BM25 scores."""
     by_number = dict(enumerate(scores))
     fused = fuse(by_number, lexical, search.lexical_weight) if lexical else list(by_number.items())
-    if search.ranking is not None and fused:
-        numbers = [number for number, _ in fused[: max(k, CANDIDATES)]]
+    if search.needs_candidates and fused:
+        numbers, ordered = zip(*fused[: max(k, CANDIDATES)], strict=True)
         candidates = candidates_of([found[i] for i in numbers], [scores[i] for i in numbers], lexical, numbers)
-        result = search.reordered(candidates)
-        fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
+        if search.ranking is None:
+            search.judge_as_searched(candidates, np.array(ordered))
+        else:
+            result = search.reordered(candidates)
+            fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
     best = fused[:k]
     return [found[i] for i, _ in best], [as_hit(found[i], score, scores[i]) for i, score in best]

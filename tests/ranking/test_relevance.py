@@ -68,9 +68,9 @@ def test_the_best_score_by_meaning_may_be_of_any_candidate() -> None:
 
 
 def test_candidates_with_a_small_share_of_the_lead_are_left_out() -> None:
-    # The mean is 0 and the best one's lead is 8, so that a candidate needs a lead of 1.6.
-    assert MIN_SHARE == 0.2
-    scores = [8.0, 1.75, 1.5] + [-11.25 / (MIN_CANDIDATES - 3)] * (MIN_CANDIDATES - 3)
+    # The mean is 0 and the best one's lead is 8, so that a candidate needs a lead of 0.8.
+    assert MIN_SHARE == 0.1
+    scores = [8.0, 1.0, 0.5] + [-9.5 / (MIN_CANDIDATES - 3)] * (MIN_CANDIDATES - 3)
     assert judge(scores, [0.9] * MIN_CANDIDATES, [1.0] * MIN_CANDIDATES).supported == 2
     fewer = scores[: MIN_CANDIDATES - 1]
     assert judge(fewer, [0.9] * len(fewer), [1.0] * len(fewer)).supported == len(fewer)

@@ -13,7 +13,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
-from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches
+from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
@@ -256,9 +256,17 @@ class StoreEngine:
         """
         return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where, rank=rank))
 
-    def closest_matches(self, sample: int) -> Numbers:
-        """Return how close a sample of sentences comes to others elsewhere; see `FaissStore.closest_matches`."""
-        return self._run(lambda: self._closest_matches.read(sample))
+    def kept_matches(self, asked: int) -> Numbers | None:
+        """Return the closest matches that were found before, if they still hold; see `ClosestMatches.kept`."""
+        return self._run(lambda: self._closest_matches.kept(asked))
+
+    def sample_sentences(self, asked: int) -> Sample:
+        """Return sentences spread evenly over the index, to find their closest matches."""
+        return self._run(lambda: self._closest_matches.sample(asked))
+
+    def find_closest_matches(self, sample: Sample, vectors: Vectors) -> Numbers:
+        """Find and keep the closest matches of sampled sentences; see `ClosestMatches.find`."""
+        return self._run(lambda: self._closest_matches.find(sample, vectors))
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
@@ -356,7 +364,7 @@ class StoreEngine:
         self._vectors = VectorCache(self._database, file, self.factory, self.weights)
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
         self._searcher = Searcher(self._database, self._vectors, self._lexical, self.origin)
-        self._closest_matches = ClosestMatches(self._database, self._vectors)
+        self._closest_matches = ClosestMatches(self._database, self._vectors, self.origin)
         register_for_forks(self)
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:

@@ -11,6 +11,7 @@ from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
 from langchain_sentence_window._handles import OpenFiles
+from langchain_sentence_window._io import ASYNC, BLOCKING, run
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
 from langchain_sentence_window.documents.ids import checked_ids
@@ -30,6 +31,7 @@ from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
+from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
 from langchain_sentence_window.stores.faiss.stats import StoreStats
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
 
@@ -243,25 +245,31 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
 
         A query whose best cosine is far below these asks about something that the store doesn't speak of; see
         `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
-        cosines are the same whatever filter a query has. They are kept until more than a tenth of the sentences were
-        added or removed. Nothing is embedded.
+        cosines are the same whatever filter a query has.
+
+        The sentences are embedded again as a question is, without a heading: in one call of the embedder, and one more
+        for a single text, which tells whether it embeds questions otherwise than documents. If it does, up to 32
+        sentences are embedded one by one instead. The cosines are kept in memory until more than a tenth of the
+        sentences were added or removed.
 
         Args:
             sample: The most sentences to search with. Fewer are, if the store is large.
 
         Returns:
-            For each sentence, the cosine of its vector as it was embedded and the nearest one that is searched, other
-            than those up to `NEARBY` sentences away in the same document and those whose text differs in case and
-            white space only. Sentences without such a match are left out, so there is none for an empty store.
+            For each sentence, the cosine of its text alone and the nearest vector that is searched, other than those up
+            to `NEARBY` sentences away in the same document and those whose text differs in case and white space only.
+            Sentences without such a match are left out, so there is none for an empty store.
 
         Raises:
             InvalidInputError: ``sample`` isn't a whole number above 0.
+            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
         """
-        return self._engine.closest_matches(checked_count("sample", sample))
+        return run(closest_matches(BLOCKING, self._engine, self._guard, checked_count("sample", sample)))
 
     async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
         """Async version of `closest_matches`."""
-        return await run_in_executor(None, self.closest_matches, sample)
+        return await closest_matches(ASYNC, self._engine, self._guard, checked_count("sample", sample))
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""

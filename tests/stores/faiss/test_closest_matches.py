@@ -1,10 +1,11 @@
-"""How close sentences of a store come to others elsewhere in it: by hand, beside naive computations, and when."""
+"""How close sentences, asked as questions, come to others elsewhere in a store: by hand, naively, and when."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import EmbeddingError, IndexMismatchError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.relevance import NEARBY
+from langchain_sentence_window.ranking.relevance import NEARBY, SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss import closest_matches
 from langchain_sentence_window.stores.faiss.dense import comparing
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
+from langchain_sentence_window.stores.faiss.sentences_as_questions import ASKED
 from tests.conftest import Invoke
 from tests.stores.faiss.test_index_types import COUNT, INDEXES, documents, fill
 from tests.torture.corpus import TextEmbeddings
@@ -30,16 +33,36 @@ from tests.torture.corpus import document as sentences
 Made = tuple[list[Document], list[list[float]]]
 
 
+class Known(Embeddings):
+    """Knows the vectors of texts, and of texts that are asked if these have others; keeps what it was given."""
+
+    def __init__(self, vectors: Mapping[str, list[float]], asked: Mapping[str, list[float]] | None = None) -> None:
+        self.vectors = dict(vectors)
+        self.asked = self.vectors if asked is None else dict(asked)
+        self.batches: list[list[str]] = []
+        self.questions: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.batches.append(texts)
+        return [self.vectors[text] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.questions.append(text)
+        return self.asked[text]
+
+
 def sentence(doc_id: str, index: int, text: str, section: tuple[int, int] = (0, 100)) -> Document:
     metadata = {"doc_id": doc_id, "sentence_index": index, "section_start": section[0], "section_end": section[1]}
     return Document(id=sentence_id(doc_id, index), page_content=text, metadata=metadata)
 
 
-def over(given: Sequence[tuple[Document, list[float]]], **settings: Any) -> FaissStore:
-    """Return a store of sentences with their vectors."""
-    vectors = [vector for _, vector in given]
-    store = FaissStore(TextEmbeddings(len(vectors[0])), **settings)
-    store.add_embeddings([each for each, _ in given], vectors)
+def over(
+    given: Sequence[tuple[Document, list[float]]], alone: Mapping[str, list[float]] | None = None, **settings: Any
+) -> FaissStore:
+    """Return a store of sentences with their vectors; without their headings, some have other vectors."""
+    known = {each.page_content: vector for each, vector in given} | dict(alone or {})
+    store = FaissStore(Known(known), **settings)
+    store.add_embeddings([each for each, _ in given], [vector for _, vector in given])
     return store
 
 
@@ -70,7 +93,17 @@ def test_cosines_by_hand() -> None:
         assert store.closest_matches().dtype == np.float64
 
 
-def test_vectors_as_they_were_embedded_are_compared_with_those_that_are_searched() -> None:
+def test_texts_alone_are_compared_with_the_vectors_that_are_searched() -> None:
+    given = [
+        (sentence("a", 0, "one"), [1.0, 0.0]),
+        (sentence("b", 0, "two"), [0.8, 0.6]),
+        (sentence("c", 0, "three"), [0.6, 0.8]),
+    ]
+    store = over(given, {"one": [0.0, 5.0], "two": [3.0, 4.0], "three": [0.0, 0.0]})
+    assert store.closest_matches() == pytest.approx([0.8, 1.0, 0.0], abs=1e-3)
+
+
+def test_sentences_are_not_mixed_before_they_are_asked() -> None:
     given = [
         (sentence("a", 0, "one"), [1.0, 0.0]),
         (sentence("a", 1, "two"), [0.0, 1.0]),
@@ -89,9 +122,9 @@ def test_the_nearest_sentences_of_a_document_do_not_count() -> None:
 
 
 def test_other_documents_are_near_nothing_but_their_copies() -> None:
-    store = FaissStore(TextEmbeddings(2))
     vectors = [[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]]
-    store.add_embeddings([Document(page_content=text) for text in ("one", "One ", "two")], vectors)
+    texts = [Document(page_content=text) for text in ("one", "One ", "two")]
+    store = over(list(zip(texts, vectors, strict=True)))
     assert store.closest_matches() == pytest.approx([0.6, 0.6, 0.6], abs=1e-3)
 
 
@@ -119,11 +152,11 @@ def corpora(draw: st.DrawFn) -> Made:
 def naive(store: FaissStore) -> list[float]:
     """Compare each sentence with each other one."""
     found: list[float] = []
-    for some, vectors in store.export():
-        for one, vector in zip(some, vectors, strict=True):
+    for some, _ in store.export():
+        for one in some:
             cosines = [
                 cosine
-                for other, cosine in store.similarity_search_with_score_by_vector(vector, 1_000)
+                for other, cosine in store.similarity_search_with_score(one.page_content, 1_000)
                 if other.page_content.strip().lower() != one.page_content.strip().lower()
                 and not (
                     "doc_id" in one.metadata
@@ -137,7 +170,9 @@ def naive(store: FaissStore) -> list[float]:
 
 @given(corpora(), st.sampled_from([(1,), (1, 0.3, 0.2)]), st.integers(1, 9))
 def test_they_are_those_of_a_naive_computation(made: Made, weights: tuple[float, ...], block: int) -> None:
-    store = FaissStore(TextEmbeddings(4), neighbor_weights=weights)
+    # The texts alone have other vectors than the sentences, as if those had headings.
+    known = Known({text: TextEmbeddings(4).embed_query(text) for text in ("one", "two", "ONE", "three ")})
+    store = FaissStore(known, neighbor_weights=weights)
     store.add_embeddings(*made)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparing, "_BLOCK_SIZE", block)
@@ -161,7 +196,7 @@ def test_indexes_find_together_what_they_find_one_by_one(index: str) -> None:
         ones, others = (np.array([[cosine for _, cosine in pairs] for pairs in each]) for each in (together, alone))
         assert ones == pytest.approx(others, abs=1e-5)
         assert all({*dict(one)} == {*dict(other)} for one, other in zip(together, alone, strict=True))
-    assert len(store.closest_matches()) == 200
+    assert len(store.closest_matches()) == SAMPLED_SENTENCES
     store.delete([str(n) for n in range(COUNT)])
     assert len(store.closest_matches()) == 0
     assert vectors.search_together(queries, 5) == [[]] * 30
@@ -240,11 +275,12 @@ def test_another_embedder_gets_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     store = over(given, path=tmp_path)
     assert store.closest_matches() == pytest.approx([0.6, 0.6], abs=1e-3)
     store.delete_documents(["a", "b"])
-    other = FaissStore(TextEmbeddings(3), tmp_path)
-    other.add_embeddings([each for each, _ in given], [[1.0, 0.0, 0.0], [0.28, 0.0, 0.96]])
+    vectors = [[1.0, 0.0, 0.0], [0.28, 0.0, 0.96]]
+    other = over([(each, vector) for (each, _), vector in zip(given, vectors, strict=True)], path=tmp_path)
     assert other.closest_matches() == pytest.approx([0.28, 0.28], abs=1e-3)
-    assert store.closest_matches() == pytest.approx([0.28, 0.28], abs=1e-3)
-    assert found == [2, 2, 2]
+    assert found == [2, 2]
+    with pytest.raises(IndexMismatchError, match="now holds vectors of"):
+        store.closest_matches()
     store.close()
     other.close()
 
@@ -256,7 +292,8 @@ def test_other_weights_give_others(tmp_path: Path) -> None:
         (sentence("b", 0, "three"), [1.0, 0.0]),
     ]
     for weights, expected in (((1, 0.75), 0.8), ((1,), 1), ((1, 0.75), 0.8)):
-        with FaissStore(TextEmbeddings(2), tmp_path, neighbor_weights=weights) as store:
+        known = Known({each.page_content: vector for each, vector in given})
+        with FaissStore(known, tmp_path, neighbor_weights=weights) as store:
             if not len(store):
                 store.add_embeddings([each for each, _ in given], [vector for _, vector in given])
             assert store.closest_matches()[2] == pytest.approx(expected, abs=1e-3)
@@ -289,8 +326,9 @@ def test_stores_that_are_read_only_or_closed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
-    store = FaissStore(TextEmbeddings(8), tmp_path if on_disk else None, neighbor_weights=(1,))
     names = [f"d{n}" for n in range(6)]
+    known = Known({f"{name} {version}": np.eye(8)[version % 8].tolist() for name in names for version in range(9_999)})
+    store = FaissStore(known, tmp_path if on_disk else None, neighbor_weights=(1,))
     stop = threading.Event()
 
     def write(version: int) -> None:
@@ -309,9 +347,14 @@ def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
     writer = threading.Thread(target=go_on)
     writer.start()
     try:
+        counts = set()
         for size in range(1, 40):
             found = store.closest_matches(10 + size)
-            assert found.tolist() == pytest.approx([1] * len(names), abs=1e-3)
+            counts.add(len(found))
+            # Those that were written again since they were chosen are left out, and they are all of them.
+            assert found.tolist() == pytest.approx([1] * len(found), abs=1e-3)
+        assert counts <= {0, len(names)}
+        assert len(names) in counts
     finally:
         stop.set()
         writer.join()
@@ -353,9 +396,151 @@ def test_a_forked_process_finds_the_same(on_disk: bool, index: str, tmp_path: Pa
 
 
 def test_texts_of_any_kind_are_compared() -> None:
-    texts = ["", "\0", "\ud800", "x" * 100_000, "\U0001f600"]
-    given = [(sentence(str(n), 0, text), [1.0, float(n)]) for n, text in enumerate(texts)]
-    assert len(over(given).closest_matches()) == len(texts)
+    texts = ["a", "\0", "\ud800", "x" * 100_000, "\U0001f600"]
+    store = FaissStore(TextEmbeddings(2))
+    store.add_embeddings(
+        [sentence(str(n), 0, text) for n, text in enumerate(texts)], [[1.0, float(n)] for n in range(5)]
+    )
+    assert len(store.closest_matches()) == len(texts)
+
+
+def test_blank_texts_are_not_embedded() -> None:
+    given = [(sentence(str(n), 0, text), [1.0, float(n)]) for n, text in enumerate(["", " \n", "one", "two"])]
+    known = Known({"one": [1.0, 0.0], "two": [0.0, 1.0]})
+    store = FaissStore(known)
+    store.add_embeddings([each for each, _ in given], [vector for _, vector in given])
+    assert len(store.closest_matches()) == 2
+    assert known.batches == [["one", "two"]]
+
+
+async def test_one_call_embeds_the_sample_once_for_each_state(way: Invoke) -> None:
+    known = Known({f"text {n}": [1.0, float(n % 7)] for n in range(300)})
+    store = FaissStore(known)
+    store.add_embeddings([sentence(str(n), 0, f"text {n}") for n in range(150)], [[1.0, 0.0]] * 150)
+    assert await way(store, "similarity_search", "text 0")
+    assert (known.batches, known.questions) == ([], ["text 0"])
+    first: Numbers = await way(store, "closest_matches")
+    assert (len(first), list(map(len, known.batches))) == (SAMPLED_SENTENCES, [SAMPLED_SENTENCES])
+    assert known.questions == ["text 0"]  # which is cached
+    for _ in range(2):
+        assert (await way(store, "closest_matches")).tolist() == first.tolist()
+    store.add_embeddings([sentence(str(n), 0, f"text {n}") for n in range(150, 300)], [[1.0, 0.0]] * 150)
+    assert len(known.batches) == 1
+    await way(store, "closest_matches")
+    assert list(map(len, known.batches)) == [SAMPLED_SENTENCES] * 2
+    assert len(known.questions) == 1
+
+
+async def test_an_embedder_that_embeds_questions_otherwise_embeds_some_one_by_one(way: Invoke) -> None:
+    texts = [f"text {n}" for n in range(90)]
+    known = Known({text: [1.0, 0.0] for text in texts}, asked={text: [0.6, 0.8] for text in texts})
+    store = FaissStore(known)
+    store.add_embeddings([sentence(text, 0, text) for text in texts], [[1.0, 0.0]] * len(texts))
+    assert await way(store, "closest_matches") == pytest.approx([0.6] * ASKED, abs=1e-3)
+    assert len(known.batches) == 1
+    assert len(known.questions) == len(set(known.questions)) == ASKED
+    assert {"text 0", "text 89"} <= set(known.questions)
+    # Fewer than that.
+    assert len(await way(store, "closest_matches", 5)) == 5
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_an_embedder_that_fails_leaves_the_store_usable(way: Invoke, is_asked: bool) -> None:
+    class Failing(Known):
+        fails = True
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if self.fails and not is_asked:
+                raise ConnectionError("the provider hung up")
+            return super().embed_documents(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            if self.fails and is_asked:
+                raise ConnectionError("the provider hung up")
+            return super().embed_query(text)
+
+    failing = Failing({"one": [1.0, 0.0], "two": [0.6, 0.8]})
+    store = FaissStore(failing)
+    store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
+    for _ in range(2):
+        with pytest.raises(ConnectionError, match="the provider hung up"):
+            await way(store, "closest_matches")
+    failing.fails = False
+    assert await way(store, "closest_matches") == pytest.approx([0.6, 0.6], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({"one": [1.0, 0.0, 0.0], "two": [1.0, 0.0, 0.0]}, "vectors of 3 numbers don't fit an index of vectors of 2"),
+        ({"one": [1.0, 0.0], "two": [float("nan"), 0.0]}, "'two'"),
+        ({"one": [1.0, 0.0], "two": [1.0]}, "vector"),
+    ],
+)
+async def test_vectors_that_do_not_fit_are_an_error(way: Invoke, vectors: dict[str, list[float]], message: str) -> None:
+    known = Known({"one": [1.0, 0.0], "two": [0.6, 0.8]})
+    store = FaissStore(known)
+    store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
+    right, known.vectors = known.vectors, vectors
+    known.asked = vectors
+    with pytest.raises(EmbeddingError, match=message):
+        await way(store, "closest_matches")
+    known.vectors = known.asked = right
+    store = FaissStore(known)
+    store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
+    assert len(await way(store, "closest_matches")) == 2
+
+
+def test_two_first_callers_find_the_same() -> None:
+    waiting = threading.Barrier(2, timeout=60)
+
+    class Slow(Known):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            waiting.wait()
+            return super().embed_documents(texts)
+
+    slow = Slow({f"text {n}": [1.0, float(n)] for n in range(20)})
+    store = FaissStore(slow)
+    store.add_embeddings([sentence(str(n), 0, f"text {n}") for n in range(20)], [[1.0, float(n)] for n in range(20)])
+    found: list[list[float]] = []
+    threads = [threading.Thread(target=lambda: found.append(store.closest_matches().tolist())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2
+    assert found[0] == found[1] == store.closest_matches().tolist()
+    assert len(slow.batches) == 2
+
+
+async def test_the_loop_goes_on_while_the_sample_is_embedded() -> None:
+    waiting, going_on = asyncio.Event(), asyncio.Event()
+
+    class Waiting(Known):
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            waiting.set()
+            await going_on.wait()
+            return self.embed_documents(texts)
+
+    store = FaissStore(Waiting({"one": [1.0, 0.0], "two": [0.6, 0.8]}))
+    store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
+    task = asyncio.create_task(store.aclosest_matches())
+    await asyncio.wait_for(waiting.wait(), 60)
+    assert [document.page_content for document in await store.asimilarity_search("one", 1)] == ["one"]
+    going_on.set()
+    assert (await task).tolist() == pytest.approx([0.6, 0.6], abs=1e-3)
+
+
+def test_a_store_that_is_closed_meanwhile_says_so() -> None:
+    class Closing(Known):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            store.close()
+            return super().embed_documents(texts)
+
+    store = FaissStore(Closing({"one": [1.0, 0.0], "two": [0.6, 0.8]}))
+    store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
+    with pytest.raises(StoreError, match="closed"):
+        store.closest_matches()
 
 
 def test_versions_of_documents_are_those_of_the_store() -> None:

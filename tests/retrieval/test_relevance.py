@@ -1,0 +1,216 @@
+"""Questions on another subject return nothing: whatever the ranking, the store and the way of asking."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window._io import IO
+from langchain_sentence_window.adapters import StoreAdapter, register
+from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.errors import SentenceWindowWarning
+from langchain_sentence_window.evaluation import read_questions
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from langchain_sentence_window.ranking.relevance import NEEDED, SAMPLED_SENTENCES
+from tests.conftest import Invoke
+from tests.toys import VOCABULARY, WordEmbeddings
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PAIRS = [(one, other) for one in VOCABULARY for other in VOCABULARY if one != other]
+DOCUMENTS = [Document(f"It says {one} {other}. Here is {other} once.", id=f"{one} {other}") for one, other in PAIRS]
+ON_SUBJECT = "It says refund seat?"
+OFF_SUBJECT = "Whose dog barks here once it sees passing trains?"
+
+
+class Fused(InMemoryVectorStore):
+    """A store that searches by meaning and words, and returns one score."""
+
+
+class FusedAdapter(StoreAdapter):
+    is_hybrid = True
+    searched: list[Mapping[str, Any]] = []  # noqa: RUF012 - adapters are made for each query
+
+    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        self.searched.append(settings)
+        return await self.search(io, query, {name: each for name, each in settings.items() if name != "lexical_weight"})
+
+
+register(Fused, FusedAdapter)
+
+
+@pytest.fixture(params=[FaissStore, InMemoryVectorStore, Fused])
+def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
+    made: VectorStore = request.param(words)
+    SentenceWindowRetriever(vectorstore=made).add_documents(DOCUMENTS)
+    return made
+
+
+def said(windows: list[Document]) -> list[tuple[str, float, list[float]]]:
+    return [
+        (window.page_content, window.metadata["score"], [hit["similarity"] for hit in window.metadata["hits"]])
+        for window in windows
+    ]
+
+
+@pytest.mark.parametrize("lexical_weight", [0, 0.25])
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+async def test_another_subject_returns_nothing(
+    store: VectorStore, way: Invoke, ranking: Any, lexical_weight: float
+) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store, ranking=ranking, lexical_weight=lexical_weight)
+    assert len(await way(retriever, "invoke", OFF_SUBJECT)) == retriever.k
+    assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto") == []
+    assert await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto")
+
+
+@pytest.mark.parametrize("lexical_weight", [0, 0.25])
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+@pytest.mark.parametrize("k", [1, 3])
+async def test_what_is_supported_is_as_without_judging(
+    store: VectorStore, way: Invoke, ranking: Any, lexical_weight: float, k: int
+) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store, ranking=ranking, lexical_weight=lexical_weight, k=k)
+    judged = await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto")
+    assert judged
+    assert said(judged) == said(await way(retriever, "invoke", ON_SUBJECT))[: len(judged)]
+
+
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+async def test_explain_says_what_decided(store: VectorStore, way: Invoke, ranking: Any) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store, ranking=ranking)
+    for question, is_supported in ((ON_SUBJECT, True), (OFF_SUBJECT, False)):
+        numbers = (await way(retriever, "explain", question, min_relevance="auto")).relevance
+        assert (numbers["support"] >= numbers["needed"]) == is_supported
+        assert ("closeness" in numbers) == isinstance(store, FaissStore)
+    assert (await way(retriever, "explain", OFF_SUBJECT)).relevance == {}
+
+
+async def test_signals_are_those_of_the_ranking_alone(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words)
+    for ranking, names in ((None, set[str]()), (DEFAULT_RANKING, set(DEFAULT_RANKING.weights))):
+        trace = await way(retriever, "explain", ON_SUBJECT, ranking=ranking, min_relevance="auto")
+        assert {name for hit in trace.hits for name in hit.signals} == names
+
+
+async def test_a_store_that_only_gives_scores_is_searched_once_and_deeper(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=Fused(words), ranking=None, lexical_weight=0.5)
+    retriever.add_documents(DOCUMENTS)
+    for judging, least in ((None, 1), ("auto", 200)):
+        FusedAdapter.searched.clear()
+        assert await way(retriever, "invoke", ON_SUBJECT, k=1, min_relevance=judging)
+        (settings,) = FusedAdapter.searched
+        assert settings["k"] >= least
+        assert (settings["k"] >= 200) == (judging == "auto")
+        assert settings["lexical_weight"] == 0.5
+
+
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+async def test_a_document_that_is_named_is_not_judged(way: Invoke, words: WordEmbeddings, ranking: Any) -> None:
+    named = Document("The dog of Larkspur barks. " * 9, id="other", metadata={"title": "Larkspur"})
+    retriever = SentenceWindowRetriever.from_documents([*DOCUMENTS, named], words, ranking=ranking)
+    question = "In the Larkspur document, whose hens fly at passing planes?"
+    assert len(await way(retriever, "invoke", question, min_relevance="auto")) == retriever.k
+    assert (await way(retriever, "explain", question, min_relevance="auto")).relevance == {}
+    assert (await way(retriever, "explain", question, min_relevance="auto", names=False)).relevance != {}
+
+
+async def test_sentences_are_embedded_at_the_first_question_that_is_judged(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words)
+    before = words.calls
+    for ranking in (None, DEFAULT_RANKING):
+        await way(retriever, "invoke", ON_SUBJECT, ranking=ranking)
+        await way(retriever, "explain", ON_SUBJECT, ranking=ranking)
+    assert words.calls == before
+    for question in (ON_SUBJECT, OFF_SUBJECT, ON_SUBJECT):
+        await way(retriever, "invoke", question, min_relevance="auto")
+    assert words.calls == before + 1
+    assert len(words.embedded[-SAMPLED_SENTENCES:]) == SAMPLED_SENTENCES
+    retriever.add_documents([Document("A page. A card.", id="new")])
+    await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto")
+    assert words.calls == before + 2  # of the new document
+
+
+async def test_a_filter_does_not_move_the_scale(way: Invoke, words: WordEmbeddings) -> None:
+    documents = [each.model_copy(update={"metadata": {"n": n}}) for n, each in enumerate(DOCUMENTS)]
+    retriever = SentenceWindowRetriever.from_documents(documents, words)
+    numbers = [
+        (await way(retriever, "explain", OFF_SUBJECT, min_relevance="auto", **settings)).relevance
+        for settings in ({}, {"filter": {"n": {"$lt": 9}}})
+    ]
+    assert numbers[0]["typical"] == numbers[1]["typical"]
+    assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto", filter={"n": {"$lt": 9}}) == []
+
+
+@pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])
+async def test_a_filter_that_finds_nothing_warns_once(way: Invoke, words: WordEmbeddings, ranking: Any) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words, ranking=ranking)
+    with pytest.warns(SentenceWindowWarning, match="colour") as warned:
+        assert await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto", filter={"colour": "red"}) == []
+    assert len(warned) == 1
+
+
+async def test_nothing_is_embedded_for_an_empty_index(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
+    for ranking in (None, DEFAULT_RANKING):
+        assert await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto", ranking=ranking) == []
+    assert words.calls == 0
+
+
+async def test_an_index_of_one_sentence_is_judged_by_words(way: Invoke, words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever.from_documents([Document("A refund of a seat.", id="a")], words)
+    assert await way(retriever, "invoke", "refund of a seat", min_relevance="auto")
+    assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto") != []  # no word says anything
+
+
+async def test_an_embedder_that_fails_fails_only_what_is_judged(way: Invoke) -> None:
+    class Failing(WordEmbeddings):
+        fails = False
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if self.fails:
+                raise ConnectionError("the provider hung up")
+            return super().embed_documents(texts)
+
+    failing = Failing()
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, failing)
+    failing.fails = True
+    with pytest.raises(ConnectionError, match="hung up"):
+        await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto")
+    assert await way(retriever, "invoke", ON_SUBJECT)
+    failing.fails = False
+    assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto") == []
+
+
+def headed_and_plain() -> Iterator[tuple[str, str]]:
+    text = (EXAMPLES / "documents" / "billing-policy.md").read_text(encoding="utf-8")
+    yield "headed", text
+    yield "plain", "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def test_headings_change_few_verdicts(minilm: Embeddings) -> None:
+    questions = [each.question for each in read_questions(EXAMPLES / "questions.jsonl") if "billing" in each.doc_id]
+    others = [
+        "Who won the World Cup in 1998?",
+        "How many legs does a spider have?",
+        "When did the Roman empire fall?",
+        "Which gene causes cystic fibrosis?",
+        "What did the president say about the war?",
+    ]
+    # Before, when sentences were asked with their headings, nearly none was answered with them.
+    for (name, text), least in zip(headed_and_plain(), (0.9, 0.75), strict=True):
+        retriever = SentenceWindowRetriever.from_documents([Document(text, id=name)], minilm)
+        answered = [bool(retriever.invoke(each, min_relevance="auto")) for each in questions]
+        assert sum(answered) >= least * len(questions)
+        assert [retriever.invoke(each, min_relevance="auto") for each in others] == [[]] * len(others)
+
+
+def test_the_needed_support_is_below_that_of_a_sentence_of_the_collection(words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words)
+    for one, other in PAIRS[::9]:
+        numbers = retriever.explain(f"It says {one} {other}.", min_relevance="auto").relevance
+        assert numbers["support"] > NEEDED
