@@ -46,7 +46,7 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --group test --group check --group stores --group docs \
+		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --group test --group check --group stores --group docs \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
