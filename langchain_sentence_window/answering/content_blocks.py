@@ -56,6 +56,10 @@ class Quote(Protocol):
     """A quote of an answer, as `verify_quotes` verifies it."""
 
     @property
+    def kind(self) -> str:
+        """``quotation`` or ``claim``."""
+
+    @property
     def start(self) -> int:
         """First code point in the answer."""
 
@@ -129,7 +133,7 @@ def citation_blocks(
         - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
           are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
           and the last; ``pages``, from 0; and ``heading``. ``mark`` is the span of the ``[n]`` in the answer, and
-          ``verdict`` that of the quote. A quote that isn't in the source that it cites leaves that with its own text.
+          ``verdict`` that of the quote. A source whose quotation isn't in it has the verdict with its own text.
 
     Raises:
         InvalidInputError: See `cited_message`.
@@ -152,7 +156,7 @@ def _text_of(answer: object) -> str:
 
 def _checked_quotes(quotes: object) -> list[Quote]:
     found: list[Any] = checked_list("quotes", quotes)
-    needed = ("start", "end", "cited", "verdict", "places")
+    needed = ("kind", "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
         if not all(hasattr(quote, name) for name in needed):
             raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
@@ -178,15 +182,24 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
 
 def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:
     """Yield what a citation cites of a source: where quotes stand in it, or an excerpt."""
+    is_told = False
     for quote in quotes:
         placed = [
             stretch
             for place in quote.places
             if place.number == number and (stretch := texts.placed(number, as_integer(place.start), place.text))
         ]
-        yield from ((stretch, quote) for stretch in placed or [texts.excerpt(number)])
-    if not quotes:
+        yield from ((stretch, quote) for stretch in placed)
+        if not placed and _is_wrong(quote):
+            yield texts.excerpt(number), quote
+        is_told = is_told or bool(placed) or _is_wrong(quote)
+    if not is_told:
         yield texts.excerpt(number), None
+
+
+def _is_wrong(quote: Quote) -> bool:
+    """Return whether a quote isn't in the sources that it cites; a claim need not be there word for word."""
+    return quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
 
 
 def _block(
