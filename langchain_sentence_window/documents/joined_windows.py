@@ -30,7 +30,7 @@ from langchain_sentence_window.documents.window_metadata import (
     SENTENCES,
     WINDOW_ID,
 )
-from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, fit, read_span
+from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, cut_parts, fit, read_span
 
 
 def agree(one: WindowRun, other: WindowRun) -> bool:
@@ -55,8 +55,7 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
         and one.text[at : at + end - other.start] == other.text[: end - other.start]
         and fit(one.hits, other)
         and fit(other.hits, one)
-        and one.sentences[other.first - one.first :][: other.last - other.first + 1]
-        == other.sentences[: one.last - other.first + 1]
+        and _fit_sentences(one, other)
         and _fit_separators(one, other)
         and _fit_parts(one, other)
     )
@@ -93,6 +92,7 @@ def joined(runs: Sequence[WindowRun]) -> Document:
         SEPARATOR: ending.separator,
         LEAD_INS: _joined_lead_ins(runs, start) or None,
         ALSO_IN: joined_places([run.document for run in ranked], doc_id, start, end) or None,
+        SENTENCE_SPANS: _joined_sentences(runs) or None,
         **_joined_parts(runs),
         **_best_relevance(ranked),
     }
@@ -125,19 +125,25 @@ def _joined_lead_ins(runs: Iterable[WindowRun], start: int) -> list[dict[str, An
     return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
 
 
+def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
+    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
+    if not all(run.sentences for run in runs):
+        return []
+    sentences = list(runs[0].sentences)
+    for run in runs:
+        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
+    return [list(each) for each in sentences]
+
+
 def _joined_parts(runs: Sequence[WindowRun]) -> dict[str, Any]:
     """Return the metadata that tells of parts; nothing for a document without parts."""
     if not runs[0].parts:
         return {}
     spans = _united_spans(part for run in runs for part in run.parts)
-    sentences = list(runs[0].sentences)
-    for run in runs:
-        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
     return {
         PARTS: as_entries(spans),
         PAGES: pages_of(spans) or None,
         PAGE_LABELS: page_labels_of(spans) or None,
-        SENTENCE_SPANS: [list(each) for each in sentences],
     }
 
 
@@ -159,10 +165,18 @@ def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
     return longer.text[at:after] == ending.separator and not longer.text[after : after + 1].isspace()
 
 
+def _fit_sentences(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether windows that overlap cut their text into the same sentences, as far as it is known."""
+    if not one.sentences or not other.sentences:
+        return True
+    held = one.sentences[other.first - one.first :][: other.last - other.first + 1]
+    return held == other.sentences[: one.last - other.first + 1]
+
+
 def _fit_parts(one: WindowRun, other: WindowRun) -> bool:
     """Return whether the parts of two windows can be joined without changing those of either."""
     spans = _united_spans([*one.parts, *other.parts])
-    return all(tuple(_cut(spans, run.start, run.end)) == run.parts for run in (one, other))
+    return all(tuple(cut_parts(spans, run.start, run.end)) == run.parts for run in (one, other))
 
 
 def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
@@ -179,14 +193,6 @@ def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
         else:
             united.append(span)
     return united
-
-
-def _cut(spans: Iterable[PartSpan], start: int, end: int) -> Iterable[PartSpan]:
-    for span in spans:
-        low, high = max(start, span.source_start), min(end, span.source_end)
-        if low < high:
-            moved = span.start - span.source_start
-            yield PartSpan(span.identity, low + moved, high + moved, low)
 
 
 def _sign(number: int) -> int:
