@@ -62,10 +62,14 @@ class CitationMark(NamedTuple):
 
 def citation_marks(answer: str) -> Iterator[CitationMark]:
     """Yield the citations of an answer, in order."""
+    return (mark for mark in marks_and_code(answer) if mark.ranges)
+
+
+def marks_and_code(answer: str) -> Iterator[CitationMark]:
+    """Yield the citations of an answer, and stretches of code, which cite nothing, in order."""
     for match in _CITATION.finditer(answer):
-        if cited := match["cited"]:
-            ranges = (each.groups() for each in _RANGE.finditer(cited))
-            yield CitationMark(*match.span(), tuple((int(first), int(last or first)) for first, last in ranges))
+        ranges = (each.groups() for each in _RANGE.finditer(match["cited"] or ""))
+        yield CitationMark(*match.span(), tuple((int(first), int(last or first)) for first, last in ranges))
 
 
 def cited_numbers(answer: str) -> Iterator[Span]:

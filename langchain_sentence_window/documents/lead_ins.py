@@ -68,6 +68,11 @@ def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     return found
 
 
+def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
+    """Read the lead-ins of a window Document: the span of each in the source, and its text on one line."""
+    return [(span, " ".join(text.split())) for span, text in read_lead_ins(document)]
+
+
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
