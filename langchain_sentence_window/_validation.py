@@ -40,6 +40,28 @@ def optional_count(name: str, value: object) -> int | None:
     return None if value is None else checked_count(name, value)
 
 
+def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return a setting that must be one of some strings.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    raise InvalidInputError(f"{name} is {shown(value)}; write {' or '.join(map(repr, choices))}")
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """Return a setting that must be ``True`` or ``False``.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
+    if isinstance(value, bool):
+        return value
+    raise InvalidInputError(f"{name} is {shown(value)}; write True or False")
+
+
 def checked_function(name: str, function: object) -> Callable[..., Any]:
     """Return a setting that must be a function of a text, or another object that can be called.
 

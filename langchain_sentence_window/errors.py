@@ -3,6 +3,7 @@
     SentenceWindowError
     ├── InvalidInputError (ValueError)      a value that was passed in can't be used
     │   └── FilterError                     a metadata filter can't be read
+    ├── AnswerFormatError                   a model's answer isn't in the form that it was asked for
     ├── DocumentReadError                   a file can't be read as a document
     ├── EmbeddingError (ValueError)         vectors can't be used: wrong in number or size, or not finite
     ├── StoreError                          an index on disk can't be used
@@ -20,6 +21,7 @@ after all changes were undone.
 from typing import Self
 
 __all__ = [
+    "AnswerFormatError",
     "DocumentReadError",
     "EmbeddingError",
     "FilterError",
@@ -48,6 +50,10 @@ class InvalidInputError(SentenceWindowError, ValueError):
 
 class FilterError(InvalidInputError):
     """A metadata filter can't be read, for example because of an unknown operator."""
+
+
+class AnswerFormatError(SentenceWindowError):
+    """A model's answer isn't in the form that it was asked for; ask again, or take another model."""
 
 
 class DocumentReadError(SentenceWindowError):

@@ -3,10 +3,11 @@
 import warnings
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
@@ -23,16 +24,27 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
 from langchain_sentence_window._settings import RELATED_NAMES
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_choice, checked_flag
 from langchain_sentence_window.answering.citations import Citation, find_citations
+from langchain_sentence_window.answering.content_blocks import cited_message
 from langchain_sentence_window.answering.context import format_context
-from langchain_sentence_window.answering.prompt import PROMPT
+from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, STANDALONE, read_conversation, rewriter
+from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
+from langchain_sentence_window.answering.quoting import Unverified, answer_in_quotes
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+
+Citing: TypeAlias = Literal["numbers", "quotes"]
+"""How an answer cites: by the numbers of the sources, or by quotes that are verified."""
 
 
 def create_rag_chain(
     retriever: BaseRetriever | Runnable[str, list[Document]],
     llm: BaseLanguageModel[Any] | Runnable[Any, Any],
     prompt: BasePromptTemplate[Any] | str | None = None,
+    *,
+    citations: Citing = "numbers",
+    unverified: Unverified = "mark",
+    history: bool = False,
 ) -> Runnable[Any, dict[str, Any]]:
     """Create a chain that retrieves sources, answers from them and cites them.
 
@@ -40,19 +52,31 @@ def create_rag_chain(
         retriever: The retriever that finds the sources.
         llm: The model that answers.
         prompt: A prompt with ``{context}``, for the numbered sources as text, and ``{question}``; a string or a
-            template. ``None`` for the package's own.
+            template. ``None`` for the package's own. With ``history``, it may have a place for the messages
+            ``history``.
+        citations: ``numbers`` for an answer with numbers such as ``[1]``. With ``quotes``, the model gives the words of
+            the sources that each statement rests on, by structured output if it has that. Each quote is verified, and
+            only sources that hold one are cited.
+        unverified: With ``quotes``, what becomes of a statement for which no quote is verified: it is followed by
+            ``[unverified]``, or dropped.
+        history: Whether questions may be follow-ups in a conversation. The model first rewrites one as a question that
+            is understood alone, which is searched with. A first question isn't rewritten.
 
     Returns:
         A Runnable from a question to a dict. The question is a string, or a mapping with ``question``, whose other
-        entries the prompt can use. The dict has
+        entries the prompt can use. With ``history``, the mapping has the earlier messages as ``history``; or
+        ``messages``, of which the last is the question, as in the state of LangGraph. The dict has
 
         - ``question``: the question,
+        - ``standalone_question``: with ``history``, the question that was searched with,
         - ``context``: the Documents that were retrieved,
         - ``answer``: the model's answer,
-        - ``citations``: the sources that the answer cites, as `Citation`.
+        - ``quotes``: with ``quotes``, all quotes that the model gave, as `VerifiedQuote`,
+        - ``citations``: the sources that the answer cites, as `Citation`,
+        - ``message``: the answer as an ``AIMessage`` whose citations are LangChain's, see `cited_message`.
 
         ``stream`` yields parts of that dict: the context first, then the answer as it is written, then the
-        citations.
+        citations. With ``quotes``, each statement comes when its quotes are verified.
 
         ``k``, ``filter`` and ``window`` can be set at run time if the retriever takes them with a call:
         ``chain.invoke(question, {"configurable": {"k": 2, "filter": {"source": "a.md"}}})``.
@@ -60,21 +84,30 @@ def create_rag_chain(
     Raises:
         InvalidInputError: The prompt lacks ``{context}`` or ``{question}``, or an argument can't be used.
     """
-    retriever, prompt = _checked_retriever(retriever), _checked_prompt(prompt)
-    llm = checked_language_model("llm", llm)
-    retrieve = RunnableLambda(_question) | _Retrieval(retriever=retriever).configurable_fields(
+    retriever, llm = _checked_retriever(retriever), checked_language_model("llm", llm)
+    checked_choice("citations", citations, get_args(Citing))
+    checked_choice("unverified", unverified, get_args(Unverified))
+    checked_flag("history", history)
+    prompt = _checked_prompt(prompt, PROMPT if citations == "numbers" else QUOTING_PROMPT)
+    retrieve = RunnableLambda(_searched_with) | _Retrieval(retriever=retriever).configurable_fields(
         k=ConfigurableField(id="k", name="k", description="How many windows to return."),
         filter=ConfigurableField(id="filter", name="filter", description="Which documents to search, as metadata."),
         window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
     )
-    answer = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
-    known = frozenset(spec.id for each in (retrieve, answer) for spec in each.config_specs)
-    return (
-        RunnableLambda(partial(_with_question, known=known), name="_with_question")
-        | RunnablePassthrough.assign(context=retrieve)
-        | RunnablePassthrough.assign(answer=answer)
-        | RunnablePassthrough.assign(citations=RunnableLambda(_citations))
-    ).with_config(run_name="sentence_window_rag")
+    asked = RunnableLambda(partial(_prompt_values, shows_history=_shows_history(prompt))) | prompt
+    known = frozenset(spec.id for each in (retrieve, asked | llm) for spec in each.config_specs)
+    chain: Runnable[Any, Any] = RunnableLambda(
+        partial(_with_question, known=known, has_history=history), name="_with_question"
+    )
+    if history:
+        chain |= RunnablePassthrough.assign(**{STANDALONE: rewriter(llm)})
+    chain |= RunnablePassthrough.assign(context=retrieve)
+    if citations == "numbers":
+        chain |= RunnablePassthrough.assign(answer=asked | llm | StrOutputParser())
+    else:
+        chain |= answer_in_quotes(asked, llm, unverified)
+    cited = RunnablePassthrough.assign(citations=RunnableLambda(_citations), message=RunnableLambda(_message))
+    return (chain | cited).with_config(run_name="sentence_window_rag")
 
 
 class _Retrieval(RunnableSerializable[str, list[Document]]):
@@ -112,9 +145,9 @@ def _checked_retriever(retriever: object) -> Runnable[str, list[Document]]:
     raise InvalidInputError(f"retriever is {shown(retriever)}; give {cure}")
 
 
-def _checked_prompt(prompt: object) -> BasePromptTemplate[Any]:
+def _checked_prompt(prompt: object, default: BasePromptTemplate[Any]) -> BasePromptTemplate[Any]:
     if prompt is None:
-        return PROMPT
+        return default
     if isinstance(prompt, str):
         try:
             prompt = ChatPromptTemplate.from_template(prompt)
@@ -133,8 +166,12 @@ def _checked_prompt(prompt: object) -> BasePromptTemplate[Any]:
     return prompt
 
 
-def _with_question(given: str | Mapping[str, Any], config: RunnableConfig, *, known: frozenset[str]) -> dict[str, Any]:
+def _with_question(
+    given: str | Mapping[str, Any], config: RunnableConfig, *, known: frozenset[str], has_history: bool
+) -> dict[str, Any]:
     _warn_of_configured(config.get("configurable", {}), known)
+    if has_history and isinstance(given, str | Mapping):
+        given = read_conversation({QUESTION: given} if isinstance(given, str) else given)
     if isinstance(given, str):
         return {"question": given}
     if isinstance(given, Mapping) and isinstance(given.get("question"), str):
@@ -164,15 +201,25 @@ def _warn_of_configured(configurable: Mapping[str, Any], known: frozenset[str]) 
             )
 
 
-def _question(state: Mapping[str, Any]) -> str:
-    question: str = state["question"]
+def _searched_with(state: Mapping[str, Any]) -> str:
+    question: str = state.get(STANDALONE, state[QUESTION])
     return question
 
 
-def _prompt_values(state: Mapping[str, Any]) -> dict[str, Any]:
+def _shows_history(prompt: BasePromptTemplate[Any]) -> bool:
+    return HISTORY in {*prompt.input_variables, *prompt.optional_variables}
+
+
+def _prompt_values(state: Mapping[str, Any], *, shows_history: bool) -> dict[str, Any]:
     documents: list[Document] = state["context"]
-    return {**state, "context": format_context(documents)}
+    # A follow-up isn't understood without the messages before it.
+    question = state[QUESTION] if shows_history else _searched_with(state)
+    return {**state, QUESTION: question, "context": format_context(documents)}
 
 
 def _citations(state: Mapping[str, Any]) -> list[Citation]:
     return find_citations(state["answer"], state["context"])
+
+
+def _message(state: Mapping[str, Any]) -> AIMessage:
+    return cited_message(state["answer"], state["context"], quotes=state.get("quotes", ()))

@@ -76,3 +76,12 @@ def cited_numbers(answer: str) -> Iterator[Span]:
     """Yield the first and last number of each range that an answer cites; both are the same for a single number."""
     for mark in citation_marks(answer):
         yield from mark.ranges
+
+
+def without_citations(answer: str) -> str:
+    """Return an answer without its citations and the spaces before them."""
+    parts, end = list[str](), 0
+    for mark in citation_marks(answer):
+        parts.append(answer[end : mark.start].rstrip(" \t"))
+        end = mark.end
+    return "".join([*parts, answer[end:]])

@@ -51,11 +51,6 @@ def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[Sentence
     return [key for key in keys if key not in sentences or not sentences[key].kind]
 
 
-def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
-    """Read the lead-ins of a window Document: the span of each in the source, and its text on one line."""
-    return [(span, " ".join(text.split())) for span, text in read_lead_ins(document)]
-
-
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     """Read the lead-ins of a window Document: the span of each in the source, and its text."""
     given = document.metadata.get(LEAD_INS)

@@ -27,7 +27,19 @@ _VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 _SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
 _COMPATIBLE = frozenset(
-    "<compat> <wide> <narrow> <font> <small> <square> <isolated> <initial> <medial> <final> <vertical>".split()
+    [
+        "<compat>",
+        "<wide>",
+        "<narrow>",
+        "<font>",
+        "<small>",
+        "<square>",
+        "<isolated>",
+        "<initial>",
+        "<medial>",
+        "<final>",
+        "<vertical>",
+    ]
 )
 """Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
 

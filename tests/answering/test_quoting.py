@@ -1,0 +1,128 @@
+"""Answers in quotes: each statement is shown with the sources that hold its quotes, or says that none does."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
+from langchain_sentence_window.errors import AnswerFormatError, InvalidInputError
+from tests.conftest import Invoke
+from tests.openai_server import OpenAIServer, openai_server
+from tests.toys import BY_COSINE, WordEmbeddings, document
+
+BILLING = document("A plan has a refund. It ends after thirty days.", "billing", source="billing.md")
+CARDS = document("A refund goes to the card. It takes 5 days.", "cards", source="cards.md")
+QUESTION = "Is there a refund?"
+REFUND = {"source": 1, "quote": "A plan has a refund."}
+STATEMENTS = [
+    {"text": "Plans can be refunded [7].", "evidence": [REFUND]},
+    {"text": "The card is used.", "evidence": [{"source": 1, "quote": "A refund goes to the card."}]},
+    {"text": "It takes 50 days.", "evidence": [{"source": 2, "quote": "It takes 50 days."}]},
+    {"text": "Cash is fine.", "evidence": []},
+    {
+        "text": "Both hold.",
+        "evidence": [{"source": 1, "quote": "a  plan has a refund"}, {"source": 2, "quote": "5 days"}],
+    },
+]
+ANSWER = json.dumps({"statements": STATEMENTS, "remark": "Nothing is said of cash."})
+MARKED = (
+    "Plans can be refunded. [1] The card is used. [2] It takes 50 days. [unverified] Cash is fine. [unverified] "
+    "Both hold. [1][2] Nothing is said of cash."
+)
+DROPPED = "Plans can be refunded. [1] The card is used. [2] Both hold. [1][2] Nothing is said of cash."
+VERDICTS = ["verbatim", "misattributed", "not_found", "normalized", "verbatim"]
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server(lambda _: ANSWER) as server:
+        yield server
+
+
+@pytest.fixture
+def retriever() -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents([BILLING, CARDS], WordEmbeddings(), k=2, window=1, **BY_COSINE)
+
+
+@pytest.fixture(params=["structured", "json"])
+def llm(request: pytest.FixtureRequest, server: OpenAIServer) -> Any:
+    if request.param == "structured":
+        return ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    return FakeListChatModel(responses=[f"```json\n{ANSWER}\n```"])  # has no structured output
+
+
+@pytest.mark.parametrize(("unverified", "expected"), [("mark", MARKED), ("drop", DROPPED)])
+async def test_only_sources_that_hold_a_quote_are_cited(
+    retriever: SentenceWindowRetriever, llm: Any, way: Invoke, unverified: Any, expected: str
+) -> None:
+    chain = create_rag_chain(retriever, llm, citations="quotes", unverified=unverified)
+    result = await way(chain, "invoke", QUESTION)
+    assert [each.metadata["doc_id"] for each in result["context"]] == ["billing", "cards"]
+    assert result["answer"] == expected
+    assert [quote.verdict for quote in result["quotes"]] == VERDICTS
+    assert [cited.number for cited in result["citations"]] == [1, 2]
+    assert result["message"].text == expected
+
+
+async def test_statements_are_streamed_as_their_quotes_are_verified(
+    retriever: SentenceWindowRetriever, llm: Any
+) -> None:
+    chain = create_rag_chain(retriever, llm, citations="quotes")
+    whole = chain.invoke(QUESTION)
+    for parts in (list(chain.stream(QUESTION)), [part async for part in chain.astream(QUESTION)]):
+        assert list(dict.fromkeys(key for part in parts for key in part)) == list(whole)
+        texts = [part["answer"] for part in parts if part.get("answer")]
+        assert texts[:2] == ["Plans can be refunded. [1]", " The card is used. [2]"]
+        assert "".join(texts) == MARKED
+        assert [quote.verdict for part in parts for quote in part.get("quotes", [])] == VERDICTS
+
+
+def test_the_model_is_asked_for_quotes_in_a_schema(retriever: SentenceWindowRetriever, server: OpenAIServer) -> None:
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    create_rag_chain(retriever, llm, citations="quotes").invoke(QUESTION)
+    (body,) = server.bodies("/v1/chat/completions")
+    schema = body["response_format"]["json_schema"]["schema"]
+    assert schema["required"] == ["statements", "remark"]
+    assert "copied character by character" in body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "quotes"),
+    [
+        ({"statements": [], "remark": "Unknown."}, "Unknown.", 0),
+        ({"statements": [], "remark": ""}, "", 0),
+        ({"statements": [3, {}, {"text": 4}, {"text": " ", "evidence": None}], "remark": None}, "", 0),
+        ({"statements": [{"text": "So.", "evidence": [REFUND | {"source": "1"}]}]}, "So. [1]", 1),
+        ({"statements": [{"text": "So.", "evidence": [REFUND | {"source": 99}]}]}, "So. [1]", 1),
+        ({"statements": [{"text": "So.", "evidence": [{"quote": " "}, 7]}]}, "So. [unverified]", 0),
+    ],
+)
+async def test_what_doesnt_fit_the_schema_is_no_evidence(
+    retriever: SentenceWindowRetriever, way: Invoke, output: Any, answer: str, quotes: int
+) -> None:
+    chain = create_rag_chain(retriever, FakeListChatModel(responses=[json.dumps(output)]), citations="quotes")
+    result = await way(chain, "invoke", QUESTION)
+    assert result["answer"] == answer
+    assert len(result["quotes"]) == quotes
+
+
+@pytest.mark.parametrize("written", ["Yes.", "[]", '{"answer": "Yes."}'])
+async def test_an_answer_in_another_form_is_an_error(
+    retriever: SentenceWindowRetriever, way: Invoke, written: str
+) -> None:
+    chain = create_rag_chain(retriever, FakeListChatModel(responses=[written]), citations="quotes")
+    with pytest.raises(AnswerFormatError, match="statements with quotes"):
+        await way(chain, "invoke", QUESTION)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"citations": "quote"}, {"citations": None}, {"unverified": "keep"}, {"history": "yes"}]
+)
+def test_settings_that_dont_exist_are_refused(retriever: SentenceWindowRetriever, settings: Any) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(settings))):
+        create_rag_chain(retriever, FakeListChatModel(responses=[""]), **settings)
