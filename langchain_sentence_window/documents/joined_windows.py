@@ -55,8 +55,7 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
         and one.text[at : at + end - other.start] == other.text[: end - other.start]
         and fit(one.hits, other)
         and fit(other.hits, one)
-        and one.sentences[other.first - one.first :][: other.last - other.first + 1]
-        == other.sentences[: one.last - other.first + 1]
+        and _fit_sentences(one, other)
         and _fit_separators(one, other)
         and _fit_parts(one, other)
     )
@@ -93,6 +92,7 @@ def joined(runs: Sequence[WindowRun]) -> Document:
         SEPARATOR: ending.separator,
         LEAD_INS: _joined_lead_ins(runs, start) or None,
         ALSO_IN: joined_places([run.document for run in ranked], doc_id, start, end) or None,
+        SENTENCE_SPANS: _joined_sentences(runs) or None,
         **_joined_parts(runs),
         **_best_relevance(ranked),
     }
@@ -125,19 +125,25 @@ def _joined_lead_ins(runs: Iterable[WindowRun], start: int) -> list[dict[str, An
     return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
 
 
+def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
+    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
+    if not all(run.sentences for run in runs):
+        return []
+    sentences = list(runs[0].sentences)
+    for run in runs:
+        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
+    return [list(each) for each in sentences]
+
+
 def _joined_parts(runs: Sequence[WindowRun]) -> dict[str, Any]:
     """Return the metadata that tells of parts; nothing for a document without parts."""
     if not runs[0].parts:
         return {}
     spans = _united_spans(part for run in runs for part in run.parts)
-    sentences = list(runs[0].sentences)
-    for run in runs:
-        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
     return {
         PARTS: as_entries(spans),
         PAGES: pages_of(spans) or None,
         PAGE_LABELS: page_labels_of(spans) or None,
-        SENTENCE_SPANS: [list(each) for each in sentences],
     }
 
 
@@ -157,6 +163,14 @@ def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
     at = ending.end - longer.start
     after = at + len(ending.separator)
     return longer.text[at:after] == ending.separator and not longer.text[after : after + 1].isspace()
+
+
+def _fit_sentences(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether windows that overlap cut their text into the same sentences, as far as it is known."""
+    if not one.sentences or not other.sentences:
+        return True
+    held = one.sentences[other.first - one.first :][: other.last - other.first + 1]
+    return held == other.sentences[: one.last - other.first + 1]
 
 
 def _fit_parts(one: WindowRun, other: WindowRun) -> bool:

@@ -15,7 +15,7 @@ key                  meaning
 ``parts``            each part of the document that it touches
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
-``sentence_spans``   the span of each sentence, if there are parts
+``sentence_spans``   the span of each sentence
 ``lead_ins``         text before the window that gives it meaning
 ``also_in``          where windows of equal text stand that were found
 ``relevance_score``  a reranker's score
@@ -73,7 +73,7 @@ PARTS = "parts"
 PAGES = "pages"
 PAGE_LABELS = "page_labels"
 SENTENCE_SPANS = "sentence_spans"
-PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS, SENTENCE_SPANS})
+PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS})
 
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
@@ -111,8 +111,12 @@ def part_metadata(window: Window, sentences: "SentencesByKey") -> dict[str, Any]
         PARTS: as_entries(spans),
         PAGES: pages_of(spans) or None,
         PAGE_LABELS: page_labels_of(spans) or None,
-        SENTENCE_SPANS: [[each.start, each.end] for each in held],
     }
+
+
+def _sentence_spans(window: Window, sentences: "SentencesByKey") -> list[list[int]]:
+    held = (sentences[window.doc_id, index] for index in range(window.first, window.last + 1))
+    return [[each.start, each.end] for each in held]
 
 
 def _separator(window: Window, sentences: "SentencesByKey") -> str | None:
@@ -137,6 +141,7 @@ WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
     HEADING: lambda window, sentences: sentences[window.doc_id, window.best.index].heading or None,
     SEPARATOR: _separator,
     LEAD_INS: lambda window, sentences: _lead_ins(window, sentences) or None,
+    SENTENCE_SPANS: _sentence_spans,
 }
 """The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""
 

@@ -52,7 +52,7 @@ class WindowRun:
         start: First code point in the source.
         end: One past the last code point.
         hits: At least one, in order of position.
-        sentences: The span of each sentence, if the document has parts.
+        sentences: The span of each sentence; empty if it isn't known, which it must be if the document has parts.
         parts: Its places in the parts of the document, in order.
         separator: The white space up to the next sentence of its section; ``None`` if there is none or it isn't known.
     """
@@ -93,7 +93,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
         return None
     (first, last), (start, end) = numbers, span
     hits, parts, sentences = _hits(metadata), _parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
-    if not hits or parts is None or sentences is None or bool(parts) != bool(sentences):
+    if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
     given = metadata.get(SEPARATOR)
     separator = given if isinstance(given, str) and not given.strip() else None
@@ -126,7 +126,7 @@ def _is_sound(run: WindowRun) -> bool:
     )
     if not inside or run.end - run.start != len(run.text) or not is_rising(run.hits) or not fit(run.hits, run):
         return False
-    if not run.parts:
+    if not run.sentences:
         return True
     ends = [run.start, *(end for span in run.sentences for end in span), run.end]
     places = [end for part in run.parts for end in (part.source_start, part.source_end)]
@@ -155,9 +155,9 @@ def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
 
 def _parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
     """Read a window's places in parts; ``None`` if they can't be read."""
-    given = metadata.get(PARTS, [])
+    given = metadata.get(PARTS, ())
     found: list[PartSpan] = []
-    for each in given if isinstance(given, list) else [None]:
+    for each in given if given == () or (isinstance(given, list) and given) else [None]:
         entry = each if isinstance(each, dict) else {}
         own, place = read_span([entry.get(START_INDEX), entry.get(END_INDEX)]), read_span(entry.get(SPAN))
         identity = {key: value for key, value in entry.items() if key not in (START_INDEX, END_INDEX, SPAN)}

@@ -18,12 +18,13 @@ from langchain_sentence_window.documents.window_metadata import (
     PART_METADATA,
     RELEVANCE_SCORE,
     SCORE,
+    SENTENCE_SPANS,
     SENTENCES,
     WINDOW_ID,
 )
 from langchain_sentence_window.errors import InvalidInputError
 
-_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, *sorted(PART_METADATA))
+_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, SENTENCE_SPANS, *sorted(PART_METADATA))
 _WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
 """The keys that say where a window is from. A reranker can't change them."""
 

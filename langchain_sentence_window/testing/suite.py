@@ -430,7 +430,17 @@ class SentenceWindowStoreTests:
 
 
 _KEPT = ("doc_id", "tenant", "number", "share", "flag")
-_OURS = {"doc_id", "start_index", "end_index", "sentences", "hits", "score", "window_id", "heading"}
+_OURS = {
+    "doc_id",
+    "start_index",
+    "end_index",
+    "sentences",
+    "sentence_spans",
+    "hits",
+    "score",
+    "window_id",
+    "heading",
+}
 
 
 class _Indexing:
