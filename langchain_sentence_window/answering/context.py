@@ -8,9 +8,10 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window.answering.citation_format import source_number
 from langchain_sentence_window.answering.escaping import escape_leading_numbers, escape_numbers, escape_tags
-from langchain_sentence_window.answering.locations import describe_location, span_of, text_key
+from langchain_sentence_window.answering.locations import describe_location, text_key
 from langchain_sentence_window.answering.shown_spans import ShownSpans
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins
+from langchain_sentence_window.documents.window_slices import source_span
 
 GAP = "\n[...]\n"
 """Marks where text is left out because an earlier source shows it."""
@@ -37,7 +38,7 @@ def format_context(documents: Iterable[Document]) -> str:
     texts: set[str] = set()
     blocks: list[str] = []
     for number, document in enumerate(checked_documents(documents), 1):
-        span = span_of(document)
+        span = source_span(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
             key = text_key(document, span[0], begun)

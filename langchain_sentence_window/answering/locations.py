@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import Span
-from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.escaping import on_one_line
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SOURCE
 from langchain_sentence_window.documents.values import is_index
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, PAGE_LABELS, PAGES
+from langchain_sentence_window.documents.window_slices import source_span
 
 MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""
@@ -26,7 +25,7 @@ def describe_location(document: Document) -> str:
 
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
-    location = on_one_line(_name(document), MAX_NAME_CHARS) + (_pages(document) or _span(document))
+    location = on_one_line(name_of(document), MAX_NAME_CHARS) + (_pages(document) or _span(document))
     heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
 
@@ -44,20 +43,8 @@ def _pages(document: Document) -> str:
 
 
 def _span(document: Document) -> str:
-    span = span_of(document)
+    span = source_span(document)
     return f":{span[0]}-{span[1]}" if span else ""
-
-
-def span_of(document: Document) -> Span | None:
-    """Return the document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
-    start = document.metadata.get(START_INDEX)
-    # LangChain's splitters write -1 for a text that they don't find again.
-    if type(start) is not int or start < 0:
-        return None
-    length = len(document.page_content)
-    # A document whose text isn't a slice of its source can't be cut by offsets.
-    is_slice = as_integer(document.metadata.get(END_INDEX, start + length)) == start + length
-    return (start, start + length) if is_slice else None
 
 
 def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) -> str:
@@ -72,14 +59,15 @@ def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) 
         begun: The first text seen for each key and start; a new one is added.
     """
     own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
-    name = _text(document.metadata.get(DOC_ID)) or repr((_name(document), sorted(own.items())))
+    name = _text(document.metadata.get(DOC_ID)) or repr((name_of(document), sorted(own.items())))
     text = document.page_content
     before = begun.setdefault((name, start), text)
     is_other = not (before.startswith(text) or text.startswith(before))
     return repr((name, text)) if is_other else name
 
 
-def _name(document: Document) -> str:
+def name_of(document: Document) -> str:
+    """Return what a document is called in its metadata, else its id, as it is; never blank."""
     metadata = document.metadata
     given: Sequence[object] = (metadata.get(SOURCE), metadata.get(DOC_ID), document.id)
     return next((text for text in map(_text, given) if text.strip()), "source")

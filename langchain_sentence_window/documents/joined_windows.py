@@ -30,7 +30,7 @@ from langchain_sentence_window.documents.window_metadata import (
     SENTENCES,
     WINDOW_ID,
 )
-from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, fit, read_span
+from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, cut_parts, fit, read_span
 
 
 def agree(one: WindowRun, other: WindowRun) -> bool:
@@ -176,7 +176,7 @@ def _fit_sentences(one: WindowRun, other: WindowRun) -> bool:
 def _fit_parts(one: WindowRun, other: WindowRun) -> bool:
     """Return whether the parts of two windows can be joined without changing those of either."""
     spans = _united_spans([*one.parts, *other.parts])
-    return all(tuple(_cut(spans, run.start, run.end)) == run.parts for run in (one, other))
+    return all(tuple(cut_parts(spans, run.start, run.end)) == run.parts for run in (one, other))
 
 
 def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
@@ -193,14 +193,6 @@ def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
         else:
             united.append(span)
     return united
-
-
-def _cut(spans: Iterable[PartSpan], start: int, end: int) -> Iterable[PartSpan]:
-    for span in spans:
-        low, high = max(start, span.source_start), min(end, span.source_end)
-        if low < high:
-            moved = span.start - span.source_start
-            yield PartSpan(span.identity, low + moved, high + moved, low)
 
 
 def _sign(number: int) -> int:

@@ -92,7 +92,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     if not isinstance(doc_id, str) or numbers is None or span is None:
         return None
     (first, last), (start, end) = numbers, span
-    hits, parts, sentences = _hits(metadata), _parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
+    hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
     if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
     given = metadata.get(SEPARATOR)
@@ -153,8 +153,8 @@ def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
     return tuple(sorted(hits, key=lambda hit: hit.index))
 
 
-def _parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
-    """Read a window's places in parts; ``None`` if they can't be read."""
+def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
+    """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
     given = metadata.get(PARTS, ())
     found: list[PartSpan] = []
     for each in given if given == () or (isinstance(given, list) and given) else [None]:
@@ -167,6 +167,17 @@ def _parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
             return None
         found.append(PartSpan(identity, *own, place[0]))
     return tuple(found)
+
+
+def cut_parts(spans: Iterable[PartSpan], start: int, end: int) -> list[PartSpan]:
+    """Cut places in parts to those of a span of the source, none empty."""
+    found: list[PartSpan] = []
+    for span in spans:
+        low, high = max(start, span.source_start), min(end, span.source_end)
+        if low < high:
+            moved = span.start - span.source_start
+            found.append(PartSpan(span.identity, low + moved, high + moved, low))
+    return found
 
 
 def _spans(given: object) -> tuple[Span, ...] | None:

@@ -1,0 +1,228 @@
+"""`cited_message`: an answer as a message with LangChain's standard `Citation` blocks, which any interface can show."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Protocol
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.messages.content import Annotation, TextContentBlock
+from langchain_core.messages.content import Citation as CitationBlock
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window._validation import as_integer, checked_list
+from langchain_sentence_window.answering.citations import checked_answer
+from langchain_sentence_window.answering.cited_statements import CitedStatement, cited_statements
+from langchain_sentence_window.answering.message_citations import (
+    NUMBER,
+    SOURCE_END,
+    SOURCE_START,
+    CitedStretch,
+    message_text,
+    read_message_citations,
+)
+from langchain_sentence_window.answering.source_names import document_title, source_address
+from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+from langchain_sentence_window.errors import InvalidInputError
+
+MARK, VERDICT, LOCATION = "mark", "verdict", "location"
+
+_NAMESPACE = uuid.UUID("5d0b1c1e-6d0c-5c0e-8a53-2b1f5f1a7c49")
+
+
+class Place(Protocol):
+    """Where a quote was found, as `verify_quotes` says it."""
+
+    @property
+    def number(self) -> int:
+        """Number of the source, from 1."""
+
+    @property
+    def start(self) -> int:
+        """First code point in the source document."""
+
+    @property
+    def text(self) -> str:
+        """What stands there."""
+
+
+class Quote(Protocol):
+    """A quote of an answer, as `verify_quotes` verifies it."""
+
+    @property
+    def start(self) -> int:
+        """First code point in the answer."""
+
+    @property
+    def end(self) -> int:
+        """One past its last code point."""
+
+    @property
+    def cited(self) -> Sequence[int]:
+        """Numbers of the sources that are cited with it."""
+
+    @property
+    def verdict(self) -> str:
+        """What was found of it."""
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Where it was found."""
+
+
+def cited_message(answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[Quote] = ()) -> AIMessage:
+    """Write an answer as a message whose text carries its citations, as LangChain's standard content blocks.
+
+    The message has one text block, so its ``text`` is the answer as it is, and the places that its ``annotations`` name
+    are those of the answer. They are what `citation_blocks` returns. It can be serialized as any message, and
+    `find_citations` reads it. Chat models are sent its text alone, but for OpenAI's Responses API, which is sent the
+    annotations too: send it ``message.text``.
+
+    Args:
+        answer: The text that a model wrote, with citations such as ``[2]``, or its message, with citations of an API.
+            Of a message the text is kept, the id, the name and the usage.
+        windows: The windows that the answer may cite, in the order of their numbers.
+        quotes: What `verify_quotes` found for the answer, to cite the very words.
+
+    Raises:
+        InvalidInputError: The answer is neither a string nor an AIMessage, or the windows or the quotes aren't what
+            they must be.
+    """
+    blocks = citation_blocks(answer, windows, quotes=quotes)
+    text: TextContentBlock = {"type": "text", "text": _text_of(answer), "annotations": list[Annotation](blocks)}
+    if isinstance(answer, str):
+        return AIMessage(content_blocks=[text])
+    return AIMessage(
+        content_blocks=[text], id=answer.id, name=answer.name, usage_metadata=deepcopy(answer.usage_metadata)
+    )
+
+
+def citation_blocks(
+    answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[Quote] = ()
+) -> list[CitationBlock]:
+    """Return the citations of an answer as LangChain's standard `Citation` blocks.
+
+    A chain that streams an answer can attach them at its end.
+
+    Args:
+        answer: See `cited_message`.
+        windows: See `cited_message`.
+        quotes: See `cited_message`.
+
+    Returns:
+        A block for each source that a citation names, in the order of the answer:
+
+        - ``start_index`` and ``end_index`` are the statement that the citation belongs to: what stands before it, from
+          the beginning of its sentence or the last citation in it. See `cited_statements` for citations that stand
+          elsewhere. Of an API's citation it is the text that the API says.
+        - ``cited_text`` is text of the source, character for character: the quote's, if one was found there, or the
+          sentences that an API cites. Else the source's text, or, if it has more than `MAX_EXCERPT_CHARS` characters,
+          as many whole sentences around its best hit.
+        - ``title`` is the title of the document, or its name. ``url`` is its address, if its metadata has one.
+        - ``id`` is the same whenever the same is cited.
+        - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
+          are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
+          and the last; ``pages``, from 0; and ``heading``. ``mark`` is the span of the ``[n]`` in the answer, and
+          ``verdict`` that of the quote. A quote that isn't in the source that it cites leaves that with its own text.
+
+    Raises:
+        InvalidInputError: See `cited_message`.
+    """
+    sources, checked = checked_documents(windows), _checked_quotes(quotes)
+    text = _text_of(answer)
+    if isinstance(answer, AIMessage):
+        carried = read_message_citations(answer, sources)
+        found = [_block(text, each, sources) for each in carried.found]
+        if carried.are_numbered:
+            return found
+        return [*_of_text(text, sources, checked), *found]
+    return _of_text(text, sources, checked)
+
+
+def _text_of(answer: object) -> str:
+    return answer if isinstance(answer, str) else message_text(checked_answer(answer))
+
+
+def _checked_quotes(quotes: object) -> list[Quote]:
+    found: list[Any] = checked_list("quotes", quotes)
+    needed = ("start", "end", "cited", "verdict", "places")
+    for position, quote in enumerate(found):
+        if not all(hasattr(quote, name) for name in needed):
+            raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
+    return found
+
+
+def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) -> list[CitationBlock]:
+    texts = SourceTexts(sources)
+    blocks: dict[str, CitationBlock] = {}
+    for cited in cited_statements(answer):
+        inside = [each for each in quotes if cited.region[0] <= each.start < cited.region[1]]
+        for number in _numbers(cited, len(sources)):
+            for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
+                start = cited.start if quote is None or quote.end <= cited.start else min(cited.start, quote.start)
+                said = CitedStretch(number, stretch, (start, cited.end))
+                more = {MARK: [cited.mark.start, cited.mark.end]}
+                block = _block(answer, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
+                blocks[str(block.get("id"))] = block
+    return list(blocks.values())
+
+
+def _numbers(cited: CitedStatement, count: int) -> Iterator[int]:
+    """Yield the numbers of a citation that name a source, each once."""
+    yield from dict.fromkeys(
+        number for first, last in cited.mark.ranges if 1 <= first <= last <= count for number in range(first, last + 1)
+    )
+
+
+def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:
+    """Yield what a citation cites of a source: where quotes stand in it, or an excerpt."""
+    for quote in quotes:
+        placed = [
+            stretch
+            for place in quote.places
+            if place.number == number and (stretch := texts.placed(number, as_integer(place.start), place.text))
+        ]
+        yield from ((stretch, quote) for stretch in placed or [texts.excerpt(number)])
+    if not quotes:
+        yield texts.excerpt(number), None
+
+
+def _block(
+    answer: str, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
+) -> CitationBlock:
+    document, stretch = sources[cited.number - 1], cited.stretch
+    doc_id, heading = document.metadata.get(DOC_ID), document.metadata.get(HEADING)
+    known = {
+        DOC_ID: doc_id if isinstance(doc_id, str) else None,
+        SOURCE_START: stretch.start,
+        SOURCE_END: stretch.end,
+        SENTENCES: None if stretch.sentences is None else list(stretch.sentences),
+        PAGES: list(stretch.pages) or None,
+        HEADING: heading if isinstance(heading, str) and heading else None,
+    }
+    extras = {NUMBER: cited.number, LOCATION: stretch.location, **known, **(more or {})}
+    block: CitationBlock = {
+        "type": "citation",
+        "id": _id(answer, cited, more),
+        "title": document_title(document),
+        "cited_text": stretch.text,
+        "extras": {key: value for key, value in extras.items() if value is not None},
+    }
+    if address := source_address(document):
+        block["url"] = address
+    if cited.statement is not None:
+        start, end = cited.statement
+        return {**block, START_INDEX: start, END_INDEX: end}  # type: ignore[misc]
+    return block
+
+
+def _id(answer: str, cited: CitedStretch, more: Mapping[str, Any] | None) -> str:
+    """Return an id that is the same for the same citation of the same answer."""
+    stretch = cited.stretch
+    what = (answer, cited.number, cited.statement, stretch.start, stretch.text, stretch.location, more)
+    return str(uuid.uuid5(_NAMESPACE, encodable(repr(what))))
