@@ -4,11 +4,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.answering.citation_format import CitationMark, citation_marks
 from langchain_sentence_window.answering.source_stretches import split_text
+
+MAX_NUMBERS = 100
+"""The most sources that one citation cites. Nobody checks more, and an answer could repeat them on every line."""
 
 _BETWEEN_MARKS = re.compile(r"[\s,;&\uff0c\uff1b\u3001]*(?:and\b\s*)?", re.IGNORECASE)
 _LIST_MARK = re.compile(r"(?:[\s,;:.!?|]|[-*+>#\u2022\u2013\u2014]+(?=\s)|\d{1,3}[.)](?=\s))*+(?:(?:and|but)\b\s*)?+")
@@ -36,7 +39,7 @@ class CitedStatement:
     mark: CitationMark
 
 
-def cited_statements(answer: str) -> list[CitedStatement]:
+def cited_statements(answer: str, count: int) -> list[CitedStatement]:
     """Return the statement that each citation of an answer belongs to.
 
     It is what stands before the citation, from the last citation in the same sentence, or the beginning of the
@@ -46,11 +49,12 @@ def cited_statements(answer: str) -> list[CitedStatement]:
 
     Args:
         answer: The text of the answer.
+        count: The number of sources. Numbers above it, and 0, aren't citations.
 
     Returns:
         One for each citation, in order.
     """
-    groups = _groups(answer, list(citation_marks(answer)))
+    groups = _groups(answer, [mark for mark in citation_marks(answer) if numbers_of(mark, count)])
     if not groups:
         return []
     sentences = split_text(answer)
@@ -74,6 +78,12 @@ def cited_statements(answer: str) -> list[CitedStatement]:
         region = (region[1], max(high, rest[1] if is_last else first))
         found += [CitedStatement(low, high, region, mark) for mark in group]
     return found
+
+
+def numbers_of(mark: CitationMark, count: int) -> list[int]:
+    """Return the numbers of a citation that name one of so many sources, each once, `MAX_NUMBERS` at most."""
+    ranges = (range(first, last + 1) for first, last in mark.ranges if 1 <= first <= last <= count)
+    return list(islice(dict.fromkeys(chain.from_iterable(ranges)), MAX_NUMBERS))
 
 
 def _groups(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMark]]:

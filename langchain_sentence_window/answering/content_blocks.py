@@ -15,7 +15,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.answering.citations import checked_answer
-from langchain_sentence_window.answering.cited_statements import CitedStatement, cited_statements
+from langchain_sentence_window.answering.cited_statements import cited_statements, numbers_of
 from langchain_sentence_window.answering.message_citations import (
     NUMBER,
     SOURCE_END,
@@ -160,9 +160,9 @@ def _checked_quotes(quotes: object) -> list[Quote]:
 def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) -> list[CitationBlock]:
     texts = SourceTexts(sources)
     blocks: dict[str, CitationBlock] = {}
-    for cited in cited_statements(answer):
+    for cited in cited_statements(answer, len(sources)):
         inside = [each for each in quotes if cited.region[0] <= each.start < cited.region[1]]
-        for number in _numbers(cited, len(sources)):
+        for number in numbers_of(cited.mark, len(sources)):
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
                 start = cited.start if quote is None or quote.end <= cited.start else min(cited.start, quote.start)
                 said = CitedStretch(number, stretch, (start, cited.end))
@@ -170,13 +170,6 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
                 block = _block(answer, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
                 blocks[str(block.get("id"))] = block
     return list(blocks.values())
-
-
-def _numbers(cited: CitedStatement, count: int) -> Iterator[int]:
-    """Yield the numbers of a citation that name a source, each once."""
-    yield from dict.fromkeys(
-        number for first, last in cited.mark.ranges if 1 <= first <= last <= count for number in range(first, last + 1)
-    )
 
 
 def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:

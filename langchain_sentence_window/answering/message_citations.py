@@ -175,8 +175,9 @@ def _statement(fields: Mapping[str, Any], text: str, at: int) -> Span | None:
     start, end = as_integer(fields.get(START_INDEX)), as_integer(fields.get(END_INDEX))
     if start is not None and end is not None and 0 <= start <= end <= len(text):
         return at + start, at + end
-    # A stream that was joined from pieces may hold citations apart from their text.
-    return (at + len(text) - len(text.lstrip()), at + len(text.rstrip())) if text.strip() else None
+    # An API's citation is of all of its block. A stream that was joined from pieces may hold it apart from its text.
+    is_known = text.strip() and NUMBER not in fields
+    return (at + len(text) - len(text.lstrip()), at + len(text.rstrip())) if is_known else None
 
 
 def _without_space(text: str) -> str:

@@ -30,16 +30,12 @@ from langchain_sentence_window.documents.lead_ins import read_lead_ins
 def as_search_results(windows: Iterable[Document]) -> list[dict[str, Any]]:
     r"""Write windows as `search_result` blocks for Anthropic's API, which then cites single sentences by itself.
 
-    The blocks can stand in a user message, or be what a tool returns:
+    The blocks can stand in a user message, ``HumanMessage([*as_search_results(windows), question])``, or be what a tool
+    returns. `find_citations` reads the citations of the answer. Give it the windows of all blocks of a request, in
+    their order, as the API counts them through.
 
-    .. code-block:: python
-
-        HumanMessage([*as_search_results(windows), {"type": "text", "text": question}])
-
-    `find_citations` reads the answer's citations. Give it the windows of all blocks of a request, in their order.
-
-    Other APIs know no such blocks. ``ChatOpenAI`` sends them as they are, and the API refuses them; `format_context`
-    suits any model.
+    OpenAI's APIs know no such blocks. Chat Completions refuses them. For the Responses API ``ChatOpenAI`` leaves them
+    out of a user message without a word, and writes those of a tool as JSON. `format_context` suits any model.
 
     Args:
         windows: Windows, or any Documents.

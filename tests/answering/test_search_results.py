@@ -92,7 +92,17 @@ def test_any_document_can_be_sent(given_: list[Document]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\ud800 One.\udfff", "A\x00b.", "x" * 100_000, "One. " * 5_000, "\u200b", "---", "```\na", "| a |\n|---|", "[\n" * 999],
+    [
+        "\ud800 One.\udfff",
+        "A\x00b.",
+        "x" * 100_000,
+        "One. " * 5_000,
+        "\u200b",
+        "---",
+        "```\na",
+        "| a |\n|---|",
+        "[\n" * 999,
+    ],
     ids=lambda text: repr(text[:10]),
 )
 def test_odd_texts_can_be_sent(text: str) -> None:
