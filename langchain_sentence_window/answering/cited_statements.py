@@ -13,6 +13,7 @@ from langchain_sentence_window.answering.source_stretches import split_text
 MAX_NUMBERS = 100
 """The most sources that one citation cites. Nobody checks more, and an answer could repeat them on every line."""
 
+_MAX_OPENING_CHARS = 100
 _BETWEEN_MARKS = re.compile(r"[\s,;&\uff0c\uff1b\u3001]*(?:and\b\s*)?", re.IGNORECASE)
 _LIST_MARK = re.compile(r"(?:[\s,;:.!?|]|[-*+>#\u2022\u2013\u2014]+(?=\s)|\d{1,3}[.)](?=\s))*+(?:(?:and|but)\b\s*)?+")
 _ATTRIBUTING = frozenset(
@@ -70,7 +71,7 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
         start, end = max(before, sentence[0]), first
         rest = (last, max(last, min(following, sentence[1])))
         is_last = following >= sentence[1]
-        if _is_opening(answer[sentence[0] : first]) and _has_words(answer[slice(*rest)]):
+        if _is_opening(answer, sentence[0], first) and _has_words(answer[slice(*rest)]):
             start, end = rest
         elif not _has_words(answer[start:end]):
             start, end = sentences[place - 1] if place > 0 and sentences[place - 1][0] >= before else (first, last)
@@ -98,9 +99,11 @@ def _groups(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMar
     return groups
 
 
-def _is_opening(text: str) -> bool:
+def _is_opening(answer: str, start: int, end: int) -> bool:
     """Return whether the beginning of a sentence says nothing but where the rest of it is from."""
-    return all(word.lower() in _ATTRIBUTING for word in re.findall(r"\w+", text[:100])) and len(text) <= 100  # noqa: PLR2004
+    if end - start > _MAX_OPENING_CHARS:
+        return False
+    return all(word.lower() in _ATTRIBUTING for word in re.findall(r"\w+", answer[start:end]))
 
 
 def _has_words(text: str) -> bool:

@@ -1,6 +1,7 @@
 """`cited_message`: an answer as a message with LangChain's standard `Citation` blocks, which any interface can show."""
 
 import uuid
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Protocol
@@ -137,7 +138,8 @@ def citation_blocks(
     text = _text_of(answer)
     if isinstance(answer, AIMessage):
         carried = read_message_citations(answer, sources)
-        found = [_block(text, each, sources) for each in carried.found]
+        key = _key(text)
+        found = [_block(key, each, sources) for each in carried.found]
         if carried.are_numbered:
             return found
         return [*_of_text(text, sources, checked), *found]
@@ -158,16 +160,18 @@ def _checked_quotes(quotes: object) -> list[Quote]:
 
 
 def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) -> list[CitationBlock]:
-    texts = SourceTexts(sources)
+    texts, key = SourceTexts(sources), _key(answer)
+    quotes = sorted(quotes, key=lambda quote: quote.start)
+    starts = [quote.start for quote in quotes]
     blocks: dict[str, CitationBlock] = {}
     for cited in cited_statements(answer, len(sources)):
-        inside = [each for each in quotes if cited.region[0] <= each.start < cited.region[1]]
+        inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
         for number in numbers_of(cited.mark, len(sources)):
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
                 start = cited.start if quote is None or quote.end <= cited.start else min(cited.start, quote.start)
                 said = CitedStretch(number, stretch, (start, cited.end))
                 more = {MARK: [cited.mark.start, cited.mark.end]}
-                block = _block(answer, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
+                block = _block(key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
                 blocks[str(block.get("id"))] = block
     return list(blocks.values())
 
@@ -186,7 +190,7 @@ def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Itera
 
 
 def _block(
-    answer: str, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
+    key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
 ) -> CitationBlock:
     document, stretch = sources[cited.number - 1], cited.stretch
     doc_id, heading = document.metadata.get(DOC_ID), document.metadata.get(HEADING)
@@ -201,7 +205,7 @@ def _block(
     extras = {NUMBER: cited.number, LOCATION: stretch.location, **known, **(more or {})}
     block: CitationBlock = {
         "type": "citation",
-        "id": _id(answer, cited, more),
+        "id": _id(key, cited, more),
         "title": document_title(document),
         "cited_text": stretch.text,
         "extras": {key: value for key, value in extras.items() if value is not None},
@@ -214,8 +218,13 @@ def _block(
     return block
 
 
-def _id(answer: str, cited: CitedStretch, more: Mapping[str, Any] | None) -> str:
+def _key(answer: str) -> uuid.UUID:
+    """Return what the ids of an answer's citations are made of."""
+    return uuid.uuid5(_NAMESPACE, encodable(answer))
+
+
+def _id(key: uuid.UUID, cited: CitedStretch, more: Mapping[str, Any] | None) -> str:
     """Return an id that is the same for the same citation of the same answer."""
     stretch = cited.stretch
-    what = (answer, cited.number, cited.statement, stretch.start, stretch.text, stretch.location, more)
-    return str(uuid.uuid5(_NAMESPACE, encodable(repr(what))))
+    what = (cited.number, cited.statement, stretch.start, stretch.text, stretch.location, more)
+    return str(uuid.uuid5(key, encodable(repr(what))))
