@@ -16,7 +16,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.answering.citations import checked_answer
-from langchain_sentence_window.answering.cited_statements import cited_statements, numbers_of
+from langchain_sentence_window.answering.cited_statements import CitedStatement, cited_statements
 from langchain_sentence_window.answering.message_citations import (
     NUMBER,
     SOURCE_END,
@@ -27,7 +27,7 @@ from langchain_sentence_window.answering.message_citations import (
 )
 from langchain_sentence_window.answering.source_names import document_title, source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, START_INDEX
 from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -54,6 +54,10 @@ class Place(Protocol):
 
 class Quote(Protocol):
     """A quote of an answer, as `verify_quotes` verifies it."""
+
+    @property
+    def kind(self) -> str:
+        """``quotation`` or ``claim``."""
 
     @property
     def start(self) -> int:
@@ -129,7 +133,7 @@ def citation_blocks(
         - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
           are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
           and the last; ``pages``, from 0; and ``heading``. ``mark`` is the span of the ``[n]`` in the answer, and
-          ``verdict`` that of the quote. A quote that isn't in the source that it cites leaves that with its own text.
+          ``verdict`` that of the quote. A source whose quotation isn't in it has the verdict with its own text.
 
     Raises:
         InvalidInputError: See `cited_message`.
@@ -152,7 +156,7 @@ def _text_of(answer: object) -> str:
 
 def _checked_quotes(quotes: object) -> list[Quote]:
     found: list[Any] = checked_list("quotes", quotes)
-    needed = ("start", "end", "cited", "verdict", "places")
+    needed = (KIND, "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
         if not all(hasattr(quote, name) for name in needed):
             raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
@@ -166,9 +170,9 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
     blocks: dict[str, CitationBlock] = {}
     for cited in cited_statements(answer, len(sources)):
         inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
-        for number in numbers_of(cited.mark, len(sources)):
+        for number in cited.mark.numbers:
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
-                start = cited.start if quote is None or quote.end <= cited.start else min(cited.start, quote.start)
+                start = cited.start if quote is None else _start(answer, cited, quote)
                 said = CitedStretch(number, stretch, (start, cited.end))
                 more = {MARK: [cited.mark.start, cited.mark.end]}
                 block = _block(key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
@@ -176,17 +180,34 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
     return list(blocks.values())
 
 
+def _start(answer: str, cited: CitedStatement, quote: Quote) -> int:
+    """Return where a statement begins whose quote may begin in a sentence before."""
+    if not cited.region[0] <= quote.start < cited.start < quote.end:
+        return cited.start
+    before = answer[quote.start - 1 : quote.start]
+    return quote.start - (bool(before.strip()) and not before.isalnum() and quote.start > cited.region[0])
+
+
 def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:
     """Yield what a citation cites of a source: where quotes stand in it, or an excerpt."""
+    is_told = False
     for quote in quotes:
         placed = [
             stretch
             for place in quote.places
             if place.number == number and (stretch := texts.placed(number, as_integer(place.start), place.text))
         ]
-        yield from ((stretch, quote) for stretch in placed or [texts.excerpt(number)])
-    if not quotes:
+        yield from ((stretch, quote) for stretch in placed)
+        if not placed and _is_wrong(quote):
+            yield texts.excerpt(number), quote
+        is_told = is_told or bool(placed) or _is_wrong(quote)
+    if not is_told:
         yield texts.excerpt(number), None
+
+
+def _is_wrong(quote: Quote) -> bool:
+    """Return whether a quote isn't in the sources that it cites; a claim need not be there word for word."""
+    return quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
 
 
 def _block(
