@@ -5,7 +5,6 @@ To change the format, change this module alone.
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from langchain_sentence_window._types import Span
 
@@ -46,42 +45,27 @@ HOW_TO_CITE = f"Cite the source of every statement by its number in square brack
 """The line of a prompt that asks for citations."""
 
 
-class CitationMark(NamedTuple):
-    """A citation in an answer.
-
-    Attributes:
-        start: The code point of its opening bracket.
-        end: One past its closing bracket.
-        ranges: The first and last number of each range that it cites; both are the same for a single number.
-    """
-
-    start: int
-    end: int
-    ranges: tuple[Span, ...]
-
-
-def citation_marks(answer: str) -> Iterator[CitationMark]:
-    """Yield the citations of an answer, in order."""
-    return (mark for mark in marks_and_code(answer) if mark.ranges)
-
-
-def marks_and_code(answer: str) -> Iterator[CitationMark]:
-    """Yield the citations of an answer, and stretches of code, which cite nothing, in order."""
-    for match in _CITATION.finditer(answer):
-        ranges = (each.groups() for each in _RANGE.finditer(match["cited"] or ""))
-        yield CitationMark(*match.span(), tuple((int(first), int(last or first)) for first, last in ranges))
-
-
 def cited_numbers(answer: str) -> Iterator[Span]:
     """Yield the first and last number of each range that an answer cites; both are the same for a single number."""
-    for mark in citation_marks(answer):
-        yield from mark.ranges
+    for _, ranges in citation_marks(answer):
+        yield from ranges
+
+
+def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
+    """Yield where an answer cites: the span of each mark with its brackets, and the ranges of numbers in it.
+
+    A stretch of code is yielded too, without numbers, as nothing in it is a citation.
+    """
+    for match in _CITATION.finditer(answer):
+        ranges = _RANGE.finditer(match["cited"] or "")
+        yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)
 
 
 def without_citations(answer: str) -> str:
     """Return an answer without its citations and the spaces before them."""
     parts, end = list[str](), 0
-    for mark in citation_marks(answer):
-        parts.append(answer[end : mark.start].rstrip(" \t"))
-        end = mark.end
+    for (start, after), numbers in citation_marks(answer):
+        if numbers:
+            parts.append(answer[end:start].rstrip(" \t"))
+            end = after
     return "".join([*parts, answer[end:]])

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
+from typing import NamedTuple
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.answering.citation_format import CitationMark, citation_marks
+from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.source_stretches import split_text
 
 MAX_NUMBERS = 100
@@ -20,6 +21,20 @@ _ATTRIBUTING = frozenset(
     ["according", "as", "both", "by", "cf", "document", "from", "in", "per", "see", "source", "to"]
 )
 """Words of which some may stand before a citation that the statement follows, as in "According to [1], it is so"."""
+
+
+class CitationMark(NamedTuple):
+    """A citation in an answer.
+
+    Attributes:
+        start: The code point of its opening bracket.
+        end: One past its closing bracket.
+        numbers: The sources that it cites, from 1, each once.
+    """
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
     Returns:
         One for each citation, in order.
     """
-    groups = _groups(answer, [mark for mark in citation_marks(answer) if numbers_of(mark, count)])
+    groups = _groups(answer, list(_marks(answer, count)))
     if not groups:
         return []
     sentences = split_text(answer)
@@ -81,10 +96,12 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
     return found
 
 
-def numbers_of(mark: CitationMark, count: int) -> list[int]:
-    """Return the numbers of a citation that name one of so many sources, each once, `MAX_NUMBERS` at most."""
-    ranges = (range(first, last + 1) for first, last in mark.ranges if 1 <= first <= last <= count)
-    return list(islice(dict.fromkeys(chain.from_iterable(ranges)), MAX_NUMBERS))
+def _marks(answer: str, count: int) -> Iterator[CitationMark]:
+    """Yield the citations that name one of so many sources."""
+    for (start, end), given in citation_marks(answer):
+        ranges = (range(first, last + 1) for first, last in given if 1 <= first <= last <= count)
+        if numbers := tuple(islice(dict.fromkeys(chain.from_iterable(ranges)), MAX_NUMBERS)):
+            yield CitationMark(start, end, numbers)
 
 
 def _groups(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMark]]:

@@ -16,7 +16,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.answering.citations import checked_answer
-from langchain_sentence_window.answering.cited_statements import cited_statements, numbers_of
+from langchain_sentence_window.answering.cited_statements import CitedStatement, cited_statements
 from langchain_sentence_window.answering.message_citations import (
     NUMBER,
     SOURCE_END,
@@ -27,7 +27,7 @@ from langchain_sentence_window.answering.message_citations import (
 )
 from langchain_sentence_window.answering.source_names import document_title, source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, START_INDEX
 from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -156,7 +156,7 @@ def _text_of(answer: object) -> str:
 
 def _checked_quotes(quotes: object) -> list[Quote]:
     found: list[Any] = checked_list("quotes", quotes)
-    needed = ("kind", "start", "end", "cited", "verdict", "places")
+    needed = (KIND, "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
         if not all(hasattr(quote, name) for name in needed):
             raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
@@ -170,14 +170,22 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
     blocks: dict[str, CitationBlock] = {}
     for cited in cited_statements(answer, len(sources)):
         inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
-        for number in numbers_of(cited.mark, len(sources)):
+        for number in cited.mark.numbers:
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
-                start = cited.start if quote is None or quote.end <= cited.start else min(cited.start, quote.start)
+                start = cited.start if quote is None else _start(answer, cited, quote)
                 said = CitedStretch(number, stretch, (start, cited.end))
                 more = {MARK: [cited.mark.start, cited.mark.end]}
                 block = _block(key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
                 blocks[str(block.get("id"))] = block
     return list(blocks.values())
+
+
+def _start(answer: str, cited: CitedStatement, quote: Quote) -> int:
+    """Return where a statement begins whose quote may begin in a sentence before."""
+    if not cited.region[0] <= quote.start < cited.start < quote.end:
+        return cited.start
+    before = answer[quote.start - 1 : quote.start]
+    return quote.start - (bool(before.strip()) and not before.isalnum() and quote.start > cited.region[0])
 
 
 def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:

@@ -11,11 +11,10 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.lead_ins import read_lead_ins
-from langchain_sentence_window.documents.values import is_index
-from langchain_sentence_window.documents.window_metadata import PAGES
 from langchain_sentence_window.documents.window_slices import (
     PER_SLICE_KEYS,
     best_hit,
+    pages_touched,
     sentence_numbers,
     source_span,
     spans_of_sentences,
@@ -93,18 +92,19 @@ class SourceTexts:
 
         Args:
             number: The source.
-            start: First code point of the text in the source document; ``None`` if it isn't known. Then the text must
-                stand in the source once.
+            start: First code point of the text in the source document, or in the source's own text if it isn't known
+                where that starts. If it is ``None`` or wrong then, the text must stand in the source once.
             text: The text.
         """
         document = self._documents[number - 1]
         own, whole = source_span(document), document.page_content
         if not text.strip():
             return None
-        if own is not None and start is not None:
-            low = start - own[0]
-            if low >= 0 and whole[low : low + len(text)] == text:
+        if start is not None:
+            low = start - (own[0] if own is not None else 0)
+            if low >= 0 and whole.startswith(text, low):
                 return self.stretch(number, low, low + len(text))
+        if own is not None and start is not None:
             led = (each for each in read_lead_ins(document) if each[0][0] <= start and start + len(text) <= each[0][1])
             for span, lead_in in led:
                 if lead_in[start - span[0] :].startswith(text):
@@ -147,13 +147,12 @@ def stretch_of(document: Document, low: int, high: int, sentences: SourceSentenc
     sentences, own = sentences or sentences_of(document), source_span(document)
     touched, part = sentences.touched(low, high), window_slice(document, low, high)
     is_numbered = sentences.first is not None and len(touched) > 0
-    pages = part.metadata.get(PAGES)
     return Stretch(
         text=part.page_content,
         start=None if own is None else own[0] + low,
         end=None if own is None else own[0] + high,
         sentences=((sentences.first or 0) + touched[0], (sentences.first or 0) + touched[-1]) if is_numbered else None,
-        pages=tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else (),
+        pages=pages_touched(part),
         location=describe_location(part),
     )
 

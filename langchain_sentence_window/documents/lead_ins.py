@@ -52,7 +52,7 @@ def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[Sentence
 
 
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
-    """Read the lead-ins of a window Document: the span of each in the source, and its text."""
+    """Read the lead-ins of a window Document: the span of each in the source, and the text there."""
     given = document.metadata.get(LEAD_INS)
     found = list[tuple[Span, str]]()
     for each in given if isinstance(given, list) else []:

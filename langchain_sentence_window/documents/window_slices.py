@@ -12,7 +12,9 @@ from langchain_core.documents import Document
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer, as_number
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.parts.numbering import page_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, as_entries, page_labels_of, pages_of
+from langchain_sentence_window.documents.values import is_index
 from langchain_sentence_window.documents.window_metadata import (
     HITS,
     PAGE_LABELS,
@@ -74,6 +76,15 @@ def best_hit(document: Document) -> Span | None:
         if span is not None and is_inside and (best is None or score > best[0]):
             best = score, span
     return None if best is None or own is None else (best[1][0] - own[0], best[1][1] - own[0])
+
+
+def pages_touched(document: Document) -> tuple[int, ...]:
+    """Return the pages that a Document is on, from 0; none if they aren't known."""
+    pages = document.metadata.get(PAGES)
+    if isinstance(pages, list) and all(map(is_index, pages)):
+        return tuple(pages)
+    page = None if PARTS in document.metadata else page_of(document.metadata)
+    return () if page is None else (page,)
 
 
 def window_slice(document: Document, low: int, high: int) -> Document:

@@ -178,6 +178,7 @@ class FakeQuote:
     cited: tuple[int, ...]
     verdict: str
     places: tuple[FakePlace, ...] = ()
+    kind: str = "quotation"
 
 
 def quoted(answer: str, text: str, verdict: str, *places: FakePlace, cited: tuple[int, ...] = (1,)) -> FakeQuote:
@@ -208,7 +209,7 @@ def test_pieces_of_a_stitched_quote_are_cited_each() -> None:
     blocks = citation_blocks(answer, THREE, quotes=[quoted(answer, "Some words. A third one.", "stitched", *places)])
     assert [each["cited_text"] for each in blocks] == ["Some words.", "A third one."]
     # The quote began before the sentence that the citation stands in.
-    assert {answer[each["start_index"] : each["end_index"]] for each in blocks} == {'Some words. A third one."'}
+    assert {answer[each["start_index"] : each["end_index"]] for each in blocks} == {'"Some words. A third one."'}
 
 
 def test_a_quote_after_its_citation_is_found_and_another_statements_is_not() -> None:
@@ -227,6 +228,22 @@ def test_a_quote_that_is_not_in_its_source_says_so(verdict: str, places: tuple[F
     [block] = citation_blocks(answer, THREE, quotes=[quoted(answer, "A refund", verdict, *places)])
     assert (block["extras"]["number"], block["extras"]["verdict"]) == (1, verdict)
     assert block["cited_text"] == THREE[0].page_content
+
+
+def test_a_claim_in_other_words_is_cited_as_if_it_had_not_been_compared() -> None:
+    claim = FakeQuote(0, 8, (1,), "not_found", (), "claim")
+    assert citation_blocks(ANSWER, THREE, quotes=[claim]) == citation_blocks(ANSWER, THREE)
+    elsewhere = FakeQuote(0, 8, (1,), "misattributed", (FakePlace(2, 9, "A refund"),), "claim")
+    assert citation_blocks(ANSWER, THREE, quotes=[elsewhere])[0]["extras"]["verdict"] == "misattributed"
+
+
+def test_a_quote_that_is_in_one_of_two_sources_tells_nothing_of_the_other() -> None:
+    answer = 'It says "And more" [1, 2].'
+    quote = quoted(answer, "And more", "verbatim", FakePlace(1, 22, "And more"), cited=(1, 2))
+    one, two = citation_blocks(answer, THREE, quotes=[quote])
+    assert (one["cited_text"], one["extras"]["verdict"]) == ("And more", "verbatim")
+    assert two["cited_text"] == THREE[1].page_content
+    assert "verdict" not in two["extras"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Literal
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.answering.citation_format import marks_and_code
-from langchain_sentence_window.answering.quotes.marks import Quoted, find_quoted
+from langchain_sentence_window.answering.citation_format import citation_marks
+from langchain_sentence_window.answering.quotes.marks import Quoted, find_quoted, is_marked
 from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
@@ -18,6 +18,7 @@ MAX_NUMBER = 999
 """The largest number in brackets that can only be a citation; a larger one of no source may be a year."""
 
 _ENDS = ".!?…。！？"
+_INTRODUCING = (":", "：")
 _CLOSING = "\"'”’»)]*_"
 _MARKER = re.compile(r"[\s>#]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
 _WIDE_END = re.compile(r"(?<=[。！？])")
@@ -39,33 +40,40 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A quotation as it may be meant.
+
+    Attributes:
+        text: What is said to stand in a source, without marks and citations.
+        cited: The citations that belong to it.
+    """
+
+    text: str
+    cited: tuple[Cited, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerQuote:
     """A quotation or a claim in an answer.
 
     Attributes:
         kind: Which of both.
-        text: What is said to stand in a source, without marks and citations.
         start: Its first code point in the answer.
         end: One past the last code point.
-        cited: The citations that belong to it.
-        whole: The text with the numbers in brackets that stand in it, if there are any: they may be the source's.
-        outside: The citations that belong to it without those in it.
+        readings: At least one; several if numbers in brackets stand in it, as they may be citations or the source's.
     """
 
     kind: Literal["quotation", "claim"]
-    text: str
     start: int
     end: int
-    cited: tuple[Cited, ...]
-    whole: str | None = None
-    outside: tuple[Cited, ...] = ()
+    readings: tuple[Reading, ...]
 
 
 def quotes_in(answer: str) -> list[AnswerQuote]:
     """Find the quotations and the cited claims of an answer, in order, linear in its length."""
     code = list[Span]()
     cited = list[Cited]()
-    for start, end, numbers in marks_and_code(answer):
+    for (start, end), numbers in citation_marks(answer):
         if not numbers:
             code.append((start, end))
         elif any(first <= MAX_NUMBER for first, _ in numbers):
@@ -104,8 +112,8 @@ def _masked(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> st
             continue
         between = answer[at:start]
         if not is_citation:
-            last = answer[end - 1]
-            parts += [between, "x" * (end - start - 1), last if last in _ENDS else "x"]
+            letters = ("x" if answer[start].islower() else "X") + "x" * (end - start - 1)
+            parts += [between, letters[:-1], answer[end - 1] if answer[end - 1] in _ENDS else letters[-1]]
             at = end
             continue
         bare = between.rstrip(" \t")
@@ -144,12 +152,31 @@ def _quotations(
                 outside = _next_group(quoted, number, cited, starts, last)
             if not outside:
                 outside = _adjacent(answer, cited, starts, quote.outer[1])
-            if not outside and not inner:
-                outside = _within(cited, starts, max(first, before), quote.outer[0])
-        text, start, end = _without(answer, quote.lines, inner)
-        whole = _without(answer, quote.lines, ())[0] if inner else None
+            if not outside and not inner and before <= first:
+                outside = _within(cited, starts, first, quote.outer[0])
+        if made := _quotation(answer, quote, inner, tuple(outside)):
+            yield made
+
+
+def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tuple[Cited, ...]) -> AnswerQuote | None:
+    """Return a quotation with what may be meant by the citations in it: those at its end are the answer's, if any."""
+    last = len(inner)
+    while last and not any(each.isalnum() for each in answer[inner[last - 1].end : _start(inner, last, quote.end)]):
+        last -= 1
+    readings: dict[Reading, None] = {}
+    span = quote.start, quote.end
+    for left in (inner[last:], inner, ()):
+        text, start, end = _without(answer, quote.lines, left)
+        if quote.is_block and is_marked(text):
+            text, start, end = text[1:-1], start + 1, end - 1
         if any(character.isalnum() for character in text):
-            yield AnswerQuote("quotation", text, start, end, tuple(outside or inner), whole, tuple(outside))
+            readings[Reading(text, outside or tuple(left))] = None
+            span = (start, end) if len(readings) == 1 else span
+    return AnswerQuote("quotation", *span, tuple(readings)) if readings else None
+
+
+def _start(cited: Sequence[Cited], number: int, default: int) -> int:
+    return cited[number].start if number < len(cited) else default
 
 
 def _claims(
@@ -161,12 +188,14 @@ def _claims(
     for low, high in sentences:
         within = _within(cited, starts, low, high)
         number = bisect_right(ends, low)
-        if not within or (number < len(quotes) and quotes[number][0] < high):
+        after = quotes[number][0] if number < len(quotes) else len(answer)
+        introduces = number < len(quotes) and answer[low:high].rstrip()[-1:] in _INTRODUCING
+        if not within or after < high or (introduces and not answer[high:after].strip()):
             continue
         marker = _MARKER.match(answer, low, high)
         text, start, end = _without(answer, [(marker.end() if marker else low, high)], within)
         if any(character.isalnum() for character in text):
-            yield AnswerQuote("claim", text, start, end, tuple(within))
+            yield AnswerQuote("claim", start, end, (Reading(text, tuple(within)),))
 
 
 def _within(cited: Sequence[Cited], starts: Sequence[int], start: int, end: int) -> Sequence[Cited]:
