@@ -1,6 +1,6 @@
 r"""What a quotation may not be cut from: words, numbers with their signs and units, and negations.
 
-"lawful" doesn't stand in "unlawful", nor "5 %" in "1.5 %", though all their characters do.
+"lawful" doesn't stand in "unlawful", nor "5 euros" in "1.5 euros", though all their characters do.
 """
 
 import re
@@ -63,6 +63,7 @@ def cuts_token(text: str, at: int) -> bool:
     if "\n" in left or "\n" in right:
         around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", f"{left}{_AT}{right}")
         left, _, right = around.partition(_AT)
+    left, right = left.replace("\u00ad", ""), right.replace("\u00ad", "")
     return bool(left and right) and _cuts(left, right)
 
 
