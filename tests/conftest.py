@@ -4,12 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.testing.material import Way, either_way
 from tests.toys import VOCABULARY, WordEmbeddings
 
 Invoke = Way
+
+# Other programs may slow the machine down, which says nothing about the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -30,6 +31,7 @@ from langchain_sentence_window.answering.content_blocks import cited_message
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, STANDALONE, read_conversation, rewriter
 from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
+from langchain_sentence_window.answering.quotes.records import VerifiedQuote
 from langchain_sentence_window.answering.quoting import Unverified, answer_in_quotes
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
@@ -106,8 +108,9 @@ def create_rag_chain(
         chain |= RunnablePassthrough.assign(answer=asked | llm | StrOutputParser())
     else:
         chain |= answer_in_quotes(asked, llm, unverified)
-    cited = RunnablePassthrough.assign(citations=RunnableLambda(_citations), message=RunnableLambda(_message))
-    return (chain | cited).with_config(run_name="sentence_window_rag")
+    chain |= RunnablePassthrough.assign(citations=RunnableLambda(_citations))
+    chain |= RunnablePassthrough.assign(message=RunnableLambda(_message))
+    return chain.with_config(run_name="sentence_window_rag")
 
 
 class _Retrieval(RunnableSerializable[str, list[Document]]):
@@ -222,4 +225,7 @@ def _citations(state: Mapping[str, Any]) -> list[Citation]:
 
 
 def _message(state: Mapping[str, Any]) -> AIMessage:
-    return cited_message(state["answer"], state["context"], quotes=state.get("quotes", ()))
+    quotes: list[VerifiedQuote] = state.get("quotes", [])
+    # A quote that the model took for another source's is cited where it stands.
+    cited = [replace(quote, cited=tuple(place.number for place in quote.places) or quote.cited) for quote in quotes]
+    return cited_message(state["answer"], state["context"], quotes=cited)

@@ -9,14 +9,18 @@ from langchain_core.messages import AIMessage
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.citation_format import cited_numbers
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.message_citations import (
+    CarriedCitation,
     CitedStretch,
+    carried_citations,
     message_text,
     read_message_citations,
 )
 from langchain_sentence_window.answering.shown_spans import ShownSpans
+from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 
 
@@ -51,7 +55,7 @@ class Citation:
     statement: Span | None = None
 
 
-def find_citations(answer: str | AIMessage, documents: Iterable[Document]) -> list[Citation]:
+def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None = None) -> list[Citation]:
     """Find the sources that an answer cites.
 
     In a text, a citation is one or several numbers or ranges in square brackets, as models write them: ``[2]``,
@@ -70,7 +74,9 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document]) -> li
     Args:
         answer: The text that a model wrote, or its message.
         documents: The documents that `format_context` or `as_search_results` was given for it. Of a conversation, the
-            documents of all search results that were sent, in their order.
+            documents of all search results that were sent, in their order. ``None`` for a message that `cited_message`
+            wrote, whose citations are taken as they are, without the sources: as of an earlier turn. Take them from
+            messages of your own program alone, as nothing is compared.
 
     Returns:
         Each source that the text cites once, in the order of first citation. Of a message that carries citations, each
@@ -79,6 +85,8 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document]) -> li
     Raises:
         InvalidInputError: The answer is neither a string nor an AIMessage, or the documents aren't a list of Documents.
     """
+    if documents is None:
+        return [_carried(each) for each in carried_citations(checked_answer(answer))]
     sources = checked_documents(documents)
     if isinstance(answer, str):
         return _numbered(answer, sources)
@@ -96,6 +104,16 @@ def checked_answer(answer: object) -> AIMessage:
     if isinstance(answer, AIMessage):
         return answer
     raise InvalidInputError(f"the answer is {shown(answer)}; give its text, such as message.text, or the AIMessage")
+
+
+def _carried(cited: CarriedCitation) -> Citation:
+    """Return a citation whose source is known by what the message says of it."""
+    document = cited.document
+    start, end = (as_integer(document.metadata.get(key)) for key in (START_INDEX, END_INDEX))
+    text = document.page_content
+    return Citation(
+        cited.number, cited.location, document, text, start, end, cited.sentences, cited.pages, cited.statement
+    )
 
 
 def _numbered(answer: str, sources: Sequence[Document]) -> list[Citation]:

@@ -4,7 +4,7 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
@@ -18,6 +18,7 @@ from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.answering.citations import checked_answer
 from langchain_sentence_window.answering.cited_statements import CitedStatement, cited_statements
 from langchain_sentence_window.answering.message_citations import (
+    LOCATION,
     NUMBER,
     SOURCE_END,
     SOURCE_START,
@@ -25,62 +26,21 @@ from langchain_sentence_window.answering.message_citations import (
     message_text,
     read_message_citations,
 )
+from langchain_sentence_window.answering.quotes.records import VerifiedQuote
 from langchain_sentence_window.answering.source_names import document_title, source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, START_INDEX
 from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
 from langchain_sentence_window.errors import InvalidInputError
 
-MARK, VERDICT, LOCATION = "mark", "verdict", "location"
+MARK, VERDICT = "mark", "verdict"
 
 _NAMESPACE = uuid.UUID("5d0b1c1e-6d0c-5c0e-8a53-2b1f5f1a7c49")
 
 
-class Place(Protocol):
-    """Where a quote was found, as `verify_quotes` says it."""
-
-    @property
-    def number(self) -> int:
-        """Number of the source, from 1."""
-
-    @property
-    def start(self) -> int:
-        """First code point in the source document."""
-
-    @property
-    def text(self) -> str:
-        """What stands there."""
-
-
-class Quote(Protocol):
-    """A quote of an answer, as `verify_quotes` verifies it."""
-
-    @property
-    def kind(self) -> str:
-        """``quotation`` or ``claim``."""
-
-    @property
-    def start(self) -> int:
-        """First code point in the answer."""
-
-    @property
-    def end(self) -> int:
-        """One past its last code point."""
-
-    @property
-    def cited(self) -> Sequence[int]:
-        """Numbers of the sources that are cited with it."""
-
-    @property
-    def verdict(self) -> str:
-        """What was found of it."""
-
-    @property
-    def places(self) -> Sequence[Place]:
-        """Where it was found."""
-
-
-def cited_message(answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[Quote] = ()) -> AIMessage:
+def cited_message(
+    answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[VerifiedQuote] = ()
+) -> AIMessage:
     """Write an answer as a message whose text carries its citations, as LangChain's standard content blocks.
 
     The message has one text block, so its ``text`` is the answer as it is, and the places that its ``annotations`` name
@@ -108,7 +68,7 @@ def cited_message(answer: str | AIMessage, windows: Iterable[Document], *, quote
 
 
 def citation_blocks(
-    answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[Quote] = ()
+    answer: str | AIMessage, windows: Iterable[Document], *, quotes: Sequence[VerifiedQuote] = ()
 ) -> list[CitationBlock]:
     """Return the citations of an answer as LangChain's standard `Citation` blocks.
 
@@ -154,7 +114,7 @@ def _text_of(answer: object) -> str:
     return answer if isinstance(answer, str) else message_text(checked_answer(answer))
 
 
-def _checked_quotes(quotes: object) -> list[Quote]:
+def _checked_quotes(quotes: object) -> list[VerifiedQuote]:
     found: list[Any] = checked_list("quotes", quotes)
     needed = (KIND, "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
@@ -163,7 +123,7 @@ def _checked_quotes(quotes: object) -> list[Quote]:
     return found
 
 
-def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) -> list[CitationBlock]:
+def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> list[CitationBlock]:
     texts, key = SourceTexts(sources), _key(answer)
     quotes = sorted(quotes, key=lambda quote: quote.start)
     starts = [quote.start for quote in quotes]
@@ -180,7 +140,7 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Quote]) 
     return list(blocks.values())
 
 
-def _start(answer: str, cited: CitedStatement, quote: Quote) -> int:
+def _start(answer: str, cited: CitedStatement, quote: VerifiedQuote) -> int:
     """Return where a statement begins whose quote may begin in a sentence before."""
     if not cited.region[0] <= quote.start < cited.start < quote.end:
         return cited.start
@@ -188,7 +148,9 @@ def _start(answer: str, cited: CitedStatement, quote: Quote) -> int:
     return quote.start - (bool(before.strip()) and not before.isalnum() and quote.start > cited.region[0])
 
 
-def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Iterator[tuple[Stretch, Quote | None]]:
+def _evidence(
+    number: int, texts: SourceTexts, quotes: Sequence[VerifiedQuote]
+) -> Iterator[tuple[Stretch, VerifiedQuote | None]]:
     """Yield what a citation cites of a source: where quotes stand in it, or an excerpt."""
     is_told = False
     for quote in quotes:
@@ -205,7 +167,7 @@ def _evidence(number: int, texts: SourceTexts, quotes: Sequence[Quote]) -> Itera
         yield texts.excerpt(number), None
 
 
-def _is_wrong(quote: Quote) -> bool:
+def _is_wrong(quote: VerifiedQuote) -> bool:
     """Return whether a quote isn't in the sources that it cites; a claim need not be there word for word."""
     return quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
 

@@ -19,9 +19,12 @@ from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.search_results import SearchResult, search_results
 from langchain_sentence_window.answering.source_names import source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.values import is_index
+from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+from langchain_sentence_window.documents.window_runs import read_span
 
-NUMBER, SOURCE_START, SOURCE_END = "number", "start", "end"
+NUMBER, LOCATION, SOURCE_START, SOURCE_END = "number", "location", "start", "end"
 """Keys of a standard `Citation`'s extras, as `cited_message` writes them."""
 
 _RESULT_INDEX = "search_result_index"
@@ -55,6 +58,27 @@ class MessageCitations:
     are_numbered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedCitation:
+    """A citation as `cited_message` wrote it, with what it says of its source.
+
+    Attributes:
+        number: The source's number in its turn, from 1.
+        location: Where the cited text is from.
+        document: The cited text, with the metadata that is known of it.
+        sentences: Index of the first and the last sentence; ``None`` if they aren't known.
+        pages: The pages, from 0; empty if they aren't known.
+        statement: The span of the message's text that it supports; ``None`` if it isn't known.
+    """
+
+    number: int
+    location: str
+    document: Document
+    sentences: Span | None
+    pages: tuple[int, ...]
+    statement: Span | None
+
+
 def message_text(message: AIMessage) -> str:
     """Return the text of a message: that of all its text blocks, as ``message.text``."""
     return "".join(text for text, _ in _text_blocks(message))
@@ -78,6 +102,32 @@ def read_message_citations(message: AIMessage, documents: Sequence[Document]) ->
                 found[CitedStretch(number, stretch, _statement(fields, text, at))] = None
         at += len(text)
     return MessageCitations(list(found), are_numbered)
+
+
+def carried_citations(message: AIMessage) -> Iterator[CarriedCitation]:
+    """Yield the citations that `cited_message` wrote into a message, without their sources.
+
+    Those of another form are left out. Nothing is compared, as the sources aren't at hand.
+    """
+    at = 0
+    for text, given in _text_blocks(message):
+        for fields in map(_fields, given):
+            number, location, cited = as_integer(fields.get(NUMBER)), fields.get(LOCATION), fields.get("cited_text")
+            if number is not None and isinstance(location, str) and isinstance(cited, str) and cited:
+                sentences = read_span(fields.get(SENTENCES))
+                pages = fields.get(PAGES)
+                known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
+                document = Document(page_content=cited, metadata=_metadata_of(fields))
+                yield CarriedCitation(number, location, document, sentences, known, _statement(fields, text, at))
+        at += len(text)
+
+
+def _metadata_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a cited text, as far as the citation says it."""
+    named = {DOC_ID: DOC_ID, START_INDEX: SOURCE_START, END_INDEX: SOURCE_END, SENTENCES: SENTENCES, PAGES: PAGES}
+    named |= {HEADING: HEADING, "title": "title", "url": "url"}
+    found = {key: fields.get(name) for key, name in named.items()}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 class _Sources:

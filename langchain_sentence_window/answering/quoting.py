@@ -5,7 +5,7 @@ rests on. The words are looked up. What isn't there doesn't count as evidence.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from langchain_core.documents import Document
@@ -93,7 +93,7 @@ class QuotedAnswer:
     windows: Sequence[Document]
     unverified: Unverified
     _statements: int = 0
-    _has_text: bool = False
+    _length: int = 0
 
     def read(self, output: object) -> Iterator[AddableDict]:
         """Read the model's output so far, of which the last statement may still grow; yield what it adds."""
@@ -117,9 +117,13 @@ class QuotedAnswer:
     def _read(self, statements: Sequence[object]) -> Iterator[AddableDict]:
         for statement in statements[self._statements :]:
             self._statements += 1
-            quotes = self._verified(_entry(statement, "evidence"))
             text = _entry(statement, "text")
-            yield AddableDict(answer=self._added(self._cited(text, quotes)), quotes=quotes)
+            own = without_citations(text).strip() if isinstance(text, str) else ""
+            quotes = self._verified(_entry(statement, "evidence"))
+            added = self._added(self._cited(own, quotes))
+            end = self._length - (len(added.lstrip()) - len(own)) if added else self._length
+            start = end - len(own) if added else end
+            yield AddableDict(answer=added, quotes=[replace(quote, start=start, end=end) for quote in quotes])
 
     def _verified(self, evidence: object) -> list[VerifiedQuote]:
         found: list[VerifiedQuote] = []
@@ -131,18 +135,17 @@ class QuotedAnswer:
                 found.append(verify_quote(quote, self.windows, cited))
         return found
 
-    def _cited(self, text: object, quotes: Sequence[VerifiedQuote]) -> str:
+    def _cited(self, text: str, quotes: Sequence[VerifiedQuote]) -> str:
         """Return a statement with the sources that hold its quotes, or what becomes of one without."""
-        if not isinstance(text, str) or not text.strip():
+        if not text:
             return ""
-        own = without_citations(text).strip()
         if sources := dict.fromkeys(number for quote in quotes for number in _sources_of(quote)):
-            return f"{own} {''.join(map(source_number, sources))}"
-        return f"{own} {UNVERIFIED}" if self.unverified == "mark" else ""
+            return f"{text} {''.join(map(source_number, sources))}"
+        return f"{text} {UNVERIFIED}" if self.unverified == "mark" else ""
 
     def _added(self, text: str) -> str:
-        added = f" {text}" if text and self._has_text else text
-        self._has_text = self._has_text or bool(text)
+        added = f" {text}" if text and self._length else text
+        self._length += len(added)
         return added
 
 

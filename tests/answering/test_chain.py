@@ -82,7 +82,7 @@ async def test_a_question_gives_the_answer_with_its_sources(
 ) -> None:
     result = await way(chain, "invoke", asked)
 
-    assert list(result) == ["question", "context", "answer", "citations"]
+    assert list(result) == ["question", "context", "answer", "citations", "message"]
     assert result["question"] == QUESTION
     assert [found.metadata["source"] for found in result["context"]] == ["billing.md", "ops.md"]
     assert result["context"][0].page_content == BILLING_WINDOW
@@ -111,7 +111,7 @@ async def test_streaming_gives_the_context_then_the_answer_in_parts_then_the_cit
     whole = chain.invoke(QUESTION)
     for parts in (list(chain.stream(QUESTION)), [part async for part in chain.astream(QUESTION)]):
         keys = [key for part in parts for key in part]
-        assert list(dict.fromkeys(keys)) == ["question", "context", "answer", "citations"]
+        assert list(dict.fromkeys(keys)) == ["question", "context", "answer", "citations", "message"]
         assert keys == sorted(keys, key=list(whole).index)
         assert len([part for part in parts if part.get("answer")]) == len(whole["answer"].split())
 
@@ -141,6 +141,7 @@ def test_an_answer_without_sources_has_no_citations(server: OpenAIServer, llm: C
     nothing = SentenceWindowRetriever.from_documents([BILLING], embeddings(server))
     nothing.delete(["billing"])
     result = create_rag_chain(nothing, llm).invoke(QUESTION)
+    assert result.pop("message").text == "I don't know."
     assert result == {"question": QUESTION, "context": [], "answer": "I don't know.", "citations": []}
 
 

@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage, message_to_dict, me
 from langchain_sentence_window import Citation, describe_location, find_citations
 from langchain_sentence_window.answering.cited_statements import cited_statements
 from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
+from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.answering.search_results import as_search_results, search_results
 from langchain_sentence_window.answering.source_stretches import MAX_EXCERPT_CHARS
 from langchain_sentence_window.errors import InvalidInputError
@@ -164,33 +164,32 @@ def test_of_a_long_source_the_sentences_around_its_best_hit_are_shown() -> None:
 # Quotes
 
 
-@dataclass(frozen=True)
-class FakePlace:
-    number: int
-    start: int
-    text: str
+def standing(number: int, start: int, text: str) -> QuotedPlace:
+    return QuotedPlace(number, Document(page_content=text), None, start, start + len(text), text, (), "")
 
 
-@dataclass(frozen=True)
-class FakeQuote:
-    start: int
-    end: int
-    cited: tuple[int, ...]
-    verdict: str
-    places: tuple[FakePlace, ...] = ()
-    kind: str = "quotation"
+def quote(
+    start: int,
+    end: int,
+    cited: tuple[int, ...],
+    verdict: Any,
+    places: tuple[QuotedPlace, ...] = (),
+    *,
+    kind: Any = "quotation",
+) -> VerifiedQuote:
+    return VerifiedQuote(kind, "", start, end, cited, verdict, places)
 
 
-def quoted(answer: str, text: str, verdict: str, *places: FakePlace, cited: tuple[int, ...] = (1,)) -> FakeQuote:
+def quoted(answer: str, text: str, verdict: str, *places: QuotedPlace, cited: tuple[int, ...] = (1,)) -> VerifiedQuote:
     start = answer.index(text)
-    return FakeQuote(start, start + len(text), cited, verdict, places)
+    return quote(start, start + len(text), cited, verdict, places)
 
 
 def test_a_quote_is_cited_where_it_stands() -> None:
     answer = 'It says "A third  one" and "some words" [1].'
     quotes = [
-        quoted(answer, "A third  one", "normalized", FakePlace(1, 32, "A third one")),
-        quoted(answer, "some words", "normalized", FakePlace(1, 9, "Some words")),
+        quoted(answer, "A third  one", "normalized", standing(1, 32, "A third one")),
+        quoted(answer, "some words", "normalized", standing(1, 9, "Some words")),
     ]
     one, two = citation_blocks(answer, THREE, quotes=quotes)
     assert [one["cited_text"], two["cited_text"]] == ["A third one", "Some words"]
@@ -205,7 +204,7 @@ def test_a_quote_is_cited_where_it_stands() -> None:
 
 def test_pieces_of_a_stitched_quote_are_cited_each() -> None:
     answer = 'It says "Some words. A third one." [1]'
-    places = FakePlace(1, 9, "Some words."), FakePlace(1, 32, "A third one.")
+    places = standing(1, 9, "Some words."), standing(1, 32, "A third one.")
     blocks = citation_blocks(answer, THREE, quotes=[quoted(answer, "Some words. A third one.", "stitched", *places)])
     assert [each["cited_text"] for each in blocks] == ["Some words.", "A third one."]
     # The quote began before the sentence that the citation stands in.
@@ -215,15 +214,15 @@ def test_pieces_of_a_stitched_quote_are_cited_each() -> None:
 def test_a_quote_after_its_citation_is_found_and_another_statements_is_not() -> None:
     answer = 'According to [1], "And more". It says "Some words" [1].'
     quotes = [
-        quoted(answer, "And more", "verbatim", FakePlace(1, 22, "And more")),
-        quoted(answer, "Some words", "verbatim", FakePlace(1, 9, "Some words")),
+        quoted(answer, "And more", "verbatim", standing(1, 22, "And more")),
+        quoted(answer, "Some words", "verbatim", standing(1, 9, "Some words")),
     ]
     blocks = citation_blocks(answer, THREE, quotes=quotes)
     assert [each["cited_text"] for each in blocks] == ["And more", "Some words"]
 
 
-@pytest.mark.parametrize(("verdict", "places"), [("not_found", ()), ("misattributed", (FakePlace(2, 9, "A refund"),))])
-def test_a_quote_that_is_not_in_its_source_says_so(verdict: str, places: tuple[FakePlace, ...]) -> None:
+@pytest.mark.parametrize(("verdict", "places"), [("not_found", ()), ("misattributed", (standing(2, 9, "A refund"),))])
+def test_a_quote_that_is_not_in_its_source_says_so(verdict: str, places: tuple[QuotedPlace, ...]) -> None:
     answer = 'It says "A refund" [1].'
     [block] = citation_blocks(answer, THREE, quotes=[quoted(answer, "A refund", verdict, *places)])
     assert (block["extras"]["number"], block["extras"]["verdict"]) == (1, verdict)
@@ -231,26 +230,24 @@ def test_a_quote_that_is_not_in_its_source_says_so(verdict: str, places: tuple[F
 
 
 def test_a_claim_in_other_words_is_cited_as_if_it_had_not_been_compared() -> None:
-    claim = FakeQuote(0, 8, (1,), "not_found", (), "claim")
+    claim = quote(0, 8, (1,), "not_found", (), kind="claim")
     assert citation_blocks(ANSWER, THREE, quotes=[claim]) == citation_blocks(ANSWER, THREE)
-    elsewhere = FakeQuote(0, 8, (1,), "misattributed", (FakePlace(2, 9, "A refund"),), "claim")
+    elsewhere = quote(0, 8, (1,), "misattributed", (standing(2, 9, "A refund"),), kind="claim")
     assert citation_blocks(ANSWER, THREE, quotes=[elsewhere])[0]["extras"]["verdict"] == "misattributed"
 
 
 def test_a_quote_that_is_in_one_of_two_sources_tells_nothing_of_the_other() -> None:
     answer = 'It says "And more" [1, 2].'
-    quote = quoted(answer, "And more", "verbatim", FakePlace(1, 22, "And more"), cited=(1, 2))
+    quote = quoted(answer, "And more", "verbatim", standing(1, 22, "And more"), cited=(1, 2))
     one, two = citation_blocks(answer, THREE, quotes=[quote])
     assert (one["cited_text"], one["extras"]["verdict"]) == ("And more", "verbatim")
     assert two["cited_text"] == THREE[1].page_content
     assert "verdict" not in two["extras"]
 
 
-@pytest.mark.parametrize(
-    "place", [FakePlace(1, 10, "Some words"), FakePlace(1, -9, "x"), FakePlace(1, 9, "Some wordz")]
-)
-def test_a_place_that_is_not_there_is_not_cited(place: FakePlace) -> None:
-    [block] = citation_blocks('"Some words" [1]', THREE, quotes=[FakeQuote(1, 11, (1,), "verbatim", (place,))])
+@pytest.mark.parametrize("place", [standing(1, 10, "Some words"), standing(1, -9, "x"), standing(1, 9, "Some wordz")])
+def test_a_place_that_is_not_there_is_not_cited(place: QuotedPlace) -> None:
+    [block] = citation_blocks('"Some words" [1]', THREE, quotes=[quote(1, 11, (1,), "verbatim", (place,))])
     assert block["cited_text"] == THREE[0].page_content
 
 
@@ -260,7 +257,7 @@ def test_a_quote_of_a_lead_in_is_cited_there() -> None:
     [lead_in] = led.metadata["lead_ins"]
     start = lead_in["start_index"] + 2
     answer = 'A "Plan" [1].'
-    message = cited_message(answer, [led], quotes=[quoted(answer, "Plan", "verbatim", FakePlace(1, start, "Plan"))])
+    message = cited_message(answer, [led], quotes=[quoted(answer, "Plan", "verbatim", standing(1, start, "Plan"))])
     [found] = find_citations(message, [led])
     assert (found.text, found.start, found.end, found.sentences) == ("Plan", start, start + 4, None)
 
@@ -514,7 +511,7 @@ def test_what_is_no_answer_is_refused(wrong: Any) -> None:
             ask(wrong, THREE)
 
 
-@pytest.mark.parametrize("wrong", [None, "text", [7], [FakePlace(1, 0, "x")], 7], ids=str)
+@pytest.mark.parametrize("wrong", [None, "text", [7], [standing(1, 0, "x")], 7], ids=str)
 def test_what_are_no_quotes_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="quotes"):
         cited_message("So [1].", THREE, quotes=wrong)

@@ -156,7 +156,7 @@ async def test_citations_of_earlier_turns_hold_in_a_graph_with_checkpoints(chain
     first, second = (message for message in state["messages"] if isinstance(message, AIMessage))
     assert (first.text, second.text) == ("There is a refund [1].", "Thirty days [1].")
     for message in (first, second):
-        (citation,) = find_citations(message, [])
+        (citation,) = find_citations(message)
         assert citation.document.metadata["doc_id"] == "policy"
         start, end = (citation.document.metadata[key] for key in ("start_index", "end_index"))
         assert citation.document.page_content == POLICY.page_content[start:end]

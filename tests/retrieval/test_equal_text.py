@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.documents.equal_passages import text_key
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval import assembly
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.windows.assembly import MAX_JOINED
