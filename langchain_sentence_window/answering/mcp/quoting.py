@@ -1,0 +1,102 @@
+"""Check a quotation against an index: find the windows that it may be from, and verify it in them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.answering.labels import read_doc_id
+from langchain_sentence_window.answering.mcp.advice import no_document
+from langchain_sentence_window.answering.mcp.reading import read_runs
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
+from langchain_sentence_window.documents.window_merging import merge_windows
+from langchain_sentence_window.documents.window_metadata import (
+    HITS,
+    LEAD_INS,
+    PAGE_LABELS,
+    PAGES,
+    PART_METADATA,
+    SCORE,
+    SENTENCES,
+)
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.answering.quotes.verify import QuotedPlace, VerifiedQuote
+
+MAX_SEARCHES = 8
+"""The most sentences of a quote that are searched for."""
+
+SEARCH: Mapping[str, Any] = {
+    "k": 8,
+    "window": 3,
+    "max_tokens": None,
+    "min_score": None,
+    "min_relevance": None,
+    "order": "relevance",
+}
+"""The settings of a search for a quote: it must find the place rather than save tokens."""
+
+EXPLANATIONS: Mapping[str, str] = {
+    "verbatim": "The quote stands there word for word.",
+    "normalized": "The quote stands there but for white space, case, quotation marks or hyphens. To quote it word for "
+    "word, take the text from the places.",
+    "stitched": "The quote is made of pieces that don't stand together. Quote each piece by itself, from the places.",
+    "misattributed": "The quote doesn't stand in that document, but in the places. Cite these instead.",
+    "not_found": "The quote stands in none of the passages that a search for it finds. Don't use it as a quotation. "
+    "Search for what it says, and quote the text of a result.",
+}
+
+
+async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | None) -> "VerifiedQuote":
+    """Verify a quote in what a search for it finds, and in all of a document if one is named.
+
+    Args:
+        retriever: Finds and reads; its filter binds.
+        quote: The quote.
+        given: The name of the document that it is said to be from, also as a label quotes it; ``None`` for none.
+
+    Raises:
+        ToolException: There is no such document, or none that may be read.
+    """
+    from langchain_sentence_window.answering.quotes.verify import verify_quote
+
+    named = [] if given is None else await _document(retriever, given)
+    names = {document.metadata[DOC_ID] for document in named}
+    found = [document for document in await _search(retriever, quote) if document.metadata.get(DOC_ID) not in names]
+    # A thread, as an event loop has others to serve meanwhile.
+    return await ASYNC.in_thread(verify_quote, quote, [*named, *found], tuple(range(1, len(named) + 1)))
+
+
+def place_document(place: "QuotedPlace") -> Document:
+    """Return the text that stands at a place as a Document that says where it is from."""
+    whole = place.document.metadata
+    dropped = PART_METADATA | {HITS, SCORE, LEAD_INS, SENTENCES}
+    metadata = {key: value for key, value in whole.items() if key not in dropped}
+    metadata |= {DOC_ID: place.doc_id, START_INDEX: place.start, END_INDEX: place.end}
+    if place.first_sentence is not None and place.last_sentence is not None:
+        metadata[SENTENCES] = [place.first_sentence, place.last_sentence]
+    if place.pages:
+        metadata[PAGES] = list(place.pages)
+        labels = dict(zip(whole.get(PAGES) or (), whole.get(PAGE_LABELS) or (), strict=False))
+        if all(page in labels for page in place.pages):
+            metadata[PAGE_LABELS] = [labels[page] for page in place.pages]
+    return Document(page_content=place.text, metadata=metadata)
+
+
+async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
+    for doc_id in filter(is_storable_id, dict.fromkeys([given, read_doc_id(given)])):
+        if found := await read_runs(ASYNC, retriever.scope(), doc_id):
+            return found
+    raise no_document(given)
+
+
+async def _search(retriever: SentenceWindowRetriever, quote: str) -> Sequence[Document]:
+    """Search for each sentence of a quote, and join what is found in one place."""
+    splitter = retriever.splitter
+    sentences = [quote[start:end] for start, end in await ASYNC.in_thread(splitter.spans, quote)]
+    queries = dict.fromkeys(text for text in sentences or [quote] if text.strip())
+    found = [await retriever.ainvoke(query, **SEARCH) for query in [*queries][:MAX_SEARCHES]]
+    return merge_windows([document for windows in found for document in windows])
