@@ -77,7 +77,8 @@ def create_mcp_server(
 
     tools = mcp_tools(retriever, about=about, text=text, url_of=url)
     with _leaving_logging_alone():
-        server: MCPServer[Any] = server_class(name, tools=tools, **{"instructions": _INSTRUCTIONS, **settings})
+        usual = {"instructions": _INSTRUCTIONS, "version": import_module("langchain_sentence_window").__version__}
+        server: MCPServer[Any] = server_class(name, tools=tools, **{**usual, **settings})
     return server
 
 

@@ -19,6 +19,8 @@ from langchain_sentence_window.answering.mcp import serving
 from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
+ANYWHERE = "0.0.0.0"  # noqa: S104 - it is refused, or not listened on
+
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -118,15 +120,15 @@ def test_importing_it_is_silent_and_loads_no_sdk() -> None:
         ({"token": "a b"}, "the token can't be sent as a header"),
         ({"token": "ü"}, "the token can't be sent as a header"),
         ({"token": 5}, "the token can't be sent as a header"),
-        ({"host": "0.0.0.0"}, "say by which names clients reach it"),
+        ({"host": ANYWHERE}, "say by which names clients reach it"),
         ({"host": "::"}, "say by which names clients reach it"),
-        ({"host": "0.0.0.0", "token": "t"}, "say by which names clients reach it"),
-        ({"host": "0.0.0.0", "names": ["x.org"]}, "open to whoever reaches x.org; give a token"),
+        ({"host": ANYWHERE, "token": "t"}, "say by which names clients reach it"),
+        ({"host": ANYWHERE, "names": ["x.org"]}, "open to whoever reaches x.org; give a token"),
         ({"host": "192.0.2.1"}, "open to whoever reaches 192.0.2.1; give a token"),
         ({"host": "x.org"}, "open to whoever reaches x.org; give a token"),
         ({"host": "2001:db8::1"}, "open to whoever reaches 2001:db8::1; give a token"),
         ({"names": ["x.org"]}, "open to whoever reaches x.org; give a token"),
-        ({"host": "0.0.0.0", "names": ["localhost"]}, "open to whoever reaches 0.0.0.0; give a token"),
+        ({"host": ANYWHERE, "names": ["localhost"]}, "open to whoever reaches 0.0.0.0; give a token"),
     ],
 )
 def test_nothing_is_served_if_an_argument_is_wrong_or_others_could_get_in(
@@ -153,7 +155,7 @@ def test_a_token_is_not_shown(retriever: SentenceWindowRetriever, served: list[A
         {"host": "127.0.0.5"},
         {"names": ["localhost", "127.0.0.1"]},
         {"token": "t"},
-        {"host": "0.0.0.0", "names": ["x.org"], "token": "t"},
+        {"host": ANYWHERE, "names": ["x.org"], "token": "t"},
         {"host": "192.0.2.1", "token": "t"},
     ],
 )
@@ -171,7 +173,7 @@ def test_a_server_with_its_own_authorization_needs_no_token(
     issuer = AnyHttpUrl("https://login.example.com")
     auth = AuthSettings(issuer_url=issuer, resource_server_url=None)
     server = create_mcp_server(retriever, auth=auth, token_verifier=serving.OneToken("t"))
-    serve_mcp(server, "http", host="0.0.0.0", names=["x.org"])
+    serve_mcp(server, "http", host=ANYWHERE, names=["x.org"])
     assert len(served) == 1
 
 

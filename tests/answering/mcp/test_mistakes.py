@@ -139,8 +139,7 @@ async def test_a_slow_search_does_not_block_others(words: WordEmbeddings) -> Non
     retriever = SentenceWindowRetriever.from_documents([document("A refund.", "a")], Slow())
     server = create_mcp_server(retriever)
     slow = asyncio.create_task(called(server, "search", {"query": "slow"}))
-    while not begun.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(begun.wait, 30)
     quick = await asyncio.wait_for(called(server, "search", {"query": "refund"}), 20)
     fetched = await asyncio.wait_for(called(server, "fetch", {"id": "a"}), 20)
     assert not slow.done()

@@ -1,6 +1,7 @@
 """The server as a process that a client starts, over its stdin and stdout."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -37,8 +38,11 @@ async def test_a_client_starts_it_and_calls_its_tools(tmp_path: Path) -> None:
 
 
 def started() -> "subprocess.Popen[str]":
+    # As a client starts it: what it prints waits in a buffer.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen(
         [sys.executable, *PROGRAM],
+        env=environment,
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from langchain_core.documents import Document
 from mcp import Client
@@ -70,8 +70,17 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
     (found,) = json.loads(text_of(result))["results"]
     score = found.pop("score")
     assert found == {
-        **{"id": "terms#2-2", "title": "terms.md", "url": "", "doc_id": "terms", "location": "terms.md:19-37"},
-        **{"start": 19, "end": 37, "sentences": [2, 2], "pages": None, "heading": None, "text": "A refund is quick."},
+        "id": "terms#2-2",
+        "title": "terms.md",
+        "url": "",
+        "doc_id": "terms",
+        "location": "terms.md:19-37",
+        "start": 19,
+        "end": 37,
+        "sentences": [2, 2],
+        "pages": None,
+        "heading": None,
+        "text": "A refund is quick.",
     }
     assert 0.8 < score <= 1
     two = (await call("search", query="refund", k=2)).structured_content
@@ -81,7 +90,10 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
 async def test_fetch_has_the_shape_that_chatgpt_expects(call: Call) -> None:
     found = json.loads(text_of(await call("fetch", id="terms#7-7")))
     assert {name: found[name] for name in ("id", "title", "text", "url", "metadata")} == {
-        **{"id": "terms#7-7", "title": "terms.md", "url": "", "text": TEXT},
+        "id": "terms#7-7",
+        "title": "terms.md",
+        "url": "",
+        "text": TEXT,
         "metadata": {"doc_id": "terms", "location": "terms.md:0-103"},
     }
     assert "note" not in found
