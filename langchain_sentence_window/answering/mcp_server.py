@@ -93,8 +93,8 @@ def serve_mcp(
 ) -> None:
     """Serve until the client hangs up, or Ctrl-C.
 
-    Over ``stdio``, the client starts this program and speaks to it over its stdin and stdout; what the program prints
-    meanwhile goes to stderr. Over ``http``, clients connect to ``http://host:port/mcp``.
+    Over ``stdio``, the client starts this program and speaks to it over its stdin and stdout. What the program prints
+    meanwhile goes to stderr. Ctrl-C then ends the program at once. Over ``http``, clients connect to ``http://host:port/mcp``.
 
     A server that others can reach demands a token: one that listens elsewhere than on this machine, or goes by a name
     of another machine, as it does behind a proxy. A server with its own ``auth`` needs none. Requests for other names

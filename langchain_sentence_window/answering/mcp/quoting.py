@@ -10,17 +10,9 @@ from langchain_sentence_window.answering.labels import read_doc_id
 from langchain_sentence_window.answering.mcp.advice import no_document
 from langchain_sentence_window.answering.mcp.reading import read_runs
 from langchain_sentence_window.documents.ids import is_storable_id
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_merging import merge_windows
-from langchain_sentence_window.documents.window_metadata import (
-    HITS,
-    LEAD_INS,
-    PAGE_LABELS,
-    PAGES,
-    PART_METADATA,
-    SCORE,
-    SENTENCES,
-)
+from langchain_sentence_window.documents.window_metadata import SCORE, SENTENCES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 if TYPE_CHECKING:
@@ -72,18 +64,12 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
 
 def place_document(place: "QuotedPlace") -> Document:
     """Return the text that stands at a place as a Document that says where it is from."""
-    whole = place.document.metadata
-    dropped = PART_METADATA | {HITS, SCORE, LEAD_INS, SENTENCES}
-    metadata = {key: value for key, value in whole.items() if key not in dropped}
-    metadata |= {DOC_ID: place.doc_id, START_INDEX: place.start, END_INDEX: place.end}
-    if place.first_sentence is not None and place.last_sentence is not None:
-        metadata[SENTENCES] = [place.first_sentence, place.last_sentence]
-    if place.pages:
-        metadata[PAGES] = list(place.pages)
-        labels = dict(zip(whole.get(PAGES) or (), whole.get(PAGE_LABELS) or (), strict=False))
-        if all(page in labels for page in place.pages):
-            metadata[PAGE_LABELS] = [labels[page] for page in place.pages]
-    return Document(page_content=place.text, metadata=metadata)
+    narrowed = place.window()
+    metadata = {key: value for key, value in narrowed.metadata.items() if key != SCORE}
+    first, last = place.first_sentence, place.last_sentence
+    if first is not None and last is not None:
+        metadata[SENTENCES] = [first, last]
+    return narrowed.model_copy(update={"metadata": metadata})
 
 
 async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:

@@ -12,7 +12,7 @@ from langchain_sentence_window.answering.mcp.advice import no_reading
 from langchain_sentence_window.answering.mcp.passage_ids import Sentences
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.documents.window_metadata import HITS, SCORE
+from langchain_sentence_window.documents.window_metadata import HITS, SCORE, SENTENCE_SPANS
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
 from langchain_sentence_window.windows.geometry import Window
 
@@ -105,6 +105,8 @@ async def _window(io: IO, scope: Scope, read: Read, doc_id: str, sentences: Sent
     window = Window(doc_id, *sentences, hits)
     made = window_document(window, {**read, **await fetch_lead_ins(io, scope, [window], dict(read))})
     metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
+    # They tell in which sentences a quote stands.
+    metadata[SENTENCE_SPANS] = [[read[each.key].start, read[each.key].end] for each in hits]
     return made.model_copy(update={"metadata": metadata})
 
 

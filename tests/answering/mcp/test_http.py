@@ -52,13 +52,13 @@ def listening(app: Any) -> Iterator[int]:
             thread.join()
 
 
-def status(port: int, path: str = "/mcp", **headers: str) -> int:
+def status(port: int, path: str = "/mcp", method: str = "POST", **headers: str) -> int:
     """What a request with these headers is answered with."""
     connection = HTTPConnection("127.0.0.1", port, timeout=20)
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        connection.request("POST", path, json.dumps(PING), sent)
+        connection.request(method, path, json.dumps(PING), sent)
         return connection.getresponse().status
     finally:
         connection.close()
@@ -101,6 +101,16 @@ async def test_a_client_on_this_machine_searches(app: Any) -> None:
 def test_a_request_for_another_host_is_refused(app: Any, host: str, expected: int) -> None:
     with listening(app) as port:
         assert status(port, Host=host.replace("PORT", str(port))) == expected
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_it_is_refused_by_any_method_and_version(app: Any, method: str, version: str) -> None:
+    with listening(app) as port:
+        refused = status(port, method=method, Host="evil.example.com", MCP_Protocol_Version=version)
+        assert refused in (403, 405, 421)
+        # With the right host, the answer is another one: the host was what was wrong.
+        assert refused == 405 or status(port, method=method, MCP_Protocol_Version=version) != refused
 
 
 @pytest.mark.parametrize(
