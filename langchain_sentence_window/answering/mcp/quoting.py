@@ -1,7 +1,7 @@
 """Check a quotation against an index: find the windows that it may be from, and verify it in them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.documents import Document
 
@@ -9,14 +9,13 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.answering.labels import read_doc_id
 from langchain_sentence_window.answering.mcp.advice import no_document
 from langchain_sentence_window.answering.mcp.reading import read_runs
+from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
+from langchain_sentence_window.answering.quotes.verify import verify_quote
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.documents.window_metadata import SCORE, SENTENCES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-
-if TYPE_CHECKING:
-    from langchain_sentence_window.answering.quotes.verify import QuotedPlace, VerifiedQuote
 
 MAX_SEARCHES = 8
 """The most sentences of a quote that are searched for."""
@@ -31,6 +30,12 @@ SEARCH: Mapping[str, Any] = {
 }
 """The settings of a search for a quote: it must find the place rather than save tokens."""
 
+NOT_IN_DOCUMENT = (
+    "The quote stands neither in that document nor in the passages that a search for it finds. Don't use it as a "
+    "quotation. Search for what it says, and quote the text of a result."
+)
+"""What ``not_found`` means where a document was named."""
+
 EXPLANATIONS: Mapping[str, str] = {
     "verbatim": "The quote stands there word for word.",
     "normalized": "The quote stands there but for white space, case, quotation marks or hyphens. To quote it word for "
@@ -42,7 +47,7 @@ EXPLANATIONS: Mapping[str, str] = {
 }
 
 
-async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | None) -> "VerifiedQuote":
+async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | None) -> VerifiedQuote:
     """Verify a quote in what a search for it finds, and in all of a document if one is named.
 
     Args:
@@ -53,16 +58,17 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
     Raises:
         ToolException: There is no such document, or none that may be read.
     """
-    from langchain_sentence_window.answering.quotes.verify import verify_quote
-
-    named = [] if given is None else await _document(retriever, given)
-    names = {document.metadata[DOC_ID] for document in named}
-    found = [document for document in await _search(retriever, quote) if document.metadata.get(DOC_ID) not in names]
+    own = [] if given is None else await _document(retriever, given)
+    names = {document.metadata[DOC_ID] for document in own}
+    others: list[Document] = []
+    for document in await _search(retriever, quote):
+        # A part of the document beyond what was read of it is of the document too.
+        (own if document.metadata.get(DOC_ID) in names else others).append(document)
     # A thread, as an event loop has others to serve meanwhile.
-    return await ASYNC.in_thread(verify_quote, quote, [*named, *found], tuple(range(1, len(named) + 1)))
+    return await ASYNC.in_thread(verify_quote, quote, [*own, *others], tuple(range(1, len(own) + 1)))
 
 
-def place_document(place: "QuotedPlace") -> Document:
+def place_document(place: QuotedPlace) -> Document:
     """Return the text that stands at a place as a Document that says where it is from."""
     narrowed = place.window()
     metadata = {key: value for key, value in narrowed.metadata.items() if key != SCORE}

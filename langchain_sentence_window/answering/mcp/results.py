@@ -16,7 +16,15 @@ from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
 from langchain_sentence_window.documents.parts.numbering import source_of
-from langchain_sentence_window.documents.window_metadata import ALSO_IN, PAGE_LABELS, PAGES, SCORE, SENTENCES
+from langchain_sentence_window.documents.window_metadata import (
+    ALSO_IN,
+    LEAD_INS,
+    PAGE_LABELS,
+    PAGES,
+    SCORE,
+    SENTENCES,
+    TEXT,
+)
 
 Text = Literal["json", "sources"]
 """The text of a result: ``json`` for its structured content, ``sources`` for sources between tags."""
@@ -109,25 +117,25 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
         "id": passage_id(doc_id, tuple(sentences) if sentences else None),
         "title": _line(next(iter(names_in(metadata)), doc_id)),
         "url": _url(document, url_of),
-        "doc_id": encodable(doc_id),
+        DOC_ID: encodable(doc_id),
         "location": encodable(location or describe_location(document)),
         "start": metadata[START_INDEX],
         "end": metadata[END_INDEX],
-        "sentences": sentences,
-        "pages": metadata.get(PAGES),
-        "heading": _line(metadata[HEADING]) if metadata.get(HEADING) else None,
-        "score": None if score is None else float(score),
+        SENTENCES: sentences,
+        PAGES: metadata.get(PAGES),
+        HEADING: _line(metadata[HEADING]) if metadata.get(HEADING) else None,
+        SCORE: None if score is None else float(score),
     }
     if labels := metadata.get(PAGE_LABELS):
-        fields["page_labels"] = [_line(str(each)) for each in labels]
+        fields[PAGE_LABELS] = [_line(str(each)) for each in labels]
     if leads := shown_lead_ins(document):
-        fields["lead_ins"] = [encodable(text) for _, text in leads]
+        fields[LEAD_INS] = [encodable(text) for _, text in leads]
     if others := metadata.get(ALSO_IN):
-        fields["also_in"] = [
+        fields[ALSO_IN] = [
             {"id": passage_id(each[DOC_ID], None), "start": each[START_INDEX], "end": each[END_INDEX]}
             for each in others
         ]
-    return {**fields, "text": encodable(document.page_content)}
+    return {**fields, TEXT: encodable(document.page_content)}
 
 
 def sources_of(documents: Sequence[Document]) -> str:

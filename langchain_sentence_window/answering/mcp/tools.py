@@ -21,7 +21,7 @@ from langchain_sentence_window.answering.mcp.arguments import (
     QuoteInput,
 )
 from langchain_sentence_window.answering.mcp.passage_ids import read_passage_id
-from langchain_sentence_window.answering.mcp.quoting import EXPLANATIONS, place_document, verified
+from langchain_sentence_window.answering.mcp.quoting import EXPLANATIONS, NOT_IN_DOCUMENT, place_document, verified
 from langchain_sentence_window.answering.mcp.reading import Excerpt, read_excerpt
 from langchain_sentence_window.answering.mcp.results import (
     FetchResult,
@@ -36,6 +36,7 @@ from langchain_sentence_window.answering.mcp.results import (
 )
 from langchain_sentence_window.answering.tools import MAX_SENTENCES, NOTHING_FOUND, Result, create_tools
 from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.documents.window_metadata import SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -152,7 +153,8 @@ class _Server:
             Passage(**passage_of(document, self.url_of, place.location))
             for document, place in zip(documents, found.places, strict=True)
         ]
-        explanation = EXPLANATIONS[found.verdict]
+        is_nowhere = found.verdict == "not_found" and doc_id is not None
+        explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
         sources = sources_of([document for document in documents if SENTENCES in document.metadata])
         return _Answer(result, f"{found.verdict}: {explanation}\n\n{sources}".rstrip())
@@ -162,7 +164,7 @@ class _Server:
 
     def _fetched(self, given: str, excerpt: Excerpt) -> _Answer:
         fields: dict[str, Any] = passage_of(excerpt.document, self.url_of) | {"id": given}
-        metadata = {name: fields[name] for name in ("doc_id", "location", "heading") if fields[name]}
+        metadata = {name: fields[name] for name in (DOC_ID, "location", HEADING) if fields[name]}
         note = _note(excerpt)
         if note:
             fields["note"] = note

@@ -6,6 +6,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.answering.mcp import reading
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import TEXT, Call, called, text_of
 from tests.toys import WordEmbeddings, document
@@ -71,6 +72,18 @@ async def test_a_named_document_is_read_to_its_end(words: WordEmbeddings) -> Non
     altered = "This is clause 2500 of many."
     found = (await called(server, "verify_quote", {"quote": altered, "doc_id": "long"})).structured_content
     assert found["verdict"] == "not_found"
+    assert found["explanation"].startswith("The quote stands neither in that document nor")
+
+
+async def test_what_lies_beyond_the_limit_of_reading_is_searched(
+    words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_DOCUMENT_SENTENCES", 1)
+    text = f"{LONG} A refund is quick. It ends."
+    retriever = SentenceWindowRetriever.from_documents([document(text, "long")], words)
+    arguments = {"quote": "A refund is quick.", "doc_id": "long"}
+    found = (await called(create_mcp_server(retriever), "verify_quote", arguments)).structured_content
+    assert (found["verdict"], found["places"][0]["sentences"]) == ("verbatim", [2_500, 2_500])
 
 
 async def test_sentences_of_a_long_quote_are_searched_one_by_one(words: WordEmbeddings) -> None:
