@@ -14,7 +14,7 @@ from langchain_sentence_window.answering.quotes.verify import verify_quote
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_merging import merge_windows
-from langchain_sentence_window.documents.window_metadata import SCORE, SENTENCES
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE, SCORE, SENTENCES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 MAX_SEARCHES = 8
@@ -71,7 +71,7 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
 def place_document(place: QuotedPlace) -> Document:
     """Return the text that stands at a place as a Document that says where it is from."""
     narrowed = place.window()
-    metadata = {key: value for key, value in narrowed.metadata.items() if key != SCORE}
+    metadata = {key: value for key, value in narrowed.metadata.items() if key not in (SCORE, RELEVANCE_SCORE)}
     first, last = place.first_sentence, place.last_sentence
     if first is not None and last is not None:
         metadata[SENTENCES] = [first, last]

@@ -21,6 +21,7 @@ from langchain_sentence_window.documents.window_metadata import (
     LEAD_INS,
     PAGE_LABELS,
     PAGES,
+    RELEVANCE_SCORE,
     SCORE,
     SENTENCES,
     TEXT,
@@ -112,7 +113,7 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
     """
     metadata = document.metadata
     doc_id, sentences = str(metadata[DOC_ID]), metadata.get(SENTENCES)
-    score = metadata.get(SCORE)
+    score = metadata.get(RELEVANCE_SCORE, metadata.get(SCORE))
     fields: dict[str, Any] = {
         "id": passage_id(doc_id, tuple(sentences) if sentences else None),
         "title": _line(next(iter(names_in(metadata)), doc_id)),

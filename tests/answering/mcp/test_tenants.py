@@ -1,8 +1,12 @@
 """What the retriever's filter forbids can't be read on any road."""
 
+import asyncio
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
@@ -93,6 +97,61 @@ async def test_a_filter_that_lets_a_part_of_a_document_through_binds_inside_it(w
     assert quoted.structured_content["places"] == []
     after = await called(server, "verify_quote", {"quote": "We end.", "doc_id": "a.pdf"})
     assert after.structured_content["verdict"] == "verbatim"
+
+
+PIECES = [
+    "ours",
+    "theirs",
+    "#",
+    "0-0",
+    "0-9",
+    "1-1",
+    "%",
+    "%74heirs",
+    '"',
+    "\\u0074heirs",
+    "/",
+    "*",
+    " ",
+    "tenant",
+    "b",
+]
+
+
+@settings(max_examples=150)
+@given(
+    name=st.sampled_from(["fetch", "read_around", "verify_quote", "search"]),
+    pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=5),
+    numbers=st.tuples(st.integers(0, 3), st.integers(0, 50)),
+)
+def test_no_id_and_no_query_reaches_what_is_forbidden(name: str, pieces: list[str], numbers: tuple[int, int]) -> None:
+    given_id, (first, more) = "".join(pieces), numbers
+    arguments: dict[str, dict[str, Any]] = {
+        "fetch": {"id": given_id},
+        "read_around": {"doc_id": given_id, "first": first, "last": first + more, "before": more, "after": more},
+        "verify_quote": {"quote": "It takes years.", "doc_id": given_id},
+        "search": {"query": given_id, "k": 20},
+    }
+    result = asyncio.run(called(two_tenants(), name, arguments[name]))
+    shown = text_of(result).replace("It takes years.", "")
+    assert "secret" not in shown
+    assert "years" not in shown
+    assert all(each["doc_id"] == "ours" for each in passages_of(result.structured_content))
+
+
+@cache
+def two_tenants() -> Any:
+    store = FaissStore(WordEmbeddings())
+    everyone = SentenceWindowRetriever(vectorstore=store)
+    everyone.add_documents([document(OURS, "ours", tenant="a"), document(THEIRS, "theirs", tenant="b")])
+    return create_mcp_server(SentenceWindowRetriever(vectorstore=store, filter={"tenant": "a"}))
+
+
+def passages_of(content: Any) -> list[Any]:
+    if content is None:
+        return []
+    found: list[Any] = content.get("results", content.get("places", [content]))
+    return found
 
 
 async def test_a_filter_that_is_set_later_binds(store: VectorStore) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from langchain_core.documents import Document
+from langchain_core.documents import BaseDocumentCompressor, Document
 from mcp import Client
 
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
@@ -191,6 +191,23 @@ async def test_other_places_of_the_same_text_are_told(words: WordEmbeddings) -> 
     assert {found["doc_id"], other["id"]} == {"a", "b%20c"}
     assert (other["start"], other["end"]) == (0, 18)
     assert not (await called(create_mcp_server(retriever), "fetch", {"id": other["id"]})).is_error
+
+
+async def test_the_score_is_the_rerankers_if_there_is_one(words: WordEmbeddings) -> None:
+    class Reversing(BaseDocumentCompressor):
+        def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+            return [
+                each.model_copy(update={"metadata": {**each.metadata, "relevance_score": 7.0 - rank}})
+                for rank, each in enumerate(reversed(documents))
+            ]
+
+    given = [document(f"A refund {name}.", name) for name in "ab"]
+    retriever = SentenceWindowRetriever.from_documents(given, words, reranker=Reversing())
+    server = create_mcp_server(retriever)
+    found = (await called(server, "search", {"query": "refund"})).structured_content["results"]
+    assert [each["score"] for each in found] == [7.0, 6.0]
+    quoted = (await called(server, "verify_quote", {"quote": "A refund a."})).structured_content
+    assert (quoted["verdict"], quoted["places"][0]["score"]) == ("verbatim", None)
 
 
 async def test_nothing_found_says_what_to_do(words: WordEmbeddings) -> None:
