@@ -128,7 +128,7 @@ def serve_mcp(
 
 
 def _checked_names(server: Any, host: object, port: object, names: object, token: object) -> list[str]:
-    """Check who could reach a server, and return by which names beside those of this machine."""
+    """Check who could reach a server, and return the names that its arguments give it."""
     from langchain_sentence_window.answering.mcp.serving import is_loopback, is_wildcard
 
     if not isinstance(host, str) or not host:
@@ -149,14 +149,14 @@ def _checked_names(server: Any, host: object, port: object, names: object, token
             f"host is {host!r}, which is every address of this machine; say by which names clients reach it, e.g. "
             "names=['search.example.com']"
         )
-    others = [each for each in [host, *names] if not is_loopback(each) and not is_wildcard(each)]
-    reached = not is_loopback(host) or bool(others)
+    own = [each for each in dict.fromkeys([host, *names]) if not is_wildcard(each)]
+    reached = [*(each for each in own if not is_loopback(each)), *([host] if is_wildcard(host) else [])]
     if reached and token is None and server.settings.auth is None:
         raise InvalidInputError(
-            f"the server would be open to whoever reaches {others[0] if others else host}; give a token that clients "
-            "must send, e.g. token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone"
+            f"the server would be open to whoever reaches {reached[0]}; give a token that clients must send, e.g. "
+            "token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone"
         )
-    return [f"[{each}]" if ":" in each else each for each in others]
+    return [f"[{each}]" if ":" in each else each for each in own]
 
 
 def _is_name(given: object) -> bool:

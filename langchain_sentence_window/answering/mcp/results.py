@@ -1,5 +1,6 @@
 """What the tools return: passages and the places where they stand, as structured content and as text."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -34,6 +35,7 @@ UrlOf = Callable[[Document], str | None]
 """Returns the address of a document, or of the place of a window in it; ``None`` if there is none."""
 
 _MAX_URL_CHARS = 2_000
+_ADDRESS = re.compile(r"https?://[^\s/<>\"\\^`{|}][^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f]*", re.IGNORECASE)
 
 
 class Elsewhere(BaseModel):
@@ -141,7 +143,11 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
 
 def sources_of(documents: Sequence[Document]) -> str:
     """Return numbered sources between tags, as the tools of `create_tools` show them."""
-    return "\n\n".join(tagged(number, label(each), shown_text(each)) for number, each in enumerate(documents, 1))
+    return "\n\n".join(tagged(number, _label(each), shown_text(each)) for number, each in enumerate(documents, 1))
+
+
+def _label(document: Document) -> str:
+    return label(document) if SENTENCES in document.metadata else describe_location(document)
 
 
 def _line(text: str) -> str:
@@ -153,6 +159,6 @@ def _url(document: Document, url_of: UrlOf | None) -> str:
     if url_of is not None:
         return encodable(str(url_of(document) or ""))
     for given in (document.metadata.get("url"), source_of(document.metadata)):
-        if isinstance(given, str) and given.lower().startswith(("https://", "http://")):
-            return encodable(given) if len(given) <= _MAX_URL_CHARS and given.isprintable() else ""
+        if isinstance(given, str) and len(given) <= _MAX_URL_CHARS and _ADDRESS.fullmatch(given):
+            return encodable(given)
     return ""

@@ -156,8 +156,7 @@ class _Server:
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        sources = sources_of([document for document in documents if SENTENCES in document.metadata])
-        return _Answer(result, f"{found.verdict}: {explanation}\n\n{sources}".rstrip())
+        return _Answer(result, f"{found.verdict}: {explanation}\n\n{sources_of(documents)}".rstrip())
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
         return [Passage(**passage_of(document, self.url_of)) for document in documents]

@@ -18,6 +18,7 @@ from langchain_sentence_window.answering import mcp_server
 from langchain_sentence_window.answering.mcp import serving
 from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from tests.answering.mcp.test_http import listening, status
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 - it is refused, or not listened on
 
@@ -165,6 +166,28 @@ def test_what_is_safe_is_served(
     serve_mcp(create_mcp_server(retriever), "http", **arguments)
     ((_, host, port),) = served
     assert (host, port) == (arguments.get("host", "127.0.0.1"), 8000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "host"),
+    [
+        ({}, "localhost"),
+        ({"host": "127.0.0.5"}, "127.0.0.5:8000"),
+        ({"host": "::1"}, "[::1]:8000"),
+        ({"host": "2001:db8::1", "names": ["x.org"], "token": "t"}, "x.org"),
+        ({"host": "2001:db8::1", "token": "t"}, "[2001:db8::1]:8000"),
+        ({"host": ANYWHERE, "names": ["x.org", "192.0.2.1"], "token": "t"}, "192.0.2.1:8000"),
+    ],
+)
+def test_a_server_answers_to_the_names_that_it_was_given(
+    retriever: SentenceWindowRetriever, served: list[Any], arguments: dict[str, Any], host: str
+) -> None:
+    serve_mcp(create_mcp_server(retriever), "http", **arguments)
+    ((app, _, _),) = served
+    with listening(app) as port:
+        assert status(port, Host=host, Authorization="Bearer t") == 200
+        for other in ("evil.example.com", "x.org.evil.example.com", ANYWHERE, f"{ANYWHERE}:8000"):
+            assert status(port, Host=other, Authorization="Bearer t") == 421
 
 
 def test_a_server_with_its_own_authorization_needs_no_token(
