@@ -19,9 +19,11 @@ import pytest
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp.serving import LOOPBACK, http_app
+from langchain_sentence_window.answering.mcp.serving import LOOPBACK, OneToken, http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 
 ROOT = Path(__file__).parents[3]
@@ -152,6 +154,15 @@ def test_no_other_token_does(guarded: Any, headers: dict[str, str]) -> None:
     with listening(guarded) as port:
         for path in ("/mcp", "/", "/mcp/", "/other"):
             assert status(port, path, **headers) == 401
+
+
+async def test_authorization_of_the_sdk_guards_as_well(retriever: SentenceWindowRetriever) -> None:
+    auth = AuthSettings(issuer_url=AnyHttpUrl("https://login.example.com"), resource_server_url=None)
+    server = create_mcp_server(retriever, auth=auth, token_verifier=OneToken(TOKEN))
+    with listening(http_app(server, names=LOOPBACK, token=None)) as port:
+        assert status(port) == 401
+        assert status(port, Authorization="Bearer wrong") == 401
+        assert await search(port, TOKEN) == "A refund is quick."
 
 
 def free_port() -> int:
