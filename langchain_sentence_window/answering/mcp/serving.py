@@ -121,7 +121,7 @@ def _flush_to_stderr() -> None:
 
     The SDK turns stdout to stderr while it serves, but not what is written later.
     """
-    with suppress(OSError, ValueError):  # a stream that is closed, or that isn't a file
+    with suppress(AttributeError, OSError, ValueError):  # no stream, a closed one, or one that isn't a file
         wire = os.dup(sys.stdout.fileno())
         try:
             os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
