@@ -1,0 +1,42 @@
+"""What a model is told when a call can't be answered: what to do next, without a traceback or a path."""
+
+from langchain_core.tools import ToolException
+from pydantic import ValidationError
+
+from langchain_sentence_window.answering.tools import MAX_ADVICE_CHARS
+from langchain_sentence_window.errors import SentenceWindowError
+
+_MAX_NAME_CHARS = 50
+_MAX_PROBLEM_CHARS = 200
+_MAX_SHOWN_CHARS = 100
+
+
+def advice(error: SentenceWindowError) -> ToolException:
+    """Return the error to raise in place of one of this package."""
+    return ToolException(_cut(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS))
+
+
+def explained(error: ValidationError) -> str:
+    """Return one line for each argument that can't be used; what was given isn't shown again."""
+    listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in error.errors(include_input=False)]
+    lines = [f"{_cut(where, _MAX_NAME_CHARS)}: {_cut(what, _MAX_PROBLEM_CHARS)}" for where, what in listed]
+    return _cut(
+        "\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), MAX_ADVICE_CHARS
+    )
+
+
+def no_document(given: str) -> ToolException:
+    """Return the error for an id that names nothing, or nothing that may be read: the words are the same."""
+    return ToolException(
+        f"There is no document {_cut(repr(given), _MAX_SHOWN_CHARS)}. Search first, and use the id or the doc_id of a "
+        "passage that was found."
+    )
+
+
+def no_reading() -> ToolException:
+    """Return the error for an index whose store can't fetch by id."""
+    return ToolException("This index can't be read sentence by sentence. Search again instead.")
+
+
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"

@@ -1,0 +1,137 @@
+"""Serve over stdio and HTTP: who may connect, and how a server ends."""
+
+import hmac
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.routing import Mount
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names by which only programs on this machine reach a server."""
+
+_GRACE_SECONDS = 2
+_INTERRUPTED = 130
+"""What a program returns that Ctrl-C ended."""
+
+
+@dataclass(frozen=True)
+class OneToken:
+    """Lets in whoever has the token."""
+
+    token: str
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Compare a token with the right one, in a time that doesn't tell how much of it is right."""
+        is_right = hmac.compare_digest(token.encode(), self.token.encode())
+        return AccessToken(token=token, client_id="token", scopes=[]) if is_right else None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine reach a host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def is_wildcard(host: str) -> bool:
+    """Return whether a host stands for all addresses of the machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return host == ""
+
+
+def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None) -> Starlette:
+    """Return an ASGI app that serves at ``/mcp``.
+
+    Args:
+        server: The server.
+        names: The names by which clients may reach it, with or without a port. Requests to another ``Host``, or from
+            a page of another ``Origin``, are refused, as they come from a page that passes its own name off as ours.
+        token: What clients must send as ``Authorization: Bearer``; ``None`` for no token.
+    """
+    app = server.streamable_http_app(transport_security=_security(names))
+    if token is None:
+        return app
+    return Starlette(
+        routes=[Mount("/", app=RequireAuthMiddleware(app, []))],
+        middleware=[
+            Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(OneToken(token))),
+            Middleware(AuthContextMiddleware),
+        ],
+        lifespan=lambda _: server.session_manager.run(),
+    )
+
+
+def run_http(app: Starlette, host: str, port: int) -> None:
+    """Serve until Ctrl-C."""
+    config = uvicorn.Config(
+        app, host=host, port=port, access_log=False, timeout_graceful_shutdown=_GRACE_SECONDS, log_level="info"
+    )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run()
+
+
+def run_stdio(server: MCPServer[Any]) -> None:
+    """Serve until the client closes stdin, or Ctrl-C."""
+    _flush_to_stderr()
+    with _ending_at_once():
+        server.run("stdio")
+    _flush_to_stderr()
+
+
+@contextmanager
+def _ending_at_once() -> Iterator[None]:
+    """End the program at Ctrl-C, though a thread waits for a line of stdin, which nothing can cut short."""
+
+    def end(*_: object) -> None:
+        logging.shutdown()
+        os._exit(_INTERRUPTED)
+
+    try:
+        before = signal.signal(signal.SIGINT, end)
+    except ValueError:  # not in the main thread, so Ctrl-C is someone else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _flush_to_stderr() -> None:
+    """Write to stderr what was printed and still waits, as stdout belongs to the client.
+
+    The SDK turns stdout to stderr while it serves, but not what is written later.
+    """
+    with suppress(AttributeError, OSError, ValueError):  # no stream, a closed one, or one that isn't a file
+        wire = os.dup(sys.stdout.fileno())
+        try:
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+            sys.stdout.flush()
+        finally:
+            os.dup2(wire, sys.stdout.fileno())
+            os.close(wire)
+
+
+def _security(names: Sequence[str]) -> TransportSecuritySettings:
+    hosts = [each for name in names for each in (name, f"{name}:*")]
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

@@ -1,0 +1,33 @@
+"""A program that serves a small index: ``python -m tests.answering.mcp.serving stdio`` or ``http PORT [TOKEN]``.
+
+Its embedder prints, as careless programs do, which must not disturb the client.
+"""
+
+import sys
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
+from tests.toys import WordEmbeddings, document
+
+TEXT = "It begins. We pay. A refund is quick. It takes days. Not in May.\n\n# Cards\n\nA card has a limit. It ends."
+
+
+class TalkativeEmbeddings(WordEmbeddings):
+    def embed_query(self, text: str) -> list[float]:
+        print("embedding", text)  # to stdout
+        return super().embed_query(text)
+
+
+def main(transport: str, port: str = "0", token: str | None = None) -> None:
+    given = [document(TEXT, "terms", source="terms.md"), document("A seat is free. Für alle.", "other")]
+    retriever = SentenceWindowRetriever.from_documents(given, TalkativeEmbeddings(), k=1, window=0, ranking=None)
+    server = create_mcp_server(retriever, name="terms")
+    if transport == "stdio":
+        print("serving")  # waits in a buffer
+        serve_mcp(server)
+    else:
+        serve_mcp(server, "http", port=int(port), token=token)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

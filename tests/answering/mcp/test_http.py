@@ -1,0 +1,197 @@
+"""The server over HTTP on loopback: who gets in."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.answering.mcp.serving import LOOPBACK, OneToken, http_app
+from langchain_sentence_window.answering.mcp_server import create_mcp_server
+
+ROOT = Path(__file__).parents[3]
+TOKEN = "-".join(["t0ken", "of", "many", "letters"])
+PING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[int]:
+    """Serve on a free port until the block ends."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([free])))
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive()
+                time.sleep(0.01)
+            yield free.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def status(port: int, path: str = "/mcp", method: str = "POST", **headers: str) -> int:
+    """What a request with these headers is answered with."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.request(method, path, json.dumps(PING), sent)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+async def search(port: int, token: str | None = None) -> str:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+        Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
+    ):
+        (found,) = (await client.call_tool("search", {"query": "refund"})).structured_content["results"]
+    text: str = found["text"]
+    return text
+
+
+@pytest.fixture
+def app(retriever: SentenceWindowRetriever) -> Any:
+    return http_app(create_mcp_server(retriever), names=LOOPBACK, token=None)
+
+
+@pytest.fixture
+def guarded(retriever: SentenceWindowRetriever) -> Any:
+    return http_app(create_mcp_server(retriever), names=[*LOOPBACK, "search.example.com"], token=TOKEN)
+
+
+async def test_a_client_on_this_machine_searches(app: Any) -> None:
+    with listening(app) as port:
+        assert await search(port) == "A refund is quick."
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *(("127.0.0.1:PORT", 200), ("localhost:PORT", 200), ("[::1]:PORT", 200), ("localhost", 200)),
+        *(("evil.example.com", 421), ("evil.example.com:PORT", 421), ("localhost.evil.example.com:PORT", 421)),
+        *(("127.0.0.1.evil.example.com", 421), ("", 421)),
+    ],
+)
+def test_a_request_for_another_host_is_refused(app: Any, host: str, expected: int) -> None:
+    with listening(app) as port:
+        assert status(port, Host=host.replace("PORT", str(port))) == expected
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_it_is_refused_by_any_method_and_version(app: Any, method: str, version: str) -> None:
+    with listening(app) as port:
+        refused = status(port, method=method, Host="evil.example.com", MCP_Protocol_Version=version)
+        assert refused in (403, 405, 421)
+        # With the right host, the answer is another one: the host was what was wrong.
+        assert refused == 405 or status(port, method=method, MCP_Protocol_Version=version) != refused
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ("http://localhost:PORT", 200),
+        *(("https://evil.example.com", 403), ("null", 403), ("http://localhost.evil.example.com", 403)),
+    ],
+)
+def test_a_request_of_a_page_from_elsewhere_is_refused(app: Any, origin: str, expected: int) -> None:
+    with listening(app) as port:
+        assert status(port, Origin=origin.replace("PORT", str(port))) == expected
+
+
+async def test_the_right_token_gets_in(guarded: Any) -> None:
+    with listening(guarded) as port:
+        assert await search(port, TOKEN) == "A refund is quick."
+        assert status(port, Authorization=f"Bearer {TOKEN}", Host="search.example.com") == 200
+        assert status(port, Authorization=f"Bearer {TOKEN}", Host="search.example.com:443") == 200
+        assert status(port, Authorization=f"Bearer {TOKEN}", Host="evil.example.com") == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": TOKEN},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Bearer {TOKEN[:-1]}"},
+        {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": f"Bearer {TOKEN.upper()}"},
+        {"Authorization": "Bearer \xfc"},
+    ],
+)
+def test_no_other_token_does(guarded: Any, headers: dict[str, str]) -> None:
+    with listening(guarded) as port:
+        for path in ("/mcp", "/", "/mcp/", "/other"):
+            assert status(port, path, **headers) == 401
+
+
+async def test_authorization_of_the_sdk_guards_as_well(retriever: SentenceWindowRetriever) -> None:
+    auth = AuthSettings(issuer_url=AnyHttpUrl("https://login.example.com"), resource_server_url=None)
+    server = create_mcp_server(retriever, auth=auth, token_verifier=OneToken(TOKEN))
+    with listening(http_app(server, names=LOOPBACK, token=None)) as port:
+        assert status(port) == 401
+        assert status(port, Authorization="Bearer wrong") == 401
+        assert await search(port, TOKEN) == "A refund is quick."
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
+    port = free_port()
+    arguments = ["-m", "tests.answering.mcp.serving", "http", str(port), *([token] if token else [])]
+    with subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            while "running on" not in (line := process.stderr.readline()):
+                assert line
+            assert f"http://127.0.0.1:{port}" in line
+            assert await search(port, token) == "A refund is quick."
+            if token:
+                assert status(port, Authorization="Bearer wrong") == 401
+            assert status(port, Host="evil.example.com", Authorization=f"Bearer {token}") == 421
+        finally:
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=20)[1]
+        assert "Traceback" not in errors
+        assert sys.platform == "win32" or process.returncode == 0
