@@ -51,8 +51,8 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
     else:
         sections = await _stored_sections(io, retrievers.values(), questions)
     windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
-    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        await warn_of_unknown(io, store, [question.doc_id for question in questions])
+    for each in {id(each.vectorstore): each for each in windows}.values():
+        await warn_of_unknown(io, each.scope(), [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
         for name, retriever in retrievers.items():
@@ -104,7 +104,7 @@ async def _stored_sections(
 ) -> SectionStarts | None:
     for retriever in retrievers:
         if isinstance(retriever, SentenceWindowRetriever):
-            found: SectionStarts | None = await sections_in_store(io, retriever.vectorstore, list(questions))
+            found: SectionStarts | None = await sections_in_store(io, retriever.scope(), list(questions))
             return found
     return None
 
