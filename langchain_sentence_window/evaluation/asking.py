@@ -51,8 +51,9 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
     else:
         sections = await _stored_sections(io, retrievers.values(), questions)
     windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
-    for each in {id(each.vectorstore): each for each in windows}.values():
-        await warn_of_unknown(io, each.scope(), [question.doc_id for question in questions])
+    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
+        scopes = [each.scope() for each in windows if each.vectorstore is store]
+        await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
         for name, retriever in retrievers.items():

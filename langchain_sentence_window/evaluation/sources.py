@@ -119,19 +119,26 @@ def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]
         )
 
 
-async def warn_of_unknown(io: IO, scope: Scope, doc_ids: Sequence[str]) -> None:
-    """Warn of documents that can't be found, as questions about them score 0 whatever is found."""
-    storable = [doc_id for doc_id in dict.fromkeys(doc_ids) if is_storable_id(doc_id)]
-    missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
-    for start in range(0, len(storable), ID_BATCH_SIZE):
-        part = storable[start : start + ID_BATCH_SIZE]
-        documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
-        if documents is None:
-            return
-        known = {scope.adapter.read(document).doc_id for document in documents}
-        missing |= dict.fromkeys(doc_id for doc_id in part if doc_id not in known)
+async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
+    """Warn of documents that can't be found, as questions about them score 0 whatever is found.
+
+    Args:
+        io: Makes the calls.
+        scopes: A store, with each of the filters under which it is asked.
+        doc_ids: The documents.
+    """
+    missing = dict.fromkeys(doc_ids)
+    for scope in {repr(scope.filter): scope for scope in scopes}.values():
+        storable = [doc_id for doc_id in missing if is_storable_id(doc_id)]
+        for start in range(0, len(storable), ID_BATCH_SIZE):
+            part = storable[start : start + ID_BATCH_SIZE]
+            documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
+            if documents is None:
+                return
+            for document in documents:
+                missing.pop(scope.adapter.read(document).doc_id, None)
     if missing:
-        within = " that the filter lets through" if scope.is_bound else ""
+        within = " that the filter lets through" if any(scope.is_bound for scope in scopes) else ""
         warnings.warn(
             f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
             "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
