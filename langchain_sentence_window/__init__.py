@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_sentence_window.answering.chain import create_rag_chain
     from langchain_sentence_window.answering.citations import Citation, find_citations
+    from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
     from langchain_sentence_window.answering.context import format_context
     from langchain_sentence_window.answering.locations import describe_location
+    from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
+    from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
+    from langchain_sentence_window.answering.quotes.verify import verify_quote, verify_quotes
+    from langchain_sentence_window.answering.search_results import as_search_results
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.window_merging import merge_windows
@@ -31,18 +36,27 @@ __all__ = [
     "IndexedDocument",
     "LateInteractionReranker",
     "NeighborMixedEmbeddings",
+    "QuotedPlace",
     "Ranking",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
+    "VerifiedQuote",
     "acopy_index",
+    "as_search_results",
+    "citation_blocks",
+    "cited_message",
     "copy_index",
+    "create_mcp_server",
     "create_rag_chain",
     "create_tools",
     "describe_location",
     "find_citations",
     "format_context",
     "merge_windows",
+    "serve_mcp",
+    "verify_quote",
+    "verify_quotes",
 ]
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
@@ -66,6 +80,15 @@ _HOMES = {
     "find_citations": "answering.citations",
     "format_context": "answering.context",
     "merge_windows": "documents.window_merging",
+    "QuotedPlace": "answering.quotes.records",
+    "VerifiedQuote": "answering.quotes.records",
+    "as_search_results": "answering.search_results",
+    "citation_blocks": "answering.content_blocks",
+    "cited_message": "answering.content_blocks",
+    "create_mcp_server": "answering.mcp_server",
+    "serve_mcp": "answering.mcp_server",
+    "verify_quote": "answering.quotes.verify",
+    "verify_quotes": "answering.quotes.verify",
 }
 
 

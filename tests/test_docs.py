@@ -24,11 +24,13 @@ from langchain_sentence_window import (
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
     adapters,
+    create_mcp_server,
     create_rag_chain,
     create_tools,
     errors,
     evaluation,
     loaders,
+    serve_mcp,
     testing,
 )
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
@@ -96,6 +98,8 @@ PARAMETERS: dict[str, Callable[..., Any]] = {
     "SentenceTransformerCrossEncoder": SentenceTransformerCrossEncoder,
     "create_rag_chain": create_rag_chain,
     "create_tools": create_tools,
+    "create_mcp_server": create_mcp_server,
+    "serve_mcp": serve_mcp,
     "evaluate": evaluation.evaluate,
     "fit_ranking": evaluation.fit_ranking,
     "Ranking": Ranking,

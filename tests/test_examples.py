@@ -21,7 +21,7 @@ POLICY = "A refund may be asked for within 30 days. Write to the desk. It is ref
 MANUAL = "The database keeps a log. The log is flushed at every commit.\r\nReplicas flush it every second."
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 NOTEBOOK = EXAMPLES / "tour.ipynb"
-PUBLIC_MODULES = {"errors", "evaluation", "testing"}
+PUBLIC_MODULES = {"errors", "evaluation", "loaders", "testing"}
 FILES = {"billing.md": f"# Refunds\n\n{POLICY}\n", "notes/tarn.txt": MANUAL, "ignored.pdf": "%PDF"}
 
 
@@ -155,6 +155,23 @@ def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: P
     assert done.returncode == 0, done.stderr
     assert "refused after 100 bookings" in shown[-1]["content"]
     assert "Answer: It is refused after 100 bookings [1].\n  [1] billing.md:" in done.stdout
+
+
+def test_with_a_key_quotes_of_a_pdf_are_verified_and_marked_on_their_page(tmp_path: Path) -> None:
+    def reply(messages: list[Message]) -> str:
+        words = "The notice takes effect only if it is signed"
+        number = messages[-1]["content"].split(words)[0].rsplit("\n[", 1)[1].split("]")[0]
+        statement = {"text": "It must be signed.", "evidence": [{"source": int(number), "quote": words}]}
+        return json.dumps({"statements": [statement], "remark": ""})
+
+    with openai_server(reply) as server:
+        done = run("cited_pdf.py", "--out", str(tmp_path), OPENAI_API_KEY="test", OPENAI_BASE_URL=server.base_url)
+    assert done.returncode == 0, done.stderr
+    assert "It must be signed. [" in done.stdout
+    assert "verbatim: »The notice takes effect only if it is signed«, agreement.pdf, p. 1" in done.stdout
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.name in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_evaluate_compares_retrievers_on_40_questions_and_draws_them(tmp_path: Path) -> None:
