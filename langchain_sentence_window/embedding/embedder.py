@@ -12,6 +12,7 @@ from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.embedding.counting import count_texts
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.mixing import is_usual, normalized
 from langchain_sentence_window.embedding.numbers import to_row, to_rows
@@ -73,6 +74,7 @@ async def embed_in_slices(
             part = texts[start : start + EMBED_BATCH_SIZE]
             given = [encodable(text) for text in part]
             vectors = await embed_texts(io, embedding, given)
+            count_texts(len(part))
             await keep(part, unit_vectors(vectors, part))
             bar.update(len(part))
 

@@ -52,7 +52,8 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
         sections = await _stored_sections(io, retrievers.values(), questions)
     windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
     for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        await warn_of_unknown(io, store, [question.doc_id for question in questions])
+        scopes = [each.scope() for each in windows if each.vectorstore is store]
+        await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
         for name, retriever in retrievers.items():
@@ -104,7 +105,7 @@ async def _stored_sections(
 ) -> SectionStarts | None:
     for retriever in retrievers:
         if isinstance(retriever, SentenceWindowRetriever):
-            found: SectionStarts | None = await sections_in_store(io, retriever.vectorstore, list(questions))
+            found: SectionStarts | None = await sections_in_store(io, retriever.scope(), list(questions))
             return found
     return None
 

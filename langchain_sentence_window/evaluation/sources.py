@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.documents.ids import is_storable_id, sentence_id
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.parts.grouping import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
@@ -70,29 +70,30 @@ def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
     return found
 
 
-async def sections_in_store(io: IO, store: VectorStore, questions: Sequence[Question]) -> SectionStarts | None:
+async def sections_in_store(io: IO, scope: Scope, questions: Sequence[Question]) -> SectionStarts | None:
     """Read the sections of the documents of questions from the metadata of their sentences.
 
     It warns of gold that ends behind the end of its document.
 
     Returns:
-        The sections of those documents that the store holds; ``None`` if it can't fetch by id.
+        The sections of those documents that may be read; ``None`` if the store can't fetch by id, or not within the
+        filter.
     """
-    adapter, found = adapter_of(store), dict[str, list[int]]()
+    found = dict[str, list[int]]()
     ends: dict[str, int] = {}
     for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
         index = 0
         while True:
-            ids = [sentence_id(doc_id, index + i) for i in range(ID_BATCH_SIZE)]
-            documents = await adapter.fetch(io, ids)
+            documents = await _fetched(io, scope, [(doc_id, index + i) for i in range(ID_BATCH_SIZE)])
             if documents is None:
                 return None
-            sentences = sorted(map(adapter.read, documents), key=lambda sentence: sentence.index)
+            sentences = sorted(map(scope.adapter.read, documents), key=lambda sentence: sentence.index)
             starts = [one.start for one in sentences if one.section_start == one.index]
             if sentences:
                 found.setdefault(doc_id, []).extend(starts)
                 ends[doc_id] = sentences[-1].end
-            if len(sentences) < ID_BATCH_SIZE:
+            # Under a filter, some that are missing may be forbidden.
+            if not sentences or (len(sentences) < ID_BATCH_SIZE and not scope.is_bound):
                 break
             index += ID_BATCH_SIZE
     _warn_of_gold_outside(questions, ends)
@@ -118,22 +119,38 @@ def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]
         )
 
 
-async def warn_of_unknown(io: IO, store: VectorStore, doc_ids: Iterable[str]) -> None:
-    """Warn of documents that a store of sentences lacks, as questions about them score 0 whatever is found."""
-    first = {sentence_id(doc_id, 0): doc_id for doc_id in doc_ids if is_storable_id(doc_id)}
-    missing = dict.fromkeys(doc_id for doc_id in doc_ids if not is_storable_id(doc_id))
-    adapter, ids = adapter_of(store), list(first)
-    for start in range(0, len(ids), ID_BATCH_SIZE):
-        part = ids[start : start + ID_BATCH_SIZE]
-        documents = await adapter.fetch(io, part)
-        if documents is None:
-            return
-        known = {adapter.read(document).doc_id for document in documents}
-        missing |= dict.fromkeys(first[each] for each in part if first[each] not in known)
+async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
+    """Warn of documents that can't be found, as questions about them score 0 whatever is found.
+
+    Args:
+        io: Makes the calls.
+        scopes: A store, with each of the filters under which it is asked.
+        doc_ids: The documents.
+    """
+    missing = dict.fromkeys(doc_ids)
+    for scope in {repr(scope.filter): scope for scope in scopes}.values():
+        storable = [doc_id for doc_id in missing if is_storable_id(doc_id)]
+        for start in range(0, len(storable), ID_BATCH_SIZE):
+            part = storable[start : start + ID_BATCH_SIZE]
+            documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
+            if documents is None:
+                return
+            for document in documents:
+                missing.pop(scope.adapter.read(document).doc_id, None)
     if missing:
+        within = " that the filter lets through" if any(scope.is_bound for scope in scopes) else ""
         warnings.warn(
-            f"the index holds no documents {listed(missing)}, which are the doc_id of questions; these score 0. Name "
-            "documents in the questions as the index does: see metadata['doc_id'] of what the retriever returns",
+            f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
+            "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
+            "returns",
             SentenceWindowWarning,
             stacklevel=2,
         )
+
+
+async def _fetched(io: IO, scope: Scope, keys: Sequence[SentenceKey]) -> list[Document] | None:
+    """Fetch sentences; return ``None`` if the store can't fetch by id, or not within the filter."""
+    try:
+        return await scope.fetch(io, keys)
+    except InvalidInputError:
+        return None

@@ -1,11 +1,14 @@
 """Adding source documents: split, describe the context of each sentence, replace what the store had."""
 
+import logging
 from collections.abc import Sequence
+from time import perf_counter
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.parts.grouping import Group, JoinParts, document_ids, group_documents
@@ -14,10 +17,13 @@ from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.parts.stored import stored_parts
 from langchain_sentence_window.documents.parts.versions import has_first, is_whole, with_stored
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.embedding.counting import counted_texts
+from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.retrieval.indexing import replace_documents, stored_sentences
+from langchain_sentence_window.retrieval.indexing import replace_documents, sentences_to_change
+from langchain_sentence_window.retrieval.logs import LOGGER, log_ingest
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 
@@ -52,6 +58,7 @@ async def ingest_documents(
     Raises:
         InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace.
     """
+    start = perf_counter()
     groups = await io.in_thread(group_documents, documents, splitter.join_parts)
     groups = await _with_known_parts(io, scope, groups, splitter.join_parts)
     joined = await io.in_thread(lambda: [group.join() for group in groups])
@@ -61,18 +68,47 @@ async def ingest_documents(
     by_id = {document.doc_id: document.document for document in joined}
     # In a thread, as `situate` may ask a model.
     contexts = await io.in_thread(contexts_of, sentences, by_id, situate, headings=embed_headings)
-    await replace_documents(io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index)
+    replaced = await _stored_before(io, scope, doc_ids)
+    with counted_texts() as embedded:
+        await replace_documents(
+            io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index
+        )
+    log_ingest(
+        scope.adapter.name,
+        documents=len(doc_ids),
+        sentences=len(sentences),
+        embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
+        replaced=replaced,
+        seconds=perf_counter() - start,
+    )
     return document_ids(documents, splitter.join_parts)
+
+
+async def _stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | None:
+    """Count the documents that the store has already, if that is to be told and the store can fetch by id."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return None
+    try:
+        found = await scope.fetch(io, [(doc_id, 0) for doc_id in doc_ids])
+    except InvalidInputError:  # the filter can't be enforced by id, and the documents will be refused
+        return None
+    return None if found is None else len(found)
+
+
+def _embeds_here(adapter: StoreAdapter) -> bool:
+    """Return whether texts are embedded by this package and not by the store."""
+    return adapter.mixes_neighbors or isinstance(adapter.embedding, NeighborMixedEmbeddings)
 
 
 async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: JoinParts) -> list[Group]:
     """Add to each document the parts that the store has and the call doesn't give.
 
     Raises:
-        InvalidInputError: The store can't be asked, and the first part is missing.
+        InvalidInputError: The store can't be asked, and the first part is missing; or the filter forbids what it has.
     """
     partial = [group for group in groups if not is_whole(group.parts)]
-    stored = await stored_sentences(io, scope.adapter, [group.doc_id for group in partial]) if partial else {}
+    # What the filter forbids isn't joined with what is given, so that no warning, error or callback tells of it.
+    stored = await sentences_to_change(io, scope, [group.doc_id for group in partial]) if partial else {}
     if stored is None:
         for group in partial:
             if not has_first(group.parts) and DOC_ID not in group.parts[0].document.metadata:

@@ -66,6 +66,7 @@ class Request:
         count_tokens: Counts the tokens of a text.
         order: The order in which windows are returned.
         min_score: The lowest similarity of a hit; ``None`` for any.
+        name: The name of the retriever; ``None`` if it has none.
     """
 
     scope: Scope
@@ -77,6 +78,7 @@ class Request:
     count_tokens: Callable[[str], int]
     order: Order
     min_score: float | None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.indexing import delete_documents, read_documents
 from langchain_sentence_window.retrieval.ingest import ingest_documents
-from langchain_sentence_window.retrieval.pipeline import retrieve
+from langchain_sentence_window.retrieval.observing import observed
 from langchain_sentence_window.retrieval.settings import CallSettings, RetrieverSettings
 from langchain_sentence_window.retrieval.tracing.explain import explain
 from langchain_sentence_window.retrieval.tracing.trace import Trace
@@ -250,13 +250,13 @@ class SentenceWindowRetriever(RetrieverSettings):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
         request = self._request(query, settings)
-        return run(retrieve(BLOCKING, request, self.reranker, run_manager.get_child())).documents
+        return run(observed(BLOCKING, request, self.reranker, run_manager.get_child())).documents
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
         request = self._request(query, settings)
-        return (await retrieve(ASYNC, request, self.reranker, run_manager.get_child())).documents
+        return (await observed(ASYNC, request, self.reranker, run_manager.get_child())).documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}

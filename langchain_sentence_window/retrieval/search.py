@@ -14,7 +14,7 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
@@ -177,7 +177,13 @@ async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
         lexical = await io.in_thread(
             partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
         )
-    return await io.in_thread(rank_found, search, found, scores, lexical, k)
+    if not scope.is_bound or not any(sentence.window for sentence in found):
+        return await io.in_thread(rank_found, search, found, scores, lexical, k)
+    # An inline window may hold the words of a sentence that the filter forbids.
+    alone = [replace(sentence, window=()) for sentence in found]
+    best, hits = await io.in_thread(rank_found, search, alone, scores, lexical, k)
+    whole = by_key(found)
+    return [whole[sentence.key] for sentence in best], hits
 
 
 async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:

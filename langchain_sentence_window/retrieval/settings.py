@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypedDict
 
-from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableSerializable
+from langchain_core.runnables.utils import AnyConfigurableField
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -158,6 +160,34 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         copied.__dict__["search_kwargs"] = _with_own_filters(self.search_kwargs, self.vectorstore)
         return copied
 
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[str, list[Document]]:
+        """Let a run's configuration set fields, as LangChain does. It narrows the filters that are set here.
+
+        Args:
+            **kwargs: The fields that may be set: ``filter=ConfigurableField(id="filter")``.
+
+        Raises:
+            InvalidInputError: Both ``filter`` and ``search_kwargs`` may be set, so no filter would be left that binds.
+        """
+        fields = kwargs.keys() & {"filter", "search_kwargs"}
+        scope = self.scope()
+        if not fields or not scope.is_bound:
+            return super().configurable_fields(**kwargs)
+        if len(fields) > 1:
+            raise InvalidInputError(
+                "filter and search_kwargs can't both be configurable where a filter is set, as one of them has to keep "
+                "it; make filter configurable"
+            )
+        bound = scope.filters[0] if len(scope.filters) == 1 else scope.filter
+        others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}
+        # A run replaces the field that it sets, so the filters move to the other one.
+        moved = (
+            {"filter": None, "search_kwargs": {**others, scope.filter_name: bound}}
+            if "filter" in fields
+            else {"filter": bound, "search_kwargs": others}
+        )
+        return super(RetrieverSettings, self.model_copy(update=moved)).configurable_fields(**kwargs)
+
     def scope(self, filter: Any = None) -> Scope:
         """Return what may be read of the store, as the retriever's filter and another one limit it.
 
@@ -191,6 +221,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             count_tokens=checked_counter("count_tokens", now.count_tokens),
             order=now.order,
             min_score=now.min_score,
+            name=self.name,
         )
 
 

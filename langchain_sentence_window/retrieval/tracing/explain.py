@@ -16,7 +16,8 @@ from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
-from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
+from langchain_sentence_window.retrieval.observing import observed
+from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.hits import Contributions, Rankings, Ranks, hit_traces
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
@@ -32,8 +33,8 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         named = [dict(zip(result.names, row, strict=True)) for row in result.contributions.tolist()]
         contributions.update(zip(candidates.keys, named, strict=True))
 
-    observed = replace(request, search=replace(request.search, observe=observe))
-    retrieval = await retrieve(io, observed, reranker, None)
+    watched = replace(request, search=replace(request.search, observe=observe))
+    retrieval = await observed(io, watched, reranker, None)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
     try:
         around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences)

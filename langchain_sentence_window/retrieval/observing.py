@@ -1,0 +1,28 @@
+"""A query that can be watched: recorded as a span, where spans are recorded, and told to the logger."""
+
+from typing import Any
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window.retrieval.callback_runs import search_params
+from langchain_sentence_window.retrieval.logs import log_query
+from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
+from langchain_sentence_window.retrieval.telemetry import query_attributes, query_span
+
+
+async def observed(
+    io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
+) -> Retrieval:
+    """Run all stages of a query; see `retrieve`."""
+
+    def describe() -> dict[str, Any]:
+        model = search_params(request.scope.adapter.store).get("ls_embedding_model")
+        return query_attributes(request.k, request.name, model)
+
+    with query_span(describe) as span:
+        retrieval = await retrieve(io, request, reranker, callbacks)
+        span.found(request.search.query, retrieval.documents)
+    log_query(request, retrieval)
+    return retrieval
