@@ -60,7 +60,7 @@ class Scope:
         Raises:
             InvalidInputError: The filter can't be enforced when documents are fetched by id.
         """
-        return await self.adapter.fetch(io, [sentence_id(*key) for key in keys], self.filter)
+        return await self.adapter.fetch(io, [sentence_id(*key) for key in keys], own_copy(self.filter))
 
     async def find(self, io: IO, keys: Sequence[SentenceKey], text: str) -> list[Document]:
         """Find sentences as `fetch` does, in a store that can't fetch by id, by a search among them alone.

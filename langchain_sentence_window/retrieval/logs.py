@@ -25,12 +25,12 @@ def log_query(request: Request, retrieval: Retrieval) -> None:
         return
     found, searched = retrieval.found, retrieval.found.searched
     LOGGER.debug(
-        "the query %s%s returned %d of %d windows around %d hits in %s%s%s",
+        "the query %s%s returned %s, of %s around %s, in %s%s%s",
         shown(request.search.query),
         " under a filter" if request.scope.is_bound else "",
-        len(retrieval.documents),
-        len(found.windows),
-        len(found.expansion.hits),
+        _count(len(retrieval.documents), "window"),
+        f"{len(found.windows):,} found",
+        _count(len(found.expansion.hits), "hit"),
         _times(retrieval.seconds),
         _names(searched.heard),
         _relevance(searched.relevance),
@@ -50,15 +50,21 @@ def log_ingest(
         replaced: How many of the documents were there before; ``None`` if that isn't known.
         seconds: The time that it took.
     """
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
     LOGGER.info(
-        "added %d documents of %d sentences to %s in %.3f s: embedded %d texts%s",
-        documents,
-        sentences,
+        "added %s of %s to %s in %.3f s: embedded %s%s",
+        _count(documents, "document"),
+        _count(sentences, "sentence"),
         store,
         seconds,
-        embedded,
-        "" if replaced is None else f", replaced {replaced} documents",
+        _count(embedded, "text"),
+        "" if replaced is None else f", replaced {_count(replaced, 'document')}",
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _times(seconds: Mapping[str, float]) -> str:
@@ -73,4 +79,6 @@ def _names(heard: Heard | None) -> str:
 def _relevance(relevance: Relevance | None) -> str:
     if relevance is None:
         return ""
-    return f"; it supports {relevance.supported} hits" if relevance.supported else "; nothing is on its subject"
+    return (
+        f"; it supports {_count(relevance.supported, 'hit')}" if relevance.supported else "; nothing is on its subject"
+    )
