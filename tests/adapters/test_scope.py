@@ -316,12 +316,12 @@ async def test_words_and_rerankers_bring_in_nothing(case: Case, words: WordEmbed
             assert_mine(await way(retriever, "invoke", query, window=4))
 
 
-@pytest.mark.parametrize("case", BY_ID[:2])
+@pytest.mark.parametrize("case", [BY_ID[0], BY_ID[1], BY_ID[4], *INLINE])
 def test_no_score_tells_the_words_of_a_neighbor_that_is_forbidden(case: Case, words: WordEmbeddings) -> None:
     def score(theirs: Sequence[str]) -> float:
-        store = FaissStore(words, neighbor_weights=(1,)) if case[0] is FaissStore else InMemoryVectorStore(words)
+        store = FaissStore(words, neighbor_weights=(1,)) if case[0] is FaissStore else case[0](words)
         index = None if case[0] is FaissStore else BM25Index()
-        admin = SentenceWindowRetriever(vectorstore=store, bm25_index=index)
+        admin = SentenceWindowRetriever(vectorstore=store, bm25_index=index, **case[2])
         texts = [f"Mine is a refund. {theirs[0]}", f"Theirs is a card. {theirs[1]}"]
         texts += [f"Mine is a refund {word}." for word in ("card", "seat", "trial", "card card")]
         sentences = [
