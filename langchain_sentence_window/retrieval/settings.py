@@ -105,8 +105,9 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     """The lowest similarity of a sentence that counts as a hit: the score of the store's search by meaning, such as a
     cosine. ``None`` for any."""
     filter: Any = None
-    """Limits everything that is read or written, in the form that the store's search takes. A call's filter, and one
-    in ``search_kwargs``, narrow it further. See the page "Filter by metadata" for what it covers."""
+    """Limits everything that is read or written, in the form that the store's search takes. A call's filter, one in
+    ``search_kwargs``, and one that a run configures narrow it further. See the page "Filter by metadata" for what it
+    covers."""
     reranker: BaseDocumentCompressor | None = None
     """Ranks all windows before the best are taken."""
     search_kwargs: Mapping[str, Any] = Field(default_factory=dict)

@@ -371,13 +371,13 @@ def told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> I
         yield told
 
 
-def means(case: Case, way: Invoke, told: Told, **settings: Any) -> Road:
+def means(case: Case, way: Invoke, told: Told, *, anything: Any = None, **settings: Any) -> Road:
     """The means of a tenant."""
     admin = admin_of(case)
     of = case[1]
     retriever = admin.model_copy(update={"filter": of("mine"), "k": 20} | settings)
-    anything = {"tenant": {"$exists": True}} if of is mapping else (lambda found: True)
-    return Road(retriever, way, of("theirs"), anything, told)
+    usual = {"tenant": {"$exists": True}} if of is mapping else (lambda found: True)
+    return Road(retriever, way, of("theirs"), usual if anything is None else anything, told)
 
 
 def assert_nothing_of_theirs(told: Told) -> None:
