@@ -14,7 +14,7 @@ from langchain_sentence_window import errors, evaluation
 ROOT = Path(__file__).parent.parent
 HEAVY = (
     *("nltk", "faiss", "tantivy", "torch", "transformers", "sentence_transformers", "langchain_openai"),
-    *("langchain_community", "matplotlib", "ragas", "mcp", "starlette", "uvicorn", "opentelemetry"),
+    *("langchain_community", "matplotlib", "ragas", "mcp", "starlette", "uvicorn"),
 )
 
 
