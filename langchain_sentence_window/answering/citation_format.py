@@ -47,6 +47,15 @@ HOW_TO_CITE = f"Cite the source of every statement by its number in square brack
 
 def cited_numbers(answer: str) -> Iterator[Span]:
     """Yield the first and last number of each range that an answer cites; both are the same for a single number."""
+    for _, ranges in citation_marks(answer):
+        yield from ranges
+
+
+def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
+    """Yield where an answer cites: the span of each mark with its brackets, and the ranges of numbers in it.
+
+    A stretch of code is yielded too, without numbers, as nothing in it is a citation.
+    """
     for match in _CITATION.finditer(answer):
-        for cited in _RANGE.finditer(match["cited"] or ""):
-            yield int(cited[1]), int(cited[2] or cited[1])
+        ranges = _RANGE.finditer(match["cited"] or "")
+        yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)

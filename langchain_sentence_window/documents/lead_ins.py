@@ -51,16 +51,21 @@ def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[Sentence
     return [key for key in keys if key not in sentences or not sentences[key].kind]
 
 
-def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
-    """Read the lead-ins of a window Document: the span of each in the source, and its text on one line."""
+def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
+    """Read the lead-ins of a window Document: the span of each in the source, and the text there."""
     given = document.metadata.get(LEAD_INS)
     found = list[tuple[Span, str]]()
     for each in given if isinstance(given, list) else []:
         values = each if isinstance(each, dict) else {}
         start, end, text = as_integer(values.get(START_INDEX)), as_integer(values.get(END_INDEX)), values.get(TEXT)
         if isinstance(text, str) and text.strip() and start is not None and end == start + len(text):
-            found.append(((start, end), " ".join(text.split())))
+            found.append(((start, end), text))
     return found
+
+
+def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
+    """Read the lead-ins of a window Document: the span of each in the source, and its text on one line."""
+    return [(span, " ".join(text.split())) for span, text in read_lead_ins(document)]
 
 
 def shown_text(document: Document) -> str:

@@ -92,13 +92,28 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     if not isinstance(doc_id, str) or numbers is None or span is None:
         return None
     (first, last), (start, end) = numbers, span
-    hits, parts, sentences = _hits(metadata), _parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
+    hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
     if not hits or parts is None or sentences is None or bool(parts) != bool(sentences):
         return None
     given = metadata.get(SEPARATOR)
     separator = given if isinstance(given, str) and not given.strip() else None
     run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
     return run if _is_sound(run) else None
+
+
+def known_sentences(document: Document) -> tuple[int, int, tuple[Span, ...], dict[int, Span]] | None:
+    """Return what a window says of its sentences; ``None`` if it doesn't say which they are.
+
+    Returns:
+        The index of the first one and of the last one, the span of each if the window says it, and the spans of its
+        hits by their indexes.
+    """
+    numbers = read_span(document.metadata.get(SENTENCES))
+    if numbers is None:
+        return None
+    spans = _spans(document.metadata.get(SENTENCE_SPANS)) or ()
+    hits = {hit.index: (hit.start, hit.end) for hit in _hits(document.metadata)}
+    return *numbers, spans, {index: span for index, span in hits.items() if numbers[0] <= index <= numbers[1]}
 
 
 def is_rising(hits: Iterable[RunHit]) -> bool:
@@ -153,7 +168,7 @@ def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
     return tuple(sorted(hits, key=lambda hit: hit.index))
 
 
-def _parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
+def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
     """Read a window's places in parts; ``None`` if they can't be read."""
     given = metadata.get(PARTS, [])
     found: list[PartSpan] = []

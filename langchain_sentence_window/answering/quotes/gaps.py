@@ -1,0 +1,104 @@
+"""Quotations that say that they leave something out: by an ellipsis, or by words of the writer's in brackets.
+
+The pieces must stand in one source, in order. What is left out may not turn the meaning: a negation in a sentence of
+which something is kept, or one or a number that brackets put in, makes the quotation one that is put together.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_sentence_window.answering.quotes.boundaries import hides_negation, negates
+from langchain_sentence_window.answering.quotes.sources import Found, Passage, Source, Wanted, find_exact, find_plain
+
+_LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
+_GAP = re.compile(
+    r"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{2,}|(?: \.){2,})|\[(?P<own>[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_])\]"
+)
+MIN_WORDS = 3
+"""Words of the longest piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The pieces of a quotation that leaves something out.
+
+    Attributes:
+        pieces: At least one.
+        is_sound: Whether nothing in brackets has a number or a negation, and the pieces aren't mere words.
+    """
+
+    pieces: tuple[Wanted, ...]
+    is_sound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Where the pieces of a quotation stand, in order.
+
+    Attributes:
+        places: A place for each.
+        is_exact: Whether each stands there character for character.
+        is_sound: Whether what is left out doesn't turn the meaning.
+    """
+
+    places: tuple[Found, ...]
+    is_exact: bool
+    is_sound: bool
+
+
+def pieces_of(text: str) -> Pieces | None:
+    """Return the pieces of a quotation; ``None`` if it doesn't say that anything is left out."""
+    whole = _LETTER.sub(r"\1", text)
+    pieces = list[Wanted]()
+    at = 0
+    is_sound = True
+    found = list(_GAP.finditer(whole))
+    if not found and whole == text:
+        return None
+    for gap in found:
+        own = gap["own"] or ""
+        is_sound = is_sound and not (negates(own) or any(each.isnumeric() for each in own))
+        _add(pieces, whole[at : gap.start()], is_piece=not own)
+        at = gap.end()
+    _add(pieces, whole[at:], is_piece=False)
+    if not pieces:
+        return None
+    words = [len(each.text.split()) if " " in each.text else len(each.text) // 2 for each in pieces]
+    is_long = len(pieces) == 1 or (max(words) >= MIN_WORDS and sum(words) >= 2 * len(words))
+    return Pieces(tuple(pieces), is_sound and is_long)
+
+
+def _add(pieces: list[Wanted], text: str, *, is_piece: bool) -> None:
+    if any(each.isalnum() for each in text):
+        pieces.append(Wanted(text.strip(), is_piece=is_piece))
+
+
+def find_in_order(sources: Sequence[Source], pieces: Pieces) -> InOrder | None:
+    """Find pieces in order in one text of a source; a sound finding first, then an exact one."""
+    best: InOrder | None = None
+    for source in sources:
+        for passage in source.passages:
+            found = _in_order(passage, pieces)
+            if found and (best is None or (found.is_sound, found.is_exact) > (best.is_sound, best.is_exact)):
+                best = found
+    return best
+
+
+def _in_order(passage: Passage, pieces: Pieces) -> InOrder | None:
+    places = list[Found]()
+    at = 0
+    is_exact = True
+    is_sound = pieces.is_sound
+    for piece in pieces.pieces:
+        found = find_exact(passage, piece, at)
+        if found is None:
+            is_exact = False
+            found = find_plain(passage, piece, at)
+        if found is None:
+            return None
+        if places:
+            is_sound = is_sound and not hides_negation(passage.text[at : found.start])
+        places.append(found)
+        at = found.end
+    return InOrder(tuple(places), is_exact, is_sound)

@@ -1,0 +1,283 @@
+r"""Text as it is compared: white space, case, quotation marks, dashes and compatible letters made alike.
+
+    >>> plain_text("The “ﬁnal”  fee").text
+    'the "final" fee'
+
+What decides about the meaning is left alone: digits, signs, decimal points, percent, currency, raised and lowered
+figures, fractions and words. So ``m²`` isn't ``m2``, and a hyphen is dropped only where it ends a line.
+
+Each step gives a text, and `Shifts` by which its offsets are found in the text before.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
+"""What `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
+
+SINGLE_MARKS = "'‘’‚‛‹›＇´ʼ′"
+DOUBLE_MARKS = '"“”„‟«»〝〞〟＂″「」『』｢｣﹁﹂﹃﹄'
+
+_UNSEEN = "`\u034f\u115f\u1160\u3164\uffa0"
+_VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
+_SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+_SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
+_COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<small>", "<square>", "<isolated>", "<initial>") + (
+    *("<medial>", "<final>", "<vertical>"),
+)
+"""Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
+
+_EXPANDING = re.compile(
+    "[\u0132\u0133\u013f\u0140\u0149\u01c4-\u01cc\u01f1-\u01f3\u0587\u203c\u2025\u2026\u2047-\u2049\u2103\u2109\u2116"
+    "\u2121\u2160-\u217f\u3371-\u33df\ufb00-\ufb17\ufb1d-\ufb4f]|[\uff66-\uff9d][\uff9e\uff9f]?"
+)
+_LETTER = r"[^\W\d_]"
+_HIDDEN = re.compile(f"[{INVISIBLE}{SOFT_HYPHEN}]+")
+_SOFT_BREAK = re.compile(rf"{SOFT_HYPHEN}[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
+_HARD_BREAK = re.compile(rf"-(?<={_LETTER}-)[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
+_SPACE = re.compile(r"\n[ \n]*| [ \n]+")
+_DOTS = re.compile(r"\.(?:\.+|(?: \.){2,})")
+_DASH = re.compile(rf" (?<=\w )-{{1,3}} ?(?={_LETTER})|-(?<=\w-)(?:-{{0,2}} |--?)(?={_LETTER})")
+_PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
+_BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
+_MAX_MARKS = 32
+"""The longest run of combining marks that is composed; no language needs as many."""
+
+_FIRST_JAMO, _LAST_JAMO = "\u1161", "\u11ff"
+
+
+class _Plain(dict[int, str]):
+    """One plain character for each character, found on first use."""
+
+    def __missing__(self, code: int) -> str:
+        made = self[code] = _plain_character(chr(code))
+        return made
+
+
+def _plain_character(character: str) -> str:
+    if character in _SAME:
+        return _SAME[character]
+    if character in "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
+        return "\n"
+    if character.isspace():
+        return " "
+    if character in SINGLE_MARKS:
+        return "'"
+    if character in DOUBLE_MARKS:
+        return '"'
+    category = unicodedata.category(character)
+    if _is_unseen(character, category):
+        return INVISIBLE
+    if category == "Pd":
+        return "-"
+    whole = _decomposed(character)
+    lower = (whole if len(whole) == 1 else character).lower()
+    lower = lower if len(lower) == 1 else character
+    return PLAIN[ord(lower)] if lower != character else character
+
+
+def _is_unseen(character: str, category: str) -> bool:
+    if category in ("Cc", "Cf"):
+        return character not in _SEEN_FORMATS
+    return character in _UNSEEN or any(low <= character <= high for low, high in _VARIATION)
+
+
+def _decomposed(character: str) -> str:
+    """Return what a compatible character stands for, one step of it only; ``㎡`` is ``m²``."""
+    kind, *codes = unicodedata.decomposition(character).split() or [""]
+    parts = "".join(chr(int(code, 16)) for code in codes)
+    return parts if kind in _COMPATIBLE and parts and " " not in parts else character
+
+
+PLAIN = _Plain()
+"""A table for `str.translate`: one plain character for each character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """Where stretches of a text were replaced, in order: their starts and ends before and after."""
+
+    old_starts: list[int] = field(default_factory=list)
+    old_ends: list[int] = field(default_factory=list)
+    new_starts: list[int] = field(default_factory=list)
+    new_ends: list[int] = field(default_factory=list)
+
+    def old_start(self, at: int) -> int:
+        """Return where a character of the new text begins in the old one."""
+        found = bisect_right(self.new_starts, at) - 1
+        if found < 0:
+            return at
+        if at < self.new_ends[found]:
+            return self.old_starts[found]
+        return at - self.new_ends[found] + self.old_ends[found]
+
+    def old_end(self, at: int) -> int:
+        """Return where the character before an offset of the new text ends in the old one."""
+        found = bisect_right(self.new_starts, at - 1) - 1
+        if found < 0:
+            return at
+        if at <= self.new_ends[found]:
+            return self.old_ends[found]
+        return at - self.new_ends[found] + self.old_ends[found]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A text as it is compared.
+
+    Attributes:
+        text: The plain text.
+        steps: How its offsets are found in the text that it was made of, last step first.
+    """
+
+    text: str
+    steps: tuple[Shifts, ...] = ()
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span, in the text that it was made of, of a stretch that isn't empty."""
+        for step in self.steps:
+            start, end = step.old_start(start), step.old_end(end)
+        return start, end
+
+
+def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
+    """Make a text plain, linear in its length.
+
+    Args:
+        text: Any text.
+        compounds: Plain words with a hyphen. A hyphen that ends a line stays if the word is one of them.
+    """
+    steps: list[Shifts] = []
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
+        text, shifts = _composed(text)
+        steps.append(shifts)
+
+    def replace(pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> None:
+        nonlocal text
+        text, shifts = _replaced(text, pattern, new)
+        if shifts.new_starts:
+            steps.append(shifts)
+
+    text = text.translate(PLAIN)
+    has_hidden = INVISIBLE in text or SOFT_HYPHEN in text
+    if has_hidden:
+        replace(_SOFT_BREAK, lambda _: "")
+    if "\n" in text:
+        if "-" in text:
+            replace(_HARD_BREAK, _Breaks(compounds))
+        if has_hidden:
+            replace(_HIDDEN, lambda _: "")
+        replace(_SPACE, lambda _: " ")
+    else:
+        if has_hidden:
+            replace(_HIDDEN, lambda _: "")
+        if "  " in text:
+            replace(_SPACE, lambda _: " ")
+    if ".." in text or ". ." in text:
+        replace(_DOTS, lambda _: "…")
+    if " -" in text or "- " in text or "--" in text:
+        replace(_DASH, lambda _: "-")
+    if "**" in text:
+        replace(_BOLD, lambda _: "")
+    if not text.isascii():
+        replace(_EXPANDING, _expanded)
+    if "'" in text or '"' in text:
+        text = _PRIME.sub(lambda found: "′" if found[0] == "'" else "″", text).replace("'", '"')
+    return PlainText(text, tuple(reversed(steps)))
+
+
+_COMPOUND = re.compile(rf"{_LETTER}+(?:-{_LETTER}+)+")
+
+
+def compounds_of(text: str) -> frozenset[str]:
+    """Return the words of a plain text that have a hyphen, each pair of parts by itself."""
+    found = set[str]()
+    for word in _COMPOUND.findall(text):
+        parts = word.split("-")
+        found.update(f"{left}-{right}" for left, right in zip(parts, parts[1:], strict=False))
+    return frozenset(found)
+
+
+def broken_words(text: str) -> frozenset[str]:
+    """Return the words that a hyphen parts at the end of a line, with that hyphen."""
+    if "\n" not in text or ("-" not in text and text.isascii()):
+        return frozenset()
+    breaks = _Breaks(())
+    _HARD_BREAK.sub(breaks, text.translate(PLAIN))
+    return frozenset(breaks.words)
+
+
+_WORD_CHARS = 60
+_LAST_PART = re.compile(rf"{_LETTER}+$")
+_FIRST_PART = re.compile(rf"{_LETTER}+")
+
+
+class _Breaks:
+    """Writes a hyphen at the end of a line only if the word with it is among the compounds."""
+
+    def __init__(self, compounds: Collection[str]) -> None:
+        self._compounds = compounds
+        self.words: set[str] = set()
+
+    def __call__(self, found: re.Match[str]) -> str:
+        text, start, end = found.string, found.start(), found.end()
+        left = _LAST_PART.search(text[max(0, start - _WORD_CHARS) : start])
+        right = _FIRST_PART.match(text[end : end + _WORD_CHARS])
+        word = f"{left[0] if left else ''}-{right[0] if right else ''}"
+        self.words.add(word)
+        return "-" if word in self._compounds else ""
+
+
+def _expanded(found: re.Match[str]) -> str:
+    if len(found[0]) > 1:
+        return unicodedata.normalize("NFKC", found[0])
+    whole = "…" if found[0] in "‥…" else _decomposed(found[0])
+    return whole.translate(PLAIN)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, Shifts]:
+    return _rewritten(text, ((*found.span(), new(found)) for found in pattern.finditer(text)))
+
+
+def _composed(text: str) -> tuple[str, Shifts]:
+    """Compose letters and their marks, as in Unicode's form C."""
+    return _rewritten(
+        text, ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
+    )
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the span of each character that has marks or isn't ASCII, with its marks."""
+    start = 0
+    for at, character in enumerate([*text[1:], ""], 1):
+        if character and character > "\u02ff" and _is_mark(character):
+            continue
+        if at - start <= _MAX_MARKS and (at - start > 1 or text[start] > "\x7f"):
+            yield start, at
+        start = at
+
+
+def _is_mark(character: str) -> bool:
+    return _FIRST_JAMO <= character <= _LAST_JAMO or unicodedata.category(character) in ("Mn", "Mc", "Me")
+
+
+def _rewritten(text: str, changes: Iterable[tuple[int, int, str]]) -> tuple[str, Shifts]:
+    """Replace stretches of a text: the start and end of each, in order, and what is written there."""
+    shifts = Shifts()
+    parts: list[str] = []
+    at = length = 0
+    for start, end, made in changes:
+        if made == text[start:end]:
+            continue
+        parts += [text[at:start], made]
+        length += start - at
+        shifts.old_starts.append(start)
+        shifts.old_ends.append(end)
+        shifts.new_starts.append(length)
+        length += len(made)
+        shifts.new_ends.append(length)
+        at = end
+    return ("".join([*parts, text[at:]]) if parts else text), shifts

@@ -1,0 +1,185 @@
+"""`verify_quotes`: the quotations and cited claims of an answer, compared with its sources."""
+
+from collections.abc import Iterable, Sequence
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.answering.quotes.answers import Cited, quotes_in
+from langchain_sentence_window.answering.quotes.gaps import InOrder, find_in_order, pieces_of
+from langchain_sentence_window.answering.quotes.marks import find_quoted
+from langchain_sentence_window.answering.quotes.places import quoted_place
+from langchain_sentence_window.answering.quotes.records import QuotedPlace, Verdict, VerifiedQuote
+from langchain_sentence_window.answering.quotes.sources import Found, Source, Wanted, find_in
+from langchain_sentence_window.answering.quotes.stitching import Stitching
+from langchain_sentence_window.answering.shown_spans import ShownSpans
+from langchain_sentence_window.errors import InvalidInputError
+
+_Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
+_NOT_FOUND: _Judged = ("not_found", ())
+_SHOWN = (("\\[", "["), ("&lt;", "<"))
+"""What `format_context` shows for characters of a source, and what stands there."""
+
+
+def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]:
+    """Find the quotations and cited claims of an answer, and compare each with the sources.
+
+    Quotations stand between the marks of any language or in Markdown block quotes. The citations ``[n]`` after a
+    quotation in its sentence are its own, else those after the next quotation, else those before it. A claim is a
+    sentence that cites a source and quotes nothing; it is checked only for whether it stands in a source word for word.
+    Code quotes nothing.
+
+    Args:
+        text: The answer that a model wrote.
+        windows: The documents that `format_context` was given for it, in the same order.
+
+    Returns:
+        The quotations and claims in order, see `VerifiedQuote`.
+
+    Raises:
+        InvalidInputError: The answer isn't a string, or the windows aren't a list of Documents.
+    """
+    if not isinstance(text, str):
+        raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
+    judge = _Judge(checked_documents(windows))
+    made = list[VerifiedQuote]()
+    for quote in quotes_in(text):
+        inside, within = judge.numbers(quote.cited)
+        verdict, places, words = *judge.judge(quote.text, inside, within), quote.text
+        if quote.whole is not None and verdict not in ("verbatim", "normalized"):
+            # A number in brackets may be the source's own.
+            outside, is_cited = judge.numbers(quote.outside)
+            again, there = judge.judge(quote.whole, outside, is_cited, in_full=True)
+            if again in ("verbatim", "normalized", "misattributed"):
+                inside, verdict, places, words = outside, again, there, quote.whole
+        made.append(VerifiedQuote(quote.kind, words, quote.start, quote.end, inside, verdict, places))
+    return made
+
+
+def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] = ()) -> VerifiedQuote:
+    """Compare one quotation with the sources.
+
+    Args:
+        quote: The quotation. Marks around all of it are no part of it.
+        windows: The sources.
+        cited: The numbers of the sources that it is said to be from, from 1; none for any source.
+
+    Returns:
+        The quotation with its verdict; ``start`` and ``end`` are its span in ``quote``.
+
+    Raises:
+        InvalidInputError: The quotation isn't a string or has no letter and no digit, the windows aren't a list of
+            Documents, or a number isn't one of a source.
+    """
+    if not isinstance(quote, str) or not any(each.isalnum() for each in quote):
+        raise InvalidInputError(f"the quote is {shown(quote)}; give the text of a quotation")
+    judge = _Judge(checked_documents(windows))
+    numbers = _checked_numbers(cited, judge.count)
+    start, end = len(quote) - len(quote.lstrip()), len(quote.rstrip())
+    verdict, places = judge.judge(quote[start:end], numbers, bool(numbers))
+    quoted = find_quoted(quote) if verdict not in ("verbatim", "normalized") else []
+    if len(quoted) == 1 and quoted[0].outer == (start, end) and not quoted[0].is_block:
+        start, end = quoted[0].start, quoted[0].end
+        verdict, places = judge.judge(quote[start:end], numbers, bool(numbers))
+    return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
+
+
+def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
+    given = list(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
+    numbers = [as_integer(each) for each in given]
+    found = tuple(dict.fromkeys(each for each in numbers if each is not None and 1 <= each <= count))
+    if any(each not in found for each in numbers):
+        raise InvalidInputError(f"cited is {shown(cited)}; give the numbers of sources, from 1 to {count}")
+    return found
+
+
+class _Judge:
+    """The sources of one answer."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._sources = [Source(number, document) for number, document in enumerate(documents, 1)]
+        self._stitching: dict[tuple[int, ...], Stitching] = {}
+        self._judged: dict[tuple[str, tuple[int, ...], bool, bool], _Judged] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._sources)
+
+    def numbers(self, cited: Sequence[Cited]) -> tuple[tuple[int, ...], bool]:
+        """Return the sources that are cited, each once in order of citation, and whether anything is cited."""
+        seen = ShownSpans()
+        found = [
+            number
+            for each in cited
+            for first, last in each.numbers
+            if 1 <= first <= last <= self.count
+            for start, end in seen.add((first, last + 1))
+            for number in range(start, end)
+        ]
+        return tuple(found), bool(cited)
+
+    def judge(self, text: str, cited: tuple[int, ...], is_cited: bool, *, in_full: bool = False) -> _Judged:
+        """Compare a text with the sources; with ``in_full`` as one piece alone."""
+        key = (text, cited, is_cited, in_full)
+        if key not in self._judged:
+            self._judged[key] = self._judge(text, cited, is_cited, in_full)
+        return self._judged[key]
+
+    def _judge(self, text: str, cited: tuple[int, ...], is_cited: bool, in_full: bool) -> _Judged:
+        own = [self._sources[number - 1] for number in cited] if is_cited else self._sources
+        others = [source for source in self._sources if source.number not in cited] if is_cited else []
+        forms = [Wanted(form) for form in _forms(text)]
+        pieces = None if in_full else pieces_of(text)
+        loose: InOrder | None = None
+        for sources, is_own in ((own, True), (others, False)):
+            if not sources:
+                continue
+            for exact in (True, False):
+                for form in forms:
+                    if found := find_in(sources, form, exact=exact):
+                        return _verdict("verbatim" if exact else "normalized", [found], is_own=is_own)
+                    # Whether a quotation with gaps is exact is known only once each piece is found.
+            gapped = find_in_order(sources, pieces) if pieces else None
+            if gapped and gapped.is_sound:
+                return _verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
+            loose = loose or gapped
+        if loose:
+            return "stitched", _places(loose.places)
+        if in_full:
+            return _NOT_FOUND
+        if pieces and len(pieces.pieces) > 1:
+            found_pieces = [self._anywhere(own, others, piece) for piece in pieces.pieces]
+            all_found = [each for each in found_pieces if each]
+            return ("stitched", _places(all_found)) if len(all_found) == len(found_pieces) else _NOT_FOUND
+        return self._stitched(forms[-1].plain, own, is_cited)
+
+    def _anywhere(self, own: Sequence[Source], others: Sequence[Source], piece: Wanted) -> Found | None:
+        tries = ((sources, exact) for sources in (own, others) for exact in (True, False))
+        return next((found for sources, exact in tries if (found := find_in(sources, piece, exact=exact))), None)
+
+    def _stitched(self, plain: str, own: Sequence[Source], is_cited: bool) -> _Judged:
+        for sources in (own, self._sources) if is_cited and own else (self._sources,):
+            key = tuple(source.number for source in sources)
+            if key not in self._stitching:
+                self._stitching[key] = Stitching(sources)
+            if found := self._stitching[key].find(plain):
+                return "stitched", _places(found)
+        return _NOT_FOUND
+
+
+def _forms(text: str) -> list[str]:
+    """Return a quotation, and what stands in a source for it if it was copied with the marks of `format_context`."""
+    source = text
+    for mark, stands in _SHOWN:
+        source = source.replace(mark, stands)
+    return [text] if source == text else [text, source]
+
+
+def _verdict(verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:
+    return (verdict if is_own else "misattributed"), _places(found)
+
+
+def _places(found: Sequence[Found]) -> tuple[QuotedPlace, ...]:
+    return tuple(quoted_place(each) for each in found)
