@@ -7,8 +7,9 @@ goes on as the quotation does one to three words later.
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from langchain_sentence_window.answering.quotes.boundaries import cuts_token, is_unspaced
 from langchain_sentence_window.answering.quotes.plain_text import PlainText
@@ -27,7 +28,9 @@ _BETWEEN = "\n\n"
 """Between two texts; no plain text has a line end."""
 
 _MAX_PLACES = 16
-_FOLLOWING = 160
+_NEAR = 160
+"""Characters beside a stretch in which a source may go on as the quotation does."""
+
 _MAX_CHANGED = 3
 _TOKEN = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -38,12 +41,16 @@ _WORDS = re.compile(r"[^\s.,;:!?\"()\[\]…]+")
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Tokens of a quotation ``[first, last)``, and where they stand in the plain text of all sources."""
+    """Tokens of a quotation ``[first, last)``, and where they stand in the plain text of all sources.
+
+    ``ends_sentence`` says whether a sentence ends there, in the quotation and in the source.
+    """
 
     first: int
     last: int
     start: int
     end: int
+    ends_sentence: bool
 
 
 class Stitching:
@@ -70,10 +77,15 @@ class Stitching:
             return []
         tokens = [found.span() for found in _TOKEN.finditer(quote)]
         stretches = _Cover(self._text, quote, tokens).stretches()
-        if len(stretches) < 2 or any(_is_change(self._text, quote, tokens, each) for each in stretches[:-1]):  # noqa: PLR2004
-            return []
         found = [self._found(each) for each in stretches]
-        return [each for each in found if each] if all(found) else []
+        if len(found) < 2 or not all(found):  # noqa: PLR2004
+            return []
+        places = [each for each in found if each]
+        for number, (before, after) in enumerate(pairwise(stretches), 1):
+            are_sentences = before.ends_sentence and _begins_sentence(places[number])
+            if not are_sentences and _is_change(self._text, quote, tokens, before, after):
+                return []
+        return places
 
     def _found(self, stretch: _Stretch) -> Found | None:
         number = bisect_right(self._starts, stretch.start) - 1
@@ -94,7 +106,7 @@ class _Cover:
         found = list[_Stretch]()
         at, count = 0, len(self._tokens)
         while at < count:
-            if not self._is_worded(at, at + 1):
+            if not self._is_worded(at):
                 at += 1
                 continue
             stretch = self._longest(at)
@@ -117,32 +129,49 @@ class _Cover:
                 continue
             rest = self._longest(first) if first < len(self._tokens) else None
             if rest and rest.last == len(self._tokens) and first > stretch.first:
-                low, high = self._span(stretch.first, first)
-                return [_Stretch(stretch.first, first, stretch.start, stretch.start + high - low), rest]
+                return [self._stretch(stretch.first, first, stretch.start), rest]
         return []
 
     def _longest(self, first: int) -> _Stretch | None:
-        least = first
-        weight = 0
+        """Return the longest stretch that begins with a token; else a short sentence that does."""
+        least, short, weight = first, first, 0
         while least < len(self._tokens) and weight < _MIN_WEIGHT:
-            weight += self._weights[least] if self._is_worded(least, least + 1) else 0
+            weight += self._weights[least] if self._is_worded(least) else 0
             least += 1
-            if self._ends_sentence(least):
-                break
-        start, end = self._span(first, least)
-        needle = self._quote[start:end]
-        best: _Stretch | None = None
-        at = self._text.find(needle)
-        for _ in range(_MAX_PLACES):
-            if at < 0:
-                break
+            if short == first and self._ends_sentence(least):
+                short = least
+        found = self._longest_of(first, least) if weight >= _MIN_WEIGHT else None
+        return found or (self._short_sentence(first, short) if short > first else None)
+
+    def _longest_of(self, first: int, least: int) -> _Stretch | None:
+        best = 0, 0
+        for at in self._places(first, least):
             last = self._reach(first, least, at)
-            if (best is None or last > best.last) and not self._cuts(at, end - start):
-                low, high = self._span(first, last)
-                if weight >= _MIN_WEIGHT or last > least or self._is_sentence(at, at + high - low):
-                    best = _Stretch(first, last, at, at + high - low)
-            at = self._text.find(needle, at + 1)
-        return best
+            if last > best[0]:
+                best = last, at
+        return self._stretch(first, *best) if best[0] else None
+
+    def _short_sentence(self, first: int, last: int) -> _Stretch | None:
+        start, end = self._span(first, last)
+        whole = (at for at in self._places(first, last) if self._is_sentence(at, at + end - start))
+        at = next(whole, None)
+        return None if at is None else self._stretch(first, last, at)
+
+    def _places(self, first: int, last: int) -> Iterator[int]:
+        """Yield where tokens stand, not cut out of others."""
+        start, end = self._span(first, last)
+        at = -1
+        for _ in range(_MAX_PLACES):
+            at = self._text.find(self._quote[start:end], at + 1)
+            if at < 0:
+                return
+            if not cuts_token(self._text, at) and not cuts_token(self._text, at + end - start):
+                yield at
+
+    def _stretch(self, first: int, last: int, at: int) -> _Stretch:
+        start, end = self._span(first, last)
+        after = at + end - start
+        return _Stretch(first, last, at, after, self._ends_sentence(last) and self._text[after : after + 1] in _ENDS)
 
     def _reach(self, first: int, least: int, at: int) -> int:
         """Return how far the quotation's tokens stand at a place: one past the last."""
@@ -159,9 +188,6 @@ class _Cover:
             low -= 1
         return low
 
-    def _cuts(self, at: int, size: int) -> bool:
-        return cuts_token(self._text, at) or cuts_token(self._text, at + size)
-
     def _span(self, first: int, last: int) -> tuple[int, int]:
         """Return the span of tokens in the quotation without the marks around them."""
         start, end = self._tokens[first][0], self._tokens[last - 1][1]
@@ -171,8 +197,8 @@ class _Cover:
             end -= 1
         return start, end
 
-    def _is_worded(self, first: int, last: int) -> bool:
-        start, end = self._span(first, last)
+    def _is_worded(self, token: int) -> bool:
+        start, end = self._span(token, token + 1)
         return start < end
 
     def _ends_sentence(self, last: int) -> bool:
@@ -184,18 +210,32 @@ class _Cover:
         return (not before or before[-1] in _ENDS + _BETWEEN) and (not after or after in _ENDS + _BETWEEN)
 
 
-def _is_change(text: str, quote: str, tokens: Sequence[tuple[int, int]], stretch: _Stretch) -> bool:
-    """Return whether a source goes on as the quotation does after some other words."""
-    following = text[stretch.end : stretch.end + _FOLLOWING].partition(_BETWEEN)[0]
-    for first in range(stretch.last + 1, min(stretch.last + _MAX_CHANGED + 1, len(tokens))):
+def _begins_sentence(place: Found) -> bool:
+    before = place.passage.text[max(0, place.start - 8) : place.start].rstrip(" \t*_\"'“„«‘(")
+    return not before or before[-1] in _ENDS + "\n"
+
+
+def _is_change(text: str, quote: str, tokens: Sequence[tuple[int, int]], before: _Stretch, after: _Stretch) -> bool:
+    """Return whether a source has the quotation's words on both sides of a few others, where two stretches meet."""
+
+    def words(first: int, last: int) -> str:
+        return quote[tokens[first][0] : tokens[last - 1][1]].strip(_OUTER)
+
+    following = text[before.end : before.end + _NEAR].partition(_BETWEEN)[0]
+    for first in range(before.last + 1, min(before.last + _MAX_CHANGED + 1, len(tokens) - 1)):
         last = min(first + 3, len(tokens))
-        rest = quote[tokens[first][0] : tokens[last - 1][1]].strip(_OUTER)
-        if last - first > 1 and rest and _stands(rest, following):
-            with_changed = quote[tokens[stretch.last][0] : tokens[last - 1][1]].strip(_OUTER)
-            return not _stands(with_changed, following)
+        if _stands(words(first, last), following):
+            if not _stands(words(before.last, last), following):
+                return True
+            break
+    preceding = text[max(0, after.start - _NEAR) : after.start].rpartition(_BETWEEN)[2]
+    for last in range(after.first - 1, max(after.first - _MAX_CHANGED - 1, 1), -1):
+        first = max(0, last - 3)
+        if _stands(words(first, last), preceding):
+            return not _stands(words(first, after.first), preceding)
     return False
 
 
 def _stands(part: str, text: str) -> bool:
     at = text.find(part)
-    return at >= 0 and not cuts_token(text, at) and not cuts_token(text, at + len(part))
+    return at >= 0 and bool(part) and not cuts_token(text, at) and not cuts_token(text, at + len(part))
