@@ -202,7 +202,9 @@ def respaced(gold: Gold, chance: random.Random) -> str:
     gaps = ["\n", "  ", "\u00a0", " \n ", " "]
     words = gold.text.split(" ")
     at = chance.randrange(1, len(words))
-    return " ".join(words[:at]) + chance.choice(gaps[:4]) + "".join(w + chance.choice(gaps) for w in words[at:]).rstrip()
+    return (
+        " ".join(words[:at]) + chance.choice(gaps[:4]) + "".join(w + chance.choice(gaps) for w in words[at:]).rstrip()
+    )
 
 
 def remarked(gold: Gold, chance: random.Random) -> str | None:

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from langchain_sentence_window._types import Span
@@ -88,12 +89,12 @@ def _sentences(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) ->
     found = list[Span]()
     for start, end in _splitter().spans(masked):
         cuts = [start, *(start + cut.start() for cut in _WIDE_END.finditer(masked[start:end])), end]
-        found += [(low, high) for low, high in zip(cuts, cuts[1:], strict=False) if masked[low:high].strip()]
+        found += [(low, high) for low, high in pairwise(cuts) if masked[low:high].strip()]
     return found
 
 
 def _masked(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> str:
-    """Return the answer, as long as it is, with letters for what is quoted and cited, so that no sentence ends there."""
+    """Return the answer, as long as it is, with letters for what is quoted and cited: no sentence ends there."""
     parts = list[str]()
     at = 0
     stretches: list[tuple[int, int, bool]] = [(each.start, each.end, False) for each in quoted if not each.is_block]
@@ -187,9 +188,8 @@ def _next_group(
     # A citation in a quotation is that quotation's.
     if cited[first].start < quoted[after - 1].outer[1]:
         return ()
-    return _within(
-        cited, starts, cited[first].start, min(last, quoted[after].outer[0] if after < len(quoted) else last)
-    )
+    following = quoted[after].outer[0] if after < len(quoted) else last
+    return _within(cited, starts, cited[first].start, min(last, following))
 
 
 def _adjacent(answer: str, cited: Sequence[Cited], starts: Sequence[int], at: int) -> Sequence[Cited]:

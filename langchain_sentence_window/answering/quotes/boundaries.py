@@ -21,6 +21,7 @@ _HYPHENS = "\\-\u2010\u2011\ufe63\uff0d"
 _SIGNS = "+\\-\u2013\u2212±∓~≈≤≥≠\u2010\u2011\ufe63\uff0d\uff0b"
 _APOSTROPHES = "'’ʼ＇"
 _BLANK = "[ \u00a0\u2009\u202f]"
+_COMPARING = frozenset("±≤≥≠≈<>=")
 _CUT = re.compile(
     rf"""
       \d [.,:/·٫٬{_APOSTROPHES}] {_AT} \d | \d {_AT} [.,:/·٫٬{_APOSTROPHES}] \d    # 1,000  12:30  1/2
@@ -55,24 +56,24 @@ def cuts_token(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return False
     left, right = text[max(0, at - _NEAR) : at], text[at : at + _NEAR]
-    if left[-1] == " " and not (right[0].isdigit() or left[-2:-1].isdigit() or left[-2:-1] in tuple("±≤≥≠≈<>=")):
+    if left[-1] == " " and not (right[0].isdigit() or left[-2:-1].isdigit() or left[-2:-1] in _COMPARING):
         return False
     if not (_USUAL.fullmatch(left) and _USUAL.fullmatch(right)):
         left, right = _seen(left), _seen(right)
-    around = f"{left}{_AT}{right}"
-    if "\n" in around:
-        around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", around)
+    if "\n" in left or "\n" in right:
+        around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", f"{left}{_AT}{right}")
         left, _, right = around.partition(_AT)
-    if not left or not right:
-        return False
+    return bool(left and right) and _cuts(left, right)
+
+
+def _cuts(left: str, right: str) -> bool:
     before, after = left[-1], right[0]
     if unicodedata.category(after) in ("Mn", "Mc", "Me"):
         return True
     if _is_wordy(before) and _is_wordy(after):
-        if before.isnumeric() and after.isnumeric():
-            return True
-        return not (is_unspaced(before) or is_unspaced(after))
-    return _CUT.search(around) is not None
+        is_number = before.isnumeric() and after.isnumeric()
+        return is_number or not (is_unspaced(before) or is_unspaced(after))
+    return _CUT.search(f"{left}{_AT}{right}") is not None
 
 
 def _is_wordy(character: str) -> bool:
@@ -119,9 +120,9 @@ def head_of_sentence(text: str, at: int) -> str:
     return back[ends[-1] :] if ends else back
 
 
+_CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
 _UNIT = re.compile(
-    r"(?<=\d)[ \u00a0\u2009\u202f]?((?:m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?))(?![^\W_])",
-    re.IGNORECASE,
+    r"(?<=\d)[ \u00a0\u2009\u202f]?(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE
 )
 
 
@@ -131,8 +132,12 @@ def units(text: str) -> list[str]:
 
 
 def hides_negation(dropped: str) -> bool:
-    """Return whether what an ellipsis leaves out has a negation in a sentence of which something was kept."""
-    ends = [found.end() for found in _SENTENCE_END.finditer(dropped)]
+    """Return whether what an ellipsis leaves out has a negation that belongs to what is kept.
+
+    If whole sentences or their ends are left out, it is one in the clause before or after.
+    """
+    ends = list(_SENTENCE_END.finditer(dropped))
     if not ends:
         return negates(dropped)
-    return negates(dropped[: ends[0]]) or negates(dropped[ends[-1] :])
+    before, after = dropped[: ends[0].start()], dropped[ends[-1].end() :]
+    return negates(_CLAUSE_END.split(before, maxsplit=1)[0]) or negates(_CLAUSE_END.split(after)[-1])

@@ -12,9 +12,8 @@ from langchain_sentence_window.answering.quotes.boundaries import hides_negation
 from langchain_sentence_window.answering.quotes.sources import Found, Passage, Source, Wanted, find_exact, find_plain
 
 _LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
-_GAP = re.compile(
-    r"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{2,}|(?: \.){2,})|\[(?P<own>[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_])\]"
-)
+_OWN = r"[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_]"
+_GAP = re.compile(rf"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{{2,}}|(?: \.){{2,}})|\[(?P<own>{_OWN})\]")
 MIN_WORDS = 3
 """Words of the longest piece."""
 

@@ -101,7 +101,7 @@ def _block(found: re.Match[str]) -> Quoted | None:
     if len(lines) == 1 or high <= lines[-1][1]:
         first, last = text[low], text[high - 1]
         inner = text[low + 1 : high - 1]
-        if high - low > 2 and last in _CLOSERS.get(first, "") and first not in inner and last not in inner:
+        if inner and last in _CLOSERS.get(first, "") and first not in inner and last not in inner:
             low, high = low + 1, high - 1
     lines[0], lines[-1] = (low, lines[0][1]), (lines[-1][0], high)
     if len(lines) == 1:

@@ -14,6 +14,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
 """What `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
@@ -25,8 +26,8 @@ _UNSEEN = "`\u034f\u115f\u1160\u3164\uffa0"
 _VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 _SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
-_COMPATIBLE = ("<compat>", "<wide>", "<narrow>", "<font>", "<small>", "<square>", "<isolated>", "<initial>") + (
-    *("<medial>", "<final>", "<vertical>"),
+_COMPATIBLE = frozenset(
+    "<compat> <wide> <narrow> <font> <small> <square> <isolated> <initial> <medial> <final> <vertical>".split()
 )
 """Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
 
@@ -58,25 +59,27 @@ class _Plain(dict[int, str]):
 
 
 def _plain_character(character: str) -> str:
-    if character in _SAME:
-        return _SAME[character]
+    listed = _listed(character)
+    if listed:
+        return listed
+    category = unicodedata.category(character)
+    if category == "Pd":
+        return "-"
+    if _is_unseen(character, category):
+        return INVISIBLE
+    whole = _decomposed(character)
+    lower = (whole if len(whole) == 1 else character).lower()
+    return character if lower == character or len(lower) > 1 else PLAIN[ord(lower)]
+
+
+def _listed(character: str) -> str:
     if character in "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
         return "\n"
     if character.isspace():
         return " "
     if character in SINGLE_MARKS:
         return "'"
-    if character in DOUBLE_MARKS:
-        return '"'
-    category = unicodedata.category(character)
-    if _is_unseen(character, category):
-        return INVISIBLE
-    if category == "Pd":
-        return "-"
-    whole = _decomposed(character)
-    lower = (whole if len(whole) == 1 else character).lower()
-    lower = lower if len(lower) == 1 else character
-    return PLAIN[ord(lower)] if lower != character else character
+    return '"' if character in DOUBLE_MARKS else _SAME.get(character, "")
 
 
 def _is_unseen(character: str, category: str) -> bool:
@@ -154,36 +157,12 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         text, shifts = _composed(text)
         steps.append(shifts)
-
-    def replace(pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> None:
-        nonlocal text
-        text, shifts = _replaced(text, pattern, new)
-        if shifts.new_starts:
-            steps.append(shifts)
-
     text = text.translate(PLAIN)
-    has_hidden = INVISIBLE in text or SOFT_HYPHEN in text
-    if has_hidden:
-        replace(_SOFT_BREAK, lambda _: "")
-    if "\n" in text:
-        if "-" in text:
-            replace(_HARD_BREAK, _Breaks(compounds))
-        if has_hidden:
-            replace(_HIDDEN, lambda _: "")
-        replace(_SPACE, lambda _: " ")
-    else:
-        if has_hidden:
-            replace(_HIDDEN, lambda _: "")
-        if "  " in text:
-            replace(_SPACE, lambda _: " ")
-    if ".." in text or ". ." in text:
-        replace(_DOTS, lambda _: "…")
-    if " -" in text or "- " in text or "--" in text:
-        replace(_DASH, lambda _: "-")
-    if "**" in text:
-        replace(_BOLD, lambda _: "")
-    if not text.isascii():
-        replace(_EXPANDING, _expanded)
+    for is_needed, pattern, new in _STEPS:
+        if is_needed(text):
+            text, shifts = _replaced(text, pattern, _Breaks(compounds) if new is None else new)
+            if shifts.new_starts:
+                steps.append(shifts)
     if "'" in text or '"' in text:
         text = _PRIME.sub(lambda found: "′" if found[0] == "'" else "″", text).replace("'", '"')
     return PlainText(text, tuple(reversed(steps)))
@@ -197,7 +176,7 @@ def compounds_of(text: str) -> frozenset[str]:
     found = set[str]()
     for word in _COMPOUND.findall(text):
         parts = word.split("-")
-        found.update(f"{left}-{right}" for left, right in zip(parts, parts[1:], strict=False))
+        found.update(f"{left}-{right}" for left, right in pairwise(parts))
     return frozenset(found)
 
 
@@ -236,6 +215,19 @@ def _expanded(found: re.Match[str]) -> str:
         return unicodedata.normalize("NFKC", found[0])
     whole = "…" if found[0] in "‥…" else _decomposed(found[0])
     return whole.translate(PLAIN)
+
+
+_STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
+    (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
+    (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
+    (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
+    (lambda text: "\n" in text or "  " in text, _SPACE, lambda _: " "),
+    (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
+    (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
+    (lambda text: "**" in text, _BOLD, lambda _: ""),
+    (lambda text: not text.isascii(), _EXPANDING, _expanded),
+)
+"""Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 
 
 def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, Shifts]:

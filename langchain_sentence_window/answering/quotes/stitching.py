@@ -69,12 +69,14 @@ class Stitching:
         self._text = _BETWEEN.join(plain.text for _, plain in self._passages)
         self._words: frozenset[str] | None = None
 
-    def find(self, quote: str) -> list[Found]:
-        """Find the stretches that a plain text is put together of; none if it isn't made of two or more."""
+    def has_words(self, quote: str) -> bool:
+        """Return whether each word of a plain text stands somewhere."""
         if self._words is None:
             self._words = frozenset(_WORDS.findall(self._text))
-        if any(word not in self._words for word in _WORDS.findall(quote)):
-            return []
+        return self._words.issuperset(_WORDS.findall(quote))
+
+    def find(self, quote: str) -> list[Found]:
+        """Find the stretches that a plain text is put together of; none if it isn't made of two or more."""
         tokens = [found.span() for found in _TOKEN.finditer(quote)]
         stretches = _Cover(self._text, quote, tokens).stretches()
         found = [self._found(each) for each in stretches]
@@ -119,7 +121,7 @@ class _Cover:
         return found
 
     def _shortened(self, stretch: _Stretch) -> list[_Stretch]:
-        """Cut a stretch where a sentence of the quotation begins in it, if a stretch from there is the quotation's last.
+        """Cut a stretch where a sentence of the quotation begins in it, if a stretch from there is the last one.
 
         A sentence may begin with the words that follow the stretch in its source too.
         """

@@ -19,6 +19,7 @@ from langchain_sentence_window.errors import InvalidInputError
 
 _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
 _NOT_FOUND: _Judged = ("not_found", ())
+_FOUND = ("verbatim", "normalized")
 _SHOWN = (("\\[", "["), ("&lt;", "<"))
 """What `format_context` shows for characters of a source, and what stands there."""
 
@@ -46,15 +47,15 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
     judge = _Judge(checked_documents(windows))
     made = list[VerifiedQuote]()
     for quote in quotes_in(text):
-        inside, within = judge.numbers(quote.cited)
-        verdict, places, words = *judge.judge(quote.text, inside, within), quote.text
-        if quote.whole is not None and verdict not in ("verbatim", "normalized"):
+        cited, words = judge.numbers(quote.cited), quote.text
+        verdict, places = judge.judge(words, cited)
+        if quote.whole is not None and verdict not in _FOUND:
             # A number in brackets may be the source's own.
-            outside, is_cited = judge.numbers(quote.outside)
-            again, there = judge.judge(quote.whole, outside, is_cited, in_full=True)
-            if again in ("verbatim", "normalized", "misattributed"):
-                inside, verdict, places, words = outside, again, there, quote.whole
-        made.append(VerifiedQuote(quote.kind, words, quote.start, quote.end, inside, verdict, places))
+            outside = judge.numbers(quote.outside)
+            again, there = judge.judge(quote.whole, outside, in_full=True)
+            if again != "not_found":
+                cited, verdict, places, words = outside, again, there, quote.whole
+        made.append(VerifiedQuote(quote.kind, words, quote.start, quote.end, cited or (), verdict, places))
     return made
 
 
@@ -78,11 +79,11 @@ def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] =
     judge = _Judge(checked_documents(windows))
     numbers = _checked_numbers(cited, judge.count)
     start, end = len(quote) - len(quote.lstrip()), len(quote.rstrip())
-    verdict, places = judge.judge(quote[start:end], numbers, bool(numbers))
-    quoted = find_quoted(quote) if verdict not in ("verbatim", "normalized") else []
+    verdict, places = judge.judge(quote[start:end], numbers or None)
+    quoted = find_quoted(quote) if verdict not in _FOUND else []
     if len(quoted) == 1 and quoted[0].outer == (start, end) and not quoted[0].is_block:
         start, end = quoted[0].start, quoted[0].end
-        verdict, places = judge.judge(quote[start:end], numbers, bool(numbers))
+        verdict, places = judge.judge(quote[start:end], numbers or None)
     return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
 
 
@@ -101,72 +102,95 @@ class _Judge:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._sources = [Source(number, document) for number, document in enumerate(documents, 1)]
         self._stitching: dict[tuple[int, ...], Stitching] = {}
-        self._judged: dict[tuple[str, tuple[int, ...], bool, bool], _Judged] = {}
+        self._judged: dict[tuple[str, tuple[int, ...] | None, bool], _Judged] = {}
 
     @property
     def count(self) -> int:
         return len(self._sources)
 
-    def numbers(self, cited: Sequence[Cited]) -> tuple[tuple[int, ...], bool]:
-        """Return the sources that are cited, each once in order of citation, and whether anything is cited."""
+    def numbers(self, cited: Sequence[Cited]) -> tuple[int, ...] | None:
+        """Return the sources that are cited, each once in order of citation; ``None`` if nothing is cited."""
         seen = ShownSpans()
-        found = [
+        found = (
             number
             for each in cited
             for first, last in each.numbers
             if 1 <= first <= last <= self.count
             for start, end in seen.add((first, last + 1))
             for number in range(start, end)
-        ]
-        return tuple(found), bool(cited)
+        )
+        return tuple(found) if cited else None
 
-    def judge(self, text: str, cited: tuple[int, ...], is_cited: bool, *, in_full: bool = False) -> _Judged:
-        """Compare a text with the sources; with ``in_full`` as one piece alone."""
-        key = (text, cited, is_cited, in_full)
+    def judge(self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False) -> _Judged:
+        """Compare a text with the sources.
+
+        Args:
+            text: The text.
+            cited: The sources that it cites; ``None`` if it cites nothing.
+            in_full: Whether it is compared as it is, not by its pieces.
+        """
+        key = (text, cited, in_full)
         if key not in self._judged:
-            self._judged[key] = self._judge(text, cited, is_cited, in_full)
+            own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
+            others = [] if cited is None else [each for each in self._sources if each.number not in cited]
+            forms = [Wanted(form) for form in _forms(text)]
+            judged = self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
+            self._judged[key] = judged
         return self._judged[key]
 
-    def _judge(self, text: str, cited: tuple[int, ...], is_cited: bool, in_full: bool) -> _Judged:
-        own = [self._sources[number - 1] for number in cited] if is_cited else self._sources
-        others = [source for source in self._sources if source.number not in cited] if is_cited else []
-        forms = [Wanted(form) for form in _forms(text)]
-        pieces = None if in_full else pieces_of(text)
+    def _judge(self, text: str, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
+        pieces = pieces_of(text)
+        if pieces is None:
+            judged = self._whole(forms, own, others)
+            return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
         loose: InOrder | None = None
         for sources, is_own in ((own, True), (others, False)):
-            if not sources:
-                continue
-            for exact in (True, False):
-                for form in forms:
-                    if found := find_in(sources, form, exact=exact):
-                        return _verdict("verbatim" if exact else "normalized", [found], is_own=is_own)
-                    # Whether a quotation with gaps is exact is known only once each piece is found.
-            gapped = find_in_order(sources, pieces) if pieces else None
+            if (found := _find(forms, sources)) is not None:
+                return _verdict(found[0], [found[1]], is_own=is_own)
+            gapped = find_in_order(sources, pieces)
             if gapped and gapped.is_sound:
                 return _verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
             loose = loose or gapped
         if loose:
             return "stitched", _places(loose.places)
-        if in_full:
-            return _NOT_FOUND
-        if pieces and len(pieces.pieces) > 1:
-            found_pieces = [self._anywhere(own, others, piece) for piece in pieces.pieces]
-            all_found = [each for each in found_pieces if each]
-            return ("stitched", _places(all_found)) if len(all_found) == len(found_pieces) else _NOT_FOUND
-        return self._stitched(forms[-1].plain, own, is_cited)
+        apart = [self._anywhere(own, others, piece) for piece in pieces.pieces]
+        places = [each for each in apart if each]
+        return ("stitched", _places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
+
+    def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
+        for sources, is_own in ((own, True), (others, False)):
+            if (found := _find(forms, sources)) is not None:
+                return _verdict(found[0], [found[1]], is_own=is_own)
+        return _NOT_FOUND
 
     def _anywhere(self, own: Sequence[Source], others: Sequence[Source], piece: Wanted) -> Found | None:
         tries = ((sources, exact) for sources in (own, others) for exact in (True, False))
         return next((found for sources, exact in tries if (found := find_in(sources, piece, exact=exact))), None)
 
-    def _stitched(self, plain: str, own: Sequence[Source], is_cited: bool) -> _Judged:
-        for sources in (own, self._sources) if is_cited and own else (self._sources,):
-            key = tuple(source.number for source in sources)
-            if key not in self._stitching:
-                self._stitching[key] = Stitching(sources)
-            if found := self._stitching[key].find(plain):
+    def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:
+        if not self._joined(self._sources).has_words(plain):
+            return _NOT_FOUND
+        for sources in (own, self._sources) if own else (self._sources,):
+            if found := self._joined(sources).find(plain):
                 return "stitched", _places(found)
         return _NOT_FOUND
+
+    def _joined(self, sources: Sequence[Source]) -> Stitching:
+        key = tuple(source.number for source in sources)
+        if key not in self._stitching:
+            self._stitching[key] = Stitching(sources)
+        return self._stitching[key]
+
+
+def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
+    """Find a text in sources, exactly if it stands so in any of them."""
+    for form in forms:
+        if found := find_in(sources, form, exact=True):
+            return "verbatim", found
+    for form in forms:
+        if found := find_in(sources, form, exact=False):
+            return "normalized", found
+    return None
 
 
 def _forms(text: str) -> list[str]:
