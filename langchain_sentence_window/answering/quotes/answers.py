@@ -10,7 +10,7 @@ from typing import Literal
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.answering.citation_format import citation_marks
-from langchain_sentence_window.answering.quotes.marks import Quoted, find_quoted
+from langchain_sentence_window.answering.quotes.marks import Quoted, find_quoted, is_marked
 from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
@@ -18,6 +18,7 @@ MAX_NUMBER = 999
 """The largest number in brackets that can only be a citation; a larger one of no source may be a year."""
 
 _ENDS = ".!?…。！？"
+_INTRODUCING = (":", "：")
 _CLOSING = "\"'”’»)]*_"
 _MARKER = re.compile(r"[\s>#]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
 _WIDE_END = re.compile(r"(?<=[。！？])")
@@ -144,9 +145,11 @@ def _quotations(
                 outside = _next_group(quoted, number, cited, starts, last)
             if not outside:
                 outside = _adjacent(answer, cited, starts, quote.outer[1])
-            if not outside and not inner:
-                outside = _within(cited, starts, max(first, before), quote.outer[0])
+            if not outside and not inner and before <= first:
+                outside = _within(cited, starts, first, quote.outer[0])
         text, start, end = _without(answer, quote.lines, inner)
+        if quote.is_block and is_marked(text):
+            text, start, end = text[1:-1], start + 1, end - 1
         whole = _without(answer, quote.lines, ())[0] if inner else None
         if any(character.isalnum() for character in text):
             yield AnswerQuote("quotation", text, start, end, tuple(outside or inner), whole, tuple(outside))
@@ -161,7 +164,9 @@ def _claims(
     for low, high in sentences:
         within = _within(cited, starts, low, high)
         number = bisect_right(ends, low)
-        if not within or (number < len(quotes) and quotes[number][0] < high):
+        after = quotes[number][0] if number < len(quotes) else len(answer)
+        introduces = number < len(quotes) and answer[low:high].rstrip()[-1:] in _INTRODUCING
+        if not within or after < high or (introduces and not answer[high:after].strip()):
             continue
         marker = _MARKER.match(answer, low, high)
         text, start, end = _without(answer, [(marker.end() if marker else low, high)], within)

@@ -98,15 +98,15 @@ def _block(found: re.Match[str]) -> Quoted | None:
     if not lines or not any(character.isalnum() for character in found[0]):
         return None
     low, high = trim(text, lines[0][0], lines[-1][1])
-    if len(lines) == 1 or high <= lines[-1][1]:
-        first, last = text[low], text[high - 1]
-        inner = text[low + 1 : high - 1]
-        if inner and last in _CLOSERS.get(first, "") and first not in inner and last not in inner:
-            low, high = low + 1, high - 1
-    lines[0], lines[-1] = (low, lines[0][1]), (lines[-1][0], high)
-    if len(lines) == 1:
-        lines = [(low, high)]
+    lines[0] = (low, lines[0][1])
+    lines[-1] = (lines[-1][0], high)
     return Quoted(low, high, (start, end), tuple(lines), is_block=True)
+
+
+def is_marked(text: str) -> bool:
+    """Return whether all of a text stands between a pair of marks, and no such mark in it."""
+    opener, closer, inner = text[:1], text[-1:], text[1:-1]
+    return bool(inner) and closer in _CLOSERS.get(opener, "") and opener not in inner and closer not in inner
 
 
 def _covers(spans: Sequence[Span], at: int) -> bool:

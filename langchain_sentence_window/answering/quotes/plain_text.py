@@ -26,9 +26,9 @@ _UNSEEN = "`\u034f\u115f\u1160\u3164\uffa0"
 _VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 _SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
-_COMPATIBLE = frozenset(
-    "<compat> <wide> <narrow> <font> <small> <square> <isolated> <initial> <medial> <final> <vertical>".split()
-)
+_COMPATIBLE = {f"<{kind}>" for kind in ("compat", "wide", "narrow", "font", "small", "square", "vertical")} | {
+    f"<{kind}>" for kind in ("isolated", "initial", "medial", "final")
+}
 """Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
 
 _EXPANDING = re.compile(

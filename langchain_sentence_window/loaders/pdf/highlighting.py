@@ -51,7 +51,8 @@ def highlight(
     Sentences that the search found are marked more strongly than those around them.
 
     Args:
-        window: A window Document of a PDF that `PDFLoader` read, a page that it read, or a `Citation` of one.
+        window: A window Document of a PDF that `PDFLoader` read, a page that it read, or a `Citation` of one; or the
+            `QuotedPlace` of a quotation in it.
         path: The file to write. With ``.png`` it is an image of the pages that the window touches, one below the other.
             With ``.pdf`` it is a copy of the whole file with annotations, which any viewer shows; the copy of an
             encrypted file is encrypted too.

@@ -76,7 +76,8 @@ def locate(
     """Find the rectangles of each sentence of a window on the pages of its PDF.
 
     Args:
-        window: A window Document of a PDF that `PDFLoader` read, a page that it read, or a `Citation` of one.
+        window: A window Document of a PDF that `PDFLoader` read, a page that it read, or a `Citation` of one; or the
+            `QuotedPlace` of a quotation in it.
         path: Where the file is, or its bytes, if it isn't where ``source`` of the metadata says.
         password: The password of an encrypted file.
 
@@ -95,12 +96,13 @@ def locate(
 
 
 def window_of(window: object) -> Document:
-    """Return the Document of a window, or of a citation.
+    """Return the Document of a window, or of a citation; of a quotation's place, a window of that place alone.
 
     Raises:
         InvalidInputError: It is neither.
     """
-    document = getattr(window, "document", window)
+    narrow = getattr(window, "window", None)
+    document = narrow() if callable(narrow) else getattr(window, "document", window)
     if isinstance(document, Document):
         return document
     raise InvalidInputError(f"the window is {shown(window)}; give a Document that a retriever returned, or a Citation")
