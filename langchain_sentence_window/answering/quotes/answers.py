@@ -40,26 +40,33 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A quotation as it may be meant.
+
+    Attributes:
+        text: What is said to stand in a source, without marks and citations.
+        cited: The citations that belong to it.
+    """
+
+    text: str
+    cited: tuple[Cited, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerQuote:
     """A quotation or a claim in an answer.
 
     Attributes:
         kind: Which of both.
-        text: What is said to stand in a source, without marks and citations.
         start: Its first code point in the answer.
         end: One past the last code point.
-        cited: The citations that belong to it.
-        whole: The text with the numbers in brackets that stand in it, if there are any: they may be the source's.
-        outside: The citations that belong to it without those in it.
+        readings: At least one; several if numbers in brackets stand in it, as they may be citations or the source's.
     """
 
     kind: Literal["quotation", "claim"]
-    text: str
     start: int
     end: int
-    cited: tuple[Cited, ...]
-    whole: str | None = None
-    outside: tuple[Cited, ...] = ()
+    readings: tuple[Reading, ...]
 
 
 def quotes_in(answer: str) -> list[AnswerQuote]:
@@ -147,12 +154,29 @@ def _quotations(
                 outside = _adjacent(answer, cited, starts, quote.outer[1])
             if not outside and not inner and before <= first:
                 outside = _within(cited, starts, first, quote.outer[0])
-        text, start, end = _without(answer, quote.lines, inner)
+        if made := _quotation(answer, quote, inner, tuple(outside)):
+            yield made
+
+
+def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tuple[Cited, ...]) -> AnswerQuote | None:
+    """Return a quotation with what may be meant by the citations in it: those at its end are the answer's, if any."""
+    last = len(inner)
+    while last and not any(each.isalnum() for each in answer[inner[last - 1].end : _start(inner, last, quote.end)]):
+        last -= 1
+    readings: dict[Reading, None] = {}
+    span = quote.start, quote.end
+    for left in (inner[last:], inner, ()):
+        text, start, end = _without(answer, quote.lines, left)
         if quote.is_block and is_marked(text):
             text, start, end = text[1:-1], start + 1, end - 1
-        whole = _without(answer, quote.lines, ())[0] if inner else None
         if any(character.isalnum() for character in text):
-            yield AnswerQuote("quotation", text, start, end, tuple(outside or inner), whole, tuple(outside))
+            readings[Reading(text, outside or tuple(left))] = None
+            span = (start, end) if len(readings) == 1 else span
+    return AnswerQuote("quotation", *span, tuple(readings)) if readings else None
+
+
+def _start(cited: Sequence[Cited], number: int, default: int) -> int:
+    return cited[number].start if number < len(cited) else default
 
 
 def _claims(
@@ -171,7 +195,7 @@ def _claims(
         marker = _MARKER.match(answer, low, high)
         text, start, end = _without(answer, [(marker.end() if marker else low, high)], within)
         if any(character.isalnum() for character in text):
-            yield AnswerQuote("claim", text, start, end, tuple(within))
+            yield AnswerQuote("claim", start, end, (Reading(text, tuple(within)),))
 
 
 def _within(cited: Sequence[Cited], starts: Sequence[int], start: int, end: int) -> Sequence[Cited]:

@@ -63,6 +63,7 @@ def cuts_token(text: str, at: int) -> bool:
     if "\n" in left or "\n" in right:
         around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", f"{left}{_AT}{right}")
         left, _, right = around.partition(_AT)
+    left, right = left.replace("\u00ad", ""), right.replace("\u00ad", "")
     return bool(left and right) and _cuts(left, right)
 
 

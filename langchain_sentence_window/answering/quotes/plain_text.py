@@ -60,8 +60,8 @@ class _Plain(dict[int, str]):
 
 def _plain_character(character: str) -> str:
     listed = _listed(character)
-    if listed:
-        return listed
+    if listed or "\uff66" <= character <= "\uff9f":  # halfwidth kana, whose marks are characters of their own
+        return listed or character
     category = unicodedata.category(character)
     if category == "Pd":
         return "-"

@@ -32,11 +32,9 @@ _NEAR = 160
 """Characters beside a stretch in which a source may go on as the quotation does."""
 
 _MAX_CHANGED = 3
-_TOKEN = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-    "|[^\\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
-_WORDS = re.compile(r"[^\s.,;:!?\"()\[\]…]+")
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_WORDS = re.compile(rf"[^\s.,;:!?\"()\[\]…{_UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.answering.quotes.answers import Cited, quotes_in
+from langchain_sentence_window.answering.quotes.answers import AnswerQuote, Cited, quotes_in
 from langchain_sentence_window.answering.quotes.gaps import InOrder, find_in_order, pieces_of
 from langchain_sentence_window.answering.quotes.marks import find_quoted
 from langchain_sentence_window.answering.quotes.places import quoted_place
@@ -47,15 +47,7 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
     judge = _Judge(checked_documents(windows))
     made = list[VerifiedQuote]()
     for quote in quotes_in(text):
-        cited, words = judge.numbers(quote.cited), quote.text
-        verdict, places = judge.judge(words, cited)
-        if quote.whole is not None and verdict not in _FOUND:
-            # A number in brackets may be the source's own.
-            outside = judge.numbers(quote.outside)
-            again, there = judge.judge(quote.whole, outside, in_full=True)
-            if again != "not_found":
-                cited, verdict, places, words = outside, again, there, quote.whole
-        made.append(VerifiedQuote(quote.kind, words, quote.start, quote.end, cited or (), verdict, places))
+        made.append(_best(judge, quote))
     return made
 
 
@@ -94,6 +86,18 @@ def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
     if any(each not in found for each in numbers):
         raise InvalidInputError(f"cited is {shown(cited)}; give the numbers of sources, from 1 to {count}")
     return found
+
+
+def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
+    """Return the verdict on the first reading of a quotation that is found, or else that is found elsewhere."""
+    verified = list[VerifiedQuote]()
+    for reading in quote.readings:
+        cited = judge.numbers(reading.cited)
+        verdict, places = judge.judge(reading.text, cited, in_full=bool(verified))
+        verified.append(VerifiedQuote(quote.kind, reading.text, quote.start, quote.end, cited or (), verdict, places))
+        if verdict in _FOUND:
+            return verified[-1]
+    return next((each for each in verified if each.verdict != "not_found"), verified[0])
 
 
 class _Judge:
@@ -145,9 +149,10 @@ class _Judge:
             return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
         loose: InOrder | None = None
         for sources, is_own in ((own, True), (others, False)):
-            if (found := _find(forms, sources)) is not None:
+            found, gapped = _find(forms, sources), find_in_order(sources, pieces)
+            is_slice = gapped is not None and gapped.is_sound and gapped.is_exact and len(gapped.places) == 1
+            if found and (found[0] == "verbatim" or not is_slice):
                 return _verdict(found[0], [found[1]], is_own=is_own)
-            gapped = find_in_order(sources, pieces)
             if gapped and gapped.is_sound:
                 return _verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
             loose = loose or gapped

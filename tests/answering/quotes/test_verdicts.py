@@ -146,7 +146,10 @@ def test_what_differs_in_meaning_is_not_found(quote: str, source: str) -> None:
     assert verdict(quote, source) == "not_found"
 
 
-LONG = "The buyer pays the fee on Monday. The seller keeps the goods. All of it is lost on Friday. Notices are sent by mail."
+LONG = (
+    "The buyer pays the fee on Monday. The seller keeps the goods. All of it is lost on Friday. "
+    "Notices are sent by mail."
+)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +158,15 @@ LONG = "The buyer pays the fee on Monday. The seller keeps the goods. All of it 
         ("The buyer pays the fee on Monday. The seller keeps the goods.", "verbatim"),
         ("The buyer pays the fee on Monday. All of it is lost on Friday.", "stitched"),
         ("Notices are sent by mail. The buyer pays the fee on Monday.", "stitched"),
-        ("The buyer pays on Monday. The seller", "not_found"),  # the pieces are too small
+        ("The buyer the fee on Friday.", "not_found"),  # the pieces are too small
         ("The buyer pays the goods. All of it is lost", "stitched"),
         ("The buyer never pays the fee on Monday. The seller keeps the goods.", "not_found"),
         ("The buyer pays the fee on Tuesday. The seller keeps the goods.", "not_found"),
         ("The buyer pays the … goods. All of it", "verbatim"),
         ("the buyer PAYS the [...] goods", "normalized"),
         ("All of it is lost … the fee on Monday", "stitched"),
-        ("[T]he seller keeps the goods", "normalized"),
+        ("[T]he fee on Monday", "normalized"),
+        ("[T]he seller keeps the goods", "verbatim"),
         ("the buyer pays the fee [later]. The seller keeps the goods", "normalized"),
         ("[The merchant] keeps the goods", "verbatim"),
         ("The buyer pays the fee [not] on Monday", "stitched"),
@@ -260,7 +264,9 @@ def test_a_number_in_a_quotation_may_be_of_the_source() -> None:
     (found,) = verify_quotes('It says "The fee is due [3] on Monday" [1].', windows)
     assert (found.verdict, found.cited, found.text) == ("verbatim", (1,), "The fee is due [3] on Monday")
     (found,) = verify_quotes('It says "is due [3] on Monday [2]".', windows)
-    assert (found.verdict, found.cited) == ("not_found", (2,))
+    assert (found.verdict, found.cited) == ("misattributed", (2,))
+    (found,) = verify_quotes('It says "The fee is due [3] on Monday [1]."', windows)
+    assert (found.verdict, found.cited, found.text) == ("normalized", (1,), "The fee is due [3] on Monday.")
     (found,) = verify_quotes('It says "is due [3] on".', windows)
     assert (found.verdict, found.cited, found.text) == ("verbatim", (), "is due [3] on")
     (found,) = verify_quotes('It says "on Monday [1]".', windows)

@@ -1,0 +1,76 @@
+"""Plain text, and where its characters stand in the text that it was made of."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from langchain_sentence_window.answering.quotes.plain_text import PLAIN, compounds_of, plain_text
+
+ODD = "aA1 \n\t.-—“”'\"’\u00ad\u200b\u202e\0ﬁ²½…ß\u0301é\u1100\u1161ﾎﾞ*`Σςİ㎡％，\ud800\U0001d54f"
+TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("The “ﬁnal”  fee", 'the "final" fee'),
+        ("a\r\n b\u2028c\u3000d", "a b c d"),
+        ("m² x₂ ½ ㎡ 5₀", "m² x₂ ½ m² 5₀"),
+        ("cooper-\nation", "cooperation"),
+        ("5-\n6 and a -\nb", "5- 6 and a-b"),
+        ("pre- and post—war", "pre-and post-war"),
+        ("5 -6 and a - 5", "5 -6 and a - 5"),
+        ("… ... . . . .. ", "… … … … "),
+        ("5' 6\" o'clock", '5′ 6″ o"clock'),
+        ("**a** 2**3 2 ** 3", "a 2**3 2 ** 3"),
+        ("№ 5 ℃ Ⅳ", "no 5 °c iv"),
+        ("ﷺ ① ™", "ﷺ ① ™"),
+        ("一〜二", "一-二"),
+    ],
+)
+def test_plain(text: str, plain: str) -> None:
+    assert plain_text(text).text == plain
+
+
+def test_a_hyphen_at_a_line_end_stays_if_the_word_has_one() -> None:
+    text = "a well-\nknown cooper-\nation"
+    assert plain_text(text, compounds_of("well-known fact")).text == "a well-known cooperation"
+    assert plain_text(text).text == "a wellknown cooperation"
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_each_plain_character_stands_for_a_stretch_of_the_text_in_order(text: str) -> None:
+    plain = plain_text(text)
+    spans = [plain.span(at, at + 1) for at in range(len(plain.text))]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert spans == sorted(spans)
+    assert all(low[1] <= high[0] or low == high for low, high in zip(spans, spans[1:], strict=False))
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_what_is_plain_stays(text: str) -> None:
+    plain = plain_text(text).text
+    assert plain_text(plain).text.replace("″", '"').replace("′", '"') == plain.replace("″", '"').replace("′", '"')
+
+
+@given(TEXTS)
+def test_composed_and_decomposed_text_is_alike(text: str) -> None:
+    assert plain_text(unicodedata.normalize("NFD", text)).text == plain_text(unicodedata.normalize("NFC", text)).text
+
+
+def test_digits_stay_and_become_no_others() -> None:
+    for code in range(0x110000):
+        character = chr(code)
+        if character.isnumeric():
+            plain = plain_text(character).text
+            assert [unicodedata.numeric(each, None) for each in plain if each.isnumeric()] in (
+                [unicodedata.numeric(character)],
+                [],
+            )
+            assert plain or not character.isdigit()
+        elif not 0xD800 <= code <= 0xDFFF:
+            assert not any(each.isdigit() for each in PLAIN[code])
