@@ -155,7 +155,7 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     shared = {"__init__", "baselines", "corpus", "results"}
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
-    assert scripts == {*SMALL, "places", "recall", "relevance", "reranking"}
+    assert scripts == {*SMALL, "places", "quotes", "recall", "relevance", "reranking"}
     for name in scripts:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
@@ -256,6 +256,47 @@ def test_relevance_is_measured_on_collections_of_different_subjects(tmp_path: Pa
         assert figures[f"{name}: questions of {other} that return nothing"] == 100
         assert figures[f"{name}: own questions that return nothing"] == 0
         assert 0 <= figures[f"{name}: characters of 10 windows left out, own questions"] < 100
+
+
+def written_collections(folder: Path) -> Path:
+    """Two collections of documents of several sentences, each of which holds the evidence of a question."""
+    for name, texts in COLLECTIONS.items():
+        (folder / name).mkdir(parents=True)
+        sentences = [
+            f"{text[:-1]}, as number {n} of the well-known and not so long list of them says."
+            for n, text in enumerate(texts)
+        ]
+        text = " ".join(sentences)
+        asked = [
+            {"question": each, "doc_id": "0", "spans": [[text.index(each), text.index(each) + len(each)]]}
+            for each in sentences
+        ]
+        (folder / name / "docs.jsonl").write_text(json.dumps({"doc_id": "0", "text": text}) + "\n", encoding="utf-8")
+        lines = "\n".join(json.dumps(each) for each in asked)
+        (folder / name / "questions.jsonl").write_text(lines + "\n", encoding="utf-8")
+    return folder
+
+
+def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    folder = written_collections(tmp_path / "sets")
+    command = [sys.executable, "-m", "benchmarks.quotes", str(folder), "--sentences", "20", "--json", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
+    shares = {name: value for name, value in figures.items() if ": right of " in name}
+    assert len(shares) == 13
+    assert figures["exact: right of 40"] == figures["number changed: right of 40"] == 100
+    assert figures["wrong source: right of 40"] == figures["invented: right of 40"] == 100
+    assert figures["changed numbers and negations that pass"] == 0
+    assert 0 < figures["an answer with ten quotes, median"] < 1000
+
+
+def test_quotes_need_two_collections(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.quotes", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    assert "holds 0 collections" in done.stderr
 
 
 def test_relevance_needs_two_collections(tmp_path: Path) -> None:

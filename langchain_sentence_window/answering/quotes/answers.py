@@ -112,8 +112,8 @@ def _masked(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> st
             continue
         between = answer[at:start]
         if not is_citation:
-            last = answer[end - 1]
-            parts += [between, "x" * (end - start - 1), last if last in _ENDS else "x"]
+            letters = ("x" if answer[start].islower() else "X") + "x" * (end - start - 1)
+            parts += [between, letters[:-1], answer[end - 1] if answer[end - 1] in _ENDS else letters[-1]]
             at = end
             continue
         bare = between.rstrip(" \t")

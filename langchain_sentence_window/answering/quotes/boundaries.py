@@ -1,6 +1,6 @@
 r"""What a quotation may not be cut from: words, numbers with their signs and units, and negations.
 
-"lawful" doesn't stand in "unlawful", nor "5 %" in "1.5 %", though all their characters do.
+"lawful" doesn't stand in "unlawful", nor "5 euros" in "1.5 euros", though all their characters do.
 """
 
 import re

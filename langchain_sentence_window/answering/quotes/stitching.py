@@ -65,13 +65,10 @@ class Stitching:
             self._starts.append(at)
             at += len(plain.text) + len(_BETWEEN)
         self._text = _BETWEEN.join(plain.text for _, plain in self._passages)
-        self._words: frozenset[str] | None = None
 
     def has_words(self, quote: str) -> bool:
-        """Return whether each word of a plain text stands somewhere."""
-        if self._words is None:
-            self._words = frozenset(_WORDS.findall(self._text))
-        return self._words.issuperset(_WORDS.findall(quote))
+        """Return whether each word of a plain text stands somewhere, maybe in a longer one."""
+        return all(word in self._text for word in _WORDS.findall(quote))
 
     def find(self, quote: str) -> list[Found]:
         """Find the stretches that a plain text is put together of; none if it isn't made of two or more."""

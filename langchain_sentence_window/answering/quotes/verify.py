@@ -1,5 +1,6 @@
 """`verify_quotes`: the quotations and cited claims of an answer, compared with its sources."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
@@ -7,6 +8,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.answering.citation_format import MARKS
+from langchain_sentence_window.answering.escaping import looks
 from langchain_sentence_window.answering.quotes.answers import AnswerQuote, Cited, quotes_in
 from langchain_sentence_window.answering.quotes.gaps import InOrder, find_in_order, pieces_of
 from langchain_sentence_window.answering.quotes.marks import find_quoted
@@ -20,8 +23,8 @@ from langchain_sentence_window.errors import InvalidInputError
 _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
 _NOT_FOUND: _Judged = ("not_found", ())
 _FOUND = ("verbatim", "normalized")
-_SHOWN = (("\\[", "["), ("&lt;", "<"))
-"""What `format_context` shows for characters of a source, and what stands there."""
+_ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
+"""What `format_context` writes before a bracket and for the beginning of a tag."""
 
 
 def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]:
@@ -199,11 +202,15 @@ def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, 
 
 
 def _forms(text: str) -> list[str]:
-    """Return a quotation, and what stands in a source for it if it was copied with the marks of `format_context`."""
-    source = text
-    for mark, stands in _SHOWN:
-        source = source.replace(mark, stands)
+    """Return a quotation, and what stands in a source for it if it was copied as `format_context` shows it."""
+    source = _ESCAPED.sub(_unescaped, text)
     return [text] if source == text else [text, source]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return "<"
+    return found[1] if looks(found[1]) == MARKS[0] else found[0]
 
 
 def _verdict(verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:

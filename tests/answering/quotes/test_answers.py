@@ -7,7 +7,7 @@ from langchain_sentence_window.answering.quotes.answers import quotes_in
 
 def found_in(answer: str) -> list[tuple[str, str, list[int]]]:
     """Kind, text and cited numbers of what is in an answer; each must stand at its span."""
-    found = []
+    found = list[tuple[str, str, list[int]]]()
     for each in quotes_in(answer):
         reading = each.readings[0]
         if "\n" not in reading.text and "[" not in answer[each.start : each.end]:
@@ -56,7 +56,7 @@ def test_no_quotation(answer: str) -> None:
     [
         ('"a b" [1] and "c d" [2].', [("a b", [1]), ("c d", [2])]),
         ('"a b" and "c d" [2][3].', [("a b", [2, 3]), ("c d", [2, 3])]),
-        ('"a b". "c d" [2].', [("a b", []), ("c d", [2])]),
+        ('"A b". "C d" [2].', [("A b", []), ("C d", [2])]),
         ('"A b." [1] "C d." [2]', [("A b.", [1]), ("C d.", [2])]),
         ('"A b," he said, "c d" [1, 3].', [("A b,", [1, 3]), ("c d", [1, 3])]),
         ('According to [2], "a b".', [("a b", [2])]),

@@ -1,0 +1,139 @@
+"""Where a quotation stands: spans, sentences, pages, and the boxes on them."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_sentence_window import SentenceWindowRetriever, format_context
+from langchain_sentence_window.answering.quotes.records import QuotedPlace
+from langchain_sentence_window.answering.quotes.verify import verify_quotes
+from langchain_sentence_window.loaders import highlight, load_pdf, locate
+from tests.answering.quotes.sources import window
+from tests.loaders.pdf.drawing import drawn, lines, read_back, squeezed
+from tests.toys import WordEmbeddings
+
+TEXT = "One fee is due. Two cats begin and go on. Three dogs are here."
+PARTS: dict[str, Any] = {
+    "sentences": [4, 6],
+    "parts": [
+        {"page": 6, "page_label": "vii", "start_index": 50, "end_index": 80, "span": [100, 130]},
+        {"page": 7, "page_label": "8", "start_index": 0, "end_index": 31, "span": [131, 162]},
+    ],
+    "pages": [6, 7],
+    "page_labels": ["vii", "8"],
+    "sentence_spans": [[100, 115], [116, 141], [142, 162]],
+    "heading": "Terms",
+}
+
+
+def place_of(quote: str, *windows: Document) -> QuotedPlace:
+    ((place,),) = (each.places for each in verify_quotes(f"“{quote}”", windows))
+    return place
+
+
+def test_the_span_counts_in_the_document() -> None:
+    place = place_of("two  CATS begin", window("b", "b"), window(TEXT, start=100))
+    assert (place.number, place.doc_id, place.start, place.end, place.text) == (2, "a", 116, 130, "Two cats begin")
+    assert (place.pages, place.location) == ((), "a.md:116-130")
+
+
+def test_a_document_without_a_start_counts_in_its_own_text() -> None:
+    place = place_of("Two cats", Document(TEXT))
+    assert (place.doc_id, place.start, place.end, place.location) == (None, 16, 24, "source:16-24")
+    assert (place.first_sentence, place.last_sentence) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("quote", "sentences", "pages", "location"),
+    [
+        ("One fee", (4, 4), (6,), "a.md, p. vii (Terms)"),
+        ("begin and go on", (5, 5), (6, 7), "a.md, pp. vii–8 (Terms)"),
+        ("fee is due. Two", (4, 5), (6,), "a.md, p. vii (Terms)"),
+        ("go on. Three dogs are here.", (5, 6), (7,), "a.md, p. 8 (Terms)"),
+        ("ONE fee is due. Two cats begin and go on. Three dogs are here", (4, 6), (6, 7), "a.md, pp. vii–8 (Terms)"),
+    ],
+)
+def test_sentences_and_pages_are_those_of_the_place(
+    quote: str, sentences: tuple[int, int], pages: tuple[int, ...], location: str
+) -> None:
+    given = window(TEXT, start=100, **copy.deepcopy(PARTS))
+    before = given.model_copy(deep=True)
+    place = place_of(quote, given)
+    assert (place.first_sentence, place.last_sentence) == sentences
+    assert (place.pages, place.location) == (pages, location)
+    narrowed = place.window()
+    assert narrowed.page_content == place.text
+    assert narrowed.metadata["pages"] == list(pages)
+    assert (narrowed.metadata["start_index"], narrowed.metadata["end_index"]) == (place.start, place.end)
+    assert "sentences" not in narrowed.metadata
+    assert given == before
+    assert place.document is given
+
+
+def test_sentences_of_a_text_without_parts_are_cut_again() -> None:
+    given = window(TEXT, start=100, sentences=[4, 6])
+    place = place_of("cats begin", given)
+    assert (place.first_sentence, place.last_sentence) == (5, 5)
+    place = place_of("due. Two cats", given)
+    assert (place.first_sentence, place.last_sentence) == (4, 5)
+
+
+def test_sentences_that_another_splitter_cut_are_not_guessed() -> None:
+    given = window(TEXT, start=100, sentences=[4, 8])
+    assert place_of("cats begin", given).first_sentence is None
+    hit = {"sentence_index": 5, "start_index": 116, "end_index": 130, "score": 1.0}
+    hits: dict[str, Any] = {"sentences": [4, 8], "hits": [hit]}
+    place = place_of("cats begin", window(TEXT, start=100, **hits))
+    assert (place.first_sentence, place.last_sentence) == (5, 5)
+    assert place_of("Three dogs", window(TEXT, start=100, **hits)).first_sentence is None
+    moved: dict[str, Any] = {"sentences": [4, 6], "hits": [hit | {"end_index": 131}]}
+    assert place_of("Three dogs", window(TEXT, start=100, **moved)).first_sentence is None
+
+
+@pytest.mark.parametrize("wrong", [None, "x", [1], [[1, 2, 3]], {"a": 1}, [["a", "b"]], [5, 4]])
+@pytest.mark.parametrize("key", ["sentences", "parts", "pages", "page_labels", "sentence_spans", "lead_ins", "hits"])
+def test_odd_metadata_hides_no_quotation(key: str, wrong: Any) -> None:
+    place = place_of("Two cats", window(TEXT, start=100, **{**PARTS, key: wrong}))
+    assert (place.start, place.end, place.text) == (116, 124, "Two cats")
+    assert place.first_sentence in (None, 5)
+    assert place.window().page_content == "Two cats"
+
+
+def test_a_window_that_is_no_slice_of_its_source_counts_in_its_own_text() -> None:
+    place = place_of("Two cats", Document(TEXT, metadata={"doc_id": "a", "start_index": 100, "end_index": 105}))
+    assert (place.start, place.end) == (16, 24)
+
+
+def test_a_place_has_boxes_on_the_page_and_can_be_marked(words: WordEmbeddings, tmp_path: Path) -> None:
+    pdf = drawn(
+        lines("The fee is due on the first day. It is ten", "dollars for each of the cats and"),
+        lines("five dollars for each dog. Nothing is", "paid back after the end."),
+    )
+    path = tmp_path / "terms.pdf"
+    path.write_bytes(pdf)
+    retriever = SentenceWindowRetriever.from_documents(load_pdf(path), words, k=1, window=5)
+    windows = retriever.invoke("dollars for each dog")
+    assert "first day" in format_context(windows)
+    answer = "It costs “ten dollars for each of the cats and five dollars” [1]."
+    (found,) = verify_quotes(answer, windows)
+    (place,) = found.places
+    assert (found.verdict, place.pages) == ("verbatim", (0, 1))
+    for given in (place, place.window()):
+        (sentence,) = locate(given, path)
+        assert squeezed(read_back(pdf, sentence.boxes)) == squeezed(place.text)
+        assert {box.page for box in sentence.boxes} == {0, 1}
+    assert highlight(place, tmp_path / "marked.png").stat().st_size > 0
+
+
+def test_a_page_by_itself_has_boxes_too(tmp_path: Path) -> None:
+    pdf = drawn(lines("The fee is due. It is ten dollars."))
+    path = tmp_path / "terms.pdf"
+    path.write_bytes(pdf)
+    (page,) = load_pdf(path)
+    place = place_of("It is ten", page)
+    assert place.pages == (0,)
+    (sentence,) = locate(place)
+    assert read_back(pdf, sentence.boxes) == squeezed("It is ten")
