@@ -1,7 +1,8 @@
 """The windows that quotations are looked for in: their texts, and the texts that lead in to them."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.documents import Document
 
@@ -40,6 +41,11 @@ class Passage:
         self._broken: frozenset[str] | None = None
         self._plain: dict[frozenset[str], PlainText] = {}
 
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """The words of the text that have a hyphen."""
+        return compounds_of(self.plain().text)
+
     def plain(self, compounds: Collection[str] = ()) -> PlainText:
         """Return the text as it is compared, with the hyphens at line ends that compounds have."""
         if self._broken is None:
@@ -71,7 +77,7 @@ class Found:
     end: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A text that is looked for.
 
@@ -82,21 +88,25 @@ class Wanted:
 
     text: str
     is_piece: bool = False
-    _plain: str | None = field(default=None, repr=False)
-    _compounds: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def plain(self) -> str:
         """The text as it is compared."""
-        if self._plain is None:
-            self._plain = plain_text(self.text).text.strip(_TRIMMED)
-            self._compounds = compounds_of(self._plain) if "-" in self._plain else frozenset()
-        return self._plain
+        return plain_text(self.text).text.strip(_TRIMMED)
 
-    @property
+    @cached_property
     def compounds(self) -> frozenset[str]:
         """The words of the text that have a hyphen."""
-        return self._compounds if self.plain else frozenset()
+        return compounds_of(self.plain) if "-" in self.plain else frozenset()
+
+    @cached_property
+    def _broken(self) -> frozenset[str]:
+        return broken_words(self.text)
+
+    def plain_in(self, passage: Passage) -> str:
+        """Return the text as it is compared with a passage, with the hyphens at line ends that the passage has."""
+        kept = self._broken & passage.compounds if self._broken else None
+        return plain_text(self.text, kept).text.strip(_TRIMMED) if kept else self.plain
 
 
 def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
@@ -115,8 +125,11 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     that the text claims to begin, the rest of that sentence has no negation.
     """
     plain = passage.plain(wanted.compounds)
-    core = wanted.plain.rstrip(_FINAL).rstrip(_TRIMMED) if wanted.plain else ""
-    final = wanted.plain[len(core) :]
+    whole = wanted.plain_in(passage)
+    core = whole.rstrip(_FINAL).rstrip(_TRIMMED)
+    if core.endswith("-") and not core[-2:-1].isnumeric():
+        core = core[:-1].rstrip(_TRIMMED)
+    final = whole[len(core) :]
     for at in _places(plain.text, core, 0):
         end = at + len(core)
         low, high = plain.span(at, end)
@@ -136,7 +149,7 @@ def _may_end(text: str, at: int) -> bool:
     rest = text[at : at + 2].lstrip()
     if not rest or rest[0] in _STOPS_AT:
         return True
-    if rest[0] in "?？":
+    if rest[0] in "?？" or rest[0].isnumeric():
         return False
     return not negates(rest_of_sentence(text, at))
 

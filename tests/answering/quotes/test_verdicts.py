@@ -64,6 +64,10 @@ def test_what_stands_there_is_verbatim(quote: str, source: str) -> None:
         ("「费用」到期", "“费用”到期了"),
         ("ロボット", "ﾛﾎﾞｯﾄです"),
         ("a NUL here", "a N\0UL here"),
+        ("the mid-\nand late stages", "the mid- and late stages"),
+        ("a well-\nknown fact", "a well-known fact"),
+        ("costs 400\tm of rope", "costs 400 m of rope"),
+        ("He said so \u2014", "He said so\u2014and went"),
     ],
 )
 def test_what_differs_in_form_alone_is_normalized(quote: str, source: str) -> None:
@@ -130,6 +134,7 @@ def test_what_differs_in_form_alone_is_normalized(quote: str, source: str) -> No
         ("die Masse", "die Maße"),
         ("Das gilt.", "Das gilt nicht."),
         ("Das gilt für Kinder.", "Das gilt für Kinder leider nicht."),
+        ("It lasted until.", "It lasted until 1919."),
         ("Refunds are given.", "No refunds are given."),
         ("Open the valve", "Do not open the valve"),
         ("The fee is due.", "The fee is due?"),
