@@ -331,6 +331,12 @@ def measure(results: Results, golds: list[Gold]) -> None:
         total, right = total + len(verdicts), right + len(verdicts) - len(wrong)
         if name.startswith(("number", "negation")):
             passed += sum(verdict in _PASSING for verdict, _, _ in verdicts)
+    claims = [
+        [each.verdict for each in verify_quotes(f"So it is. {gold.text} [1] More.", gold.windows)] for gold in golds
+    ]
+    as_claims = sum(verdicts == ["verbatim"] for verdicts in claims)
+    results.note(f"exact, as a claim: right of {len(claims)}", 100 * as_claims / len(claims), "%")
+    total, right = total + len(claims), right + as_claims
     results.note("right verdicts of all", 100 * right / total, "%")
     results.note("changed numbers and negations that pass", passed, "", most=0)
 

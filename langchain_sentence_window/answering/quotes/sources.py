@@ -84,10 +84,12 @@ class Wanted:
     Attributes:
         text: The text, without white space around it.
         is_piece: Whether an ellipsis follows it, so that it doesn't end a sentence.
+        is_claim: Whether it is a sentence of the answer's own, which no negation around it in the source may turn.
     """
 
     text: str
     is_piece: bool = False
+    is_claim: bool = False
 
     @cached_property
     def plain(self) -> str:
@@ -114,7 +116,9 @@ def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     size = len(wanted.text)
     for at in _places(passage.text, wanted.text, start):
         if not cuts_token(passage.text, at) and not cuts_token(passage.text, at + size):
-            return Found(passage, at, at + size)
+            found = Found(passage, at, at + size)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
     return None
 
 
@@ -140,8 +144,19 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
         elif final and not wanted.is_piece and not _may_end(passage.text, high):
             continue
         if _may_begin(passage.text, low, wanted.text) and units(passage.text[low:high]) == units(wanted.text):
-            return Found(passage, low, high)
+            found = Found(passage, low, high)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
     return None
+
+
+def _stands_alone(found: Found) -> bool:
+    """Return whether nothing else in its sentence negates a stretch."""
+    text = found.passage.text
+    is_ended = text[found.end - 1] in ".!?。！？"
+    return not negates(head_of_sentence(text, found.start)) and (
+        is_ended or not negates(rest_of_sentence(text, found.end))
+    )
 
 
 def _may_end(text: str, at: int) -> bool:

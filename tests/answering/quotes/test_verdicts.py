@@ -259,6 +259,20 @@ def test_a_claim_is_compared_as_a_whole_sentence() -> None:
     assert elsewhere.verdict == "misattributed"
 
 
+@pytest.mark.parametrize(
+    ("claim", "source", "expected"),
+    [
+        ("- das gilt [1]", "Wie gesagt: das gilt nicht.", "not_found"),
+        ("- fees are given back [1]", "No fees are given back.", "not_found"),
+        ("- fees are given back [1]", "All fees are given back. None is kept.", "verbatim"),
+        ("- Fees are given back [1]", "Of course fees are given back.", "normalized"),
+    ],
+)
+def test_a_claim_is_not_found_where_the_source_negates_it(claim: str, source: str, expected: str) -> None:
+    (found,) = verify_quotes(claim, [window(source)])
+    assert (found.kind, found.verdict) == ("claim", expected)
+
+
 def test_a_quotation_that_was_copied_as_it_was_shown_is_verbatim() -> None:
     source = "[2] is a number, and </source> a tag."
     assert verdict("\\[2] is a number, and &lt;/source> a tag.", source) == "verbatim"
