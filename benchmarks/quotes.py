@@ -42,6 +42,8 @@ MARKS = ('"{}"', "“{}”", "«{}»", "„{}“", "「{}」")
 _WORD = re.compile(r"(?<![\w-])[a-z]{5,}(?![\w-])")
 _AUXILIARY = re.compile(r"(?<=\w) (is|are|was|were|can|will|must|may|should|would|could|has|have) (?=[a-z])")
 _NEGATION = re.compile(r"(?<=\w) (?:not|never|no) (?=\w)|(?<=\w)n['’]t\b(?= \w)")
+_SENTENCE = re.compile(r"[A-Z][^‘]*[.!?]")
+"""What reads as a sentence of an answer, and quotes nothing."""
 _PASSING = ("verbatim", "normalized")
 Alteration = Callable[["Gold", random.Random], str | None]
 """Returns what is quoted instead of a sentence; ``None`` where it can't be altered so."""
@@ -331,6 +333,13 @@ def measure(results: Results, golds: list[Gold]) -> None:
         total, right = total + len(verdicts), right + len(verdicts) - len(wrong)
         if name.startswith(("number", "negation")):
             passed += sum(verdict in _PASSING for verdict, _, _ in verdicts)
+    sentences = [gold for gold in golds if _SENTENCE.fullmatch(gold.text)]
+    claims = [
+        [each.verdict for each in verify_quotes(f"So it is. {gold.text} [1] More.", gold.windows)] for gold in sentences
+    ]
+    as_claims = sum(verdicts == ["verbatim"] for verdicts in claims)
+    results.note(f"exact, as a claim: right of {len(claims)}", 100 * as_claims / len(claims), "%")
+    total, right = total + len(claims), right + as_claims
     results.note("right verdicts of all", 100 * right / total, "%")
     results.note("changed numbers and negations that pass", passed, "", most=0)
 

@@ -285,8 +285,13 @@ def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
     shares = {name: value for name, value in figures.items() if ": right of " in name}
-    assert len(shares) == 13
-    assert figures["exact: right of 40"] == figures["number changed: right of 40"] == 100
+    assert len(shares) == 14
+    assert (
+        figures["exact: right of 40"]
+        == figures["exact, as a claim: right of 20"]
+        == figures["number changed: right of 40"]
+        == 100
+    )
     assert figures["wrong source: right of 40"] == figures["invented: right of 40"] == 100
     assert figures["changed numbers and negations that pass"] == 0
     assert 0 < figures["an answer with ten quotes, median"] < 1000

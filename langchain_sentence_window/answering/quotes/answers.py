@@ -168,7 +168,8 @@ def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tupl
     for left in (inner[last:], inner, ()):
         text, start, end = _without(answer, quote.lines, left)
         if quote.is_block and is_marked(text):
-            text, start, end = text[1:-1], start + 1, end - 1
+            start, end = trim(answer, start + 1, end - 1)
+            text = text[1:-1].strip()
         if any(character.isalnum() for character in text):
             readings[Reading(text, outside or tuple(left))] = None
             span = (start, end) if len(readings) == 1 else span

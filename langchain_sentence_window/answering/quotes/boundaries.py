@@ -122,9 +122,7 @@ def head_of_sentence(text: str, at: int) -> str:
 
 
 _CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
-_UNIT = re.compile(
-    r"(?<=\d)[ \u00a0\u2009\u202f]?(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE
-)
+_UNIT = re.compile(r"(?<=\d)\s*+(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE)
 
 
 def units(text: str) -> list[str]:

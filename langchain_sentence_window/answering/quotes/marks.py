@@ -16,9 +16,9 @@ from langchain_sentence_window.splitting.spans import trim
 _CLOSERS = {
     '"': '"',
     "＂": "＂",
-    "“": '”"',
+    "“": "”",
     "„": '“”"',
-    "‟": '”"',
+    "‟": "”",
     "”": "”",
     "«": "»",
     "»": "«»",

@@ -1,10 +1,12 @@
 """The windows that quotations are looked for in: their texts, and the texts that lead in to them."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.answering.locations import span_of
 from langchain_sentence_window.answering.quotes.boundaries import (
     cuts_token,
     head_of_sentence,
@@ -14,7 +16,6 @@ from langchain_sentence_window.answering.quotes.boundaries import (
 )
 from langchain_sentence_window.answering.quotes.plain_text import PlainText, broken_words, compounds_of, plain_text
 from langchain_sentence_window.documents.lead_ins import read_lead_ins
-from langchain_sentence_window.documents.window_slices import source_span
 
 _FINAL = ".,;:!。，、；！"
 """Marks that a quotation may end with where the source has another one or goes on."""
@@ -40,6 +41,11 @@ class Passage:
         self._broken: frozenset[str] | None = None
         self._plain: dict[frozenset[str], PlainText] = {}
 
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """The words of the text that have a hyphen."""
+        return compounds_of(self.plain().text)
+
     def plain(self, compounds: Collection[str] = ()) -> PlainText:
         """Return the text as it is compared, with the hyphens at line ends that compounds have."""
         if self._broken is None:
@@ -56,7 +62,7 @@ class Source:
     def __init__(self, number: int, document: Document) -> None:
         """Read the window; its number counts from 1."""
         self.number = number
-        span = source_span(document)
+        span = span_of(document)
         own = Passage(number, document, document.page_content, span[0] if span else 0)
         led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
         self.passages = (*led, own)
@@ -71,32 +77,38 @@ class Found:
     end: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A text that is looked for.
 
     Attributes:
         text: The text, without white space around it.
         is_piece: Whether an ellipsis follows it, so that it doesn't end a sentence.
+        is_claim: Whether it is a sentence of the answer's own, which no negation around it in the source may turn.
     """
 
     text: str
     is_piece: bool = False
-    _plain: str | None = field(default=None, repr=False)
-    _compounds: frozenset[str] = frozenset()
+    is_claim: bool = False
 
-    @property
+    @cached_property
     def plain(self) -> str:
         """The text as it is compared."""
-        if self._plain is None:
-            self._plain = plain_text(self.text).text.strip(_TRIMMED)
-            self._compounds = compounds_of(self._plain) if "-" in self._plain else frozenset()
-        return self._plain
+        return plain_text(self.text).text.strip(_TRIMMED)
 
-    @property
+    @cached_property
     def compounds(self) -> frozenset[str]:
         """The words of the text that have a hyphen."""
-        return self._compounds if self.plain else frozenset()
+        return compounds_of(self.plain) if "-" in self.plain else frozenset()
+
+    @cached_property
+    def _broken(self) -> frozenset[str]:
+        return broken_words(self.text)
+
+    def plain_in(self, passage: Passage) -> str:
+        """Return the text as it is compared with a passage, with the hyphens at line ends that the passage has."""
+        kept = self._broken & passage.compounds if self._broken else None
+        return plain_text(self.text, kept).text.strip(_TRIMMED) if kept else self.plain
 
 
 def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
@@ -104,7 +116,9 @@ def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     size = len(wanted.text)
     for at in _places(passage.text, wanted.text, start):
         if not cuts_token(passage.text, at) and not cuts_token(passage.text, at + size):
-            return Found(passage, at, at + size)
+            found = Found(passage, at, at + size)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
     return None
 
 
@@ -115,8 +129,11 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     that the text claims to begin, the rest of that sentence has no negation.
     """
     plain = passage.plain(wanted.compounds)
-    core = wanted.plain.rstrip(_FINAL).rstrip(_TRIMMED) if wanted.plain else ""
-    final = wanted.plain[len(core) :]
+    whole = wanted.plain_in(passage)
+    core = whole.rstrip(_FINAL).rstrip(_TRIMMED)
+    if core.endswith("-") and not core[-2:-1].isnumeric():
+        core = core[:-1].rstrip(_TRIMMED)
+    final = whole[len(core) :]
     for at in _places(plain.text, core, 0):
         end = at + len(core)
         low, high = plain.span(at, end)
@@ -127,8 +144,19 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
         elif final and not wanted.is_piece and not _may_end(passage.text, high):
             continue
         if _may_begin(passage.text, low, wanted.text) and units(passage.text[low:high]) == units(wanted.text):
-            return Found(passage, low, high)
+            found = Found(passage, low, high)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
     return None
+
+
+def _stands_alone(found: Found) -> bool:
+    """Return whether nothing else in its sentence negates a stretch."""
+    text = found.passage.text
+    is_ended = text[found.end - 1] in ".!?。！？"
+    return not negates(head_of_sentence(text, found.start)) and (
+        is_ended or not negates(rest_of_sentence(text, found.end))
+    )
 
 
 def _may_end(text: str, at: int) -> bool:
@@ -136,7 +164,7 @@ def _may_end(text: str, at: int) -> bool:
     rest = text[at : at + 2].lstrip()
     if not rest or rest[0] in _STOPS_AT:
         return True
-    if rest[0] in "?？":
+    if rest[0] in "?？" or rest[0].isnumeric():
         return False
     return not negates(rest_of_sentence(text, at))
 

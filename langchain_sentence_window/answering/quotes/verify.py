@@ -96,7 +96,8 @@ def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
     verified = list[VerifiedQuote]()
     for reading in quote.readings:
         cited = judge.numbers(reading.cited)
-        verdict, places = judge.judge(reading.text, cited, in_full=bool(verified))
+        is_claim = quote.kind == "claim"
+        verdict, places = judge.judge(reading.text, cited, in_full=bool(verified), is_claim=is_claim)
         verified.append(VerifiedQuote(quote.kind, reading.text, quote.start, quote.end, cited or (), verdict, places))
         if verdict in _FOUND:
             return verified[-1]
@@ -109,7 +110,7 @@ class _Judge:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._sources = [Source(number, document) for number, document in enumerate(documents, 1)]
         self._stitching: dict[tuple[int, ...], Stitching] = {}
-        self._judged: dict[tuple[str, tuple[int, ...] | None, bool], _Judged] = {}
+        self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
 
     @property
     def count(self) -> int:
@@ -128,19 +129,22 @@ class _Judge:
         )
         return tuple(found) if cited else None
 
-    def judge(self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False) -> _Judged:
+    def judge(
+        self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False, is_claim: bool = False
+    ) -> _Judged:
         """Compare a text with the sources.
 
         Args:
             text: The text.
             cited: The sources that it cites; ``None`` if it cites nothing.
             in_full: Whether it is compared as it is, not by its pieces.
+            is_claim: Whether it is a sentence of the answer's own.
         """
-        key = (text, cited, in_full)
+        key = (text, cited, in_full, is_claim)
         if key not in self._judged:
             own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
             others = [] if cited is None else [each for each in self._sources if each.number not in cited]
-            forms = [Wanted(form) for form in _forms(text)]
+            forms = [Wanted(form, is_claim=is_claim) for form in _forms(text)]
             judged = self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
             self._judged[key] = judged
         return self._judged[key]

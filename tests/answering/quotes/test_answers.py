@@ -76,6 +76,7 @@ def test_no_quotation(answer: str) -> None:
         ("> “a b”\n> — Terms [3]\n\nMore.", [("a b", [3])]),
         ("As [2] says:\n\n> a b\n\nMore [1].", [("a b", [2])]),
         ("> [!NOTE]\n> a b", [("a b", [])]),
+        ('> " a b " [2]', [("a b", [2])]),
         (">> a b\n>> c", [("a b\nc", [])]),
         ("> a\n>\n> b", [("a\n\nb", [])]),
         ("> first [1]\n\nText.\n\n> second [2]", [("first", [1]), ("second", [2])]),

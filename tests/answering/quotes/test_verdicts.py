@@ -64,6 +64,10 @@ def test_what_stands_there_is_verbatim(quote: str, source: str) -> None:
         ("「费用」到期", "“费用”到期了"),
         ("ロボット", "ﾛﾎﾞｯﾄです"),
         ("a NUL here", "a N\0UL here"),
+        ("the mid-\nand late stages", "the mid- and late stages"),
+        ("a well-\nknown fact", "a well-known fact"),
+        ("costs 400\tm of rope", "costs 400 m of rope"),
+        ("He said so \u2014", "He said so\u2014and went"),
     ],
 )
 def test_what_differs_in_form_alone_is_normalized(quote: str, source: str) -> None:
@@ -130,6 +134,7 @@ def test_what_differs_in_form_alone_is_normalized(quote: str, source: str) -> No
         ("die Masse", "die Maße"),
         ("Das gilt.", "Das gilt nicht."),
         ("Das gilt für Kinder.", "Das gilt für Kinder leider nicht."),
+        ("It lasted until.", "It lasted until 1919."),
         ("Refunds are given.", "No refunds are given."),
         ("Open the valve", "Do not open the valve"),
         ("The fee is due.", "The fee is due?"),
@@ -252,6 +257,20 @@ def test_a_claim_is_compared_as_a_whole_sentence() -> None:
     assert answer[found[1].start : found[1].end] == found[1].text == "It isn’t refundable."
     (elsewhere,) = verify_quotes("It isn't refundable [2].", windows)
     assert elsewhere.verdict == "misattributed"
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "expected"),
+    [
+        ("- das gilt [1]", "Wie gesagt: das gilt nicht.", "not_found"),
+        ("- fees are given back [1]", "No fees are given back.", "not_found"),
+        ("- fees are given back [1]", "All fees are given back. None is kept.", "verbatim"),
+        ("- Fees are given back [1]", "Of course fees are given back.", "normalized"),
+    ],
+)
+def test_a_claim_is_not_found_where_the_source_negates_it(claim: str, source: str, expected: str) -> None:
+    (found,) = verify_quotes(claim, [window(source)])
+    assert (found.kind, found.verdict) == ("claim", expected)
 
 
 def test_a_quotation_that_was_copied_as_it_was_shown_is_verbatim() -> None:
