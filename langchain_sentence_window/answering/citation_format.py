@@ -59,3 +59,13 @@ def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
     for match in _CITATION.finditer(answer):
         ranges = _RANGE.finditer(match["cited"] or "")
         yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)
+
+
+def without_citations(answer: str) -> str:
+    """Return an answer without its citations and the spaces before them."""
+    parts, end = list[str](), 0
+    for (start, after), numbers in citation_marks(answer):
+        if numbers:
+            parts.append(answer[end:start].rstrip(" \t"))
+            end = after
+    return "".join([*parts, answer[end:]])

@@ -93,7 +93,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
         return None
     (first, last), (start, end) = numbers, span
     hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
-    if not hits or parts is None or sentences is None or bool(parts) != bool(sentences):
+    if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
     given = metadata.get(SEPARATOR)
     separator = given if isinstance(given, str) and not given.strip() else None
@@ -169,8 +169,8 @@ def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
 
 
 def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
-    """Read a window's places in parts; ``None`` if they can't be read."""
-    given = metadata.get(PARTS, [])
+    """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
+    given = metadata.get(PARTS, ())
     found: list[PartSpan] = []
     for each in given if given == () or (isinstance(given, list) and given) else [None]:
         entry = each if isinstance(each, dict) else {}

@@ -233,6 +233,16 @@ async def test_what_is_retrieved_is_configured_at_run_time(
     assert len((await way(chain, "invoke", QUESTION))["context"]) == 2
 
 
+async def test_a_runs_filter_cant_replace_one_that_is_bound(
+    retriever: SentenceWindowRetriever, llm: ChatOpenAI, way: Invoke
+) -> None:
+    chain = create_rag_chain(retriever.bind(filter={"source": "ops.md"}), llm)
+    found = await way(chain, "invoke", QUESTION)
+    assert {each.metadata["source"] for each in found["context"]} == {"ops.md"}
+    with pytest.raises(InvalidInputError, match="bound with a filter"):
+        await way(chain, "invoke", QUESTION, {"configurable": {"filter": {"source": "billing.md"}}})
+
+
 # A service that fails
 
 

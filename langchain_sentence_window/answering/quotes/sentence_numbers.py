@@ -6,8 +6,8 @@ from functools import cache, lru_cache
 from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.answering.locations import span_of
 from langchain_sentence_window.documents.window_runs import known_sentences
+from langchain_sentence_window.documents.window_slices import source_span
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 
@@ -22,7 +22,7 @@ def sentence_numbers(document: Document, start: int, end: int) -> Span | None:
         start: The place's first code point in the document.
         end: One past its last code point.
     """
-    span, known = span_of(document), known_sentences(document)
+    span, known = source_span(document), known_sentences(document)
     if span is None or known is None or not span[0] <= start < end <= span[1]:
         return None
     first, last, spans, hits = known

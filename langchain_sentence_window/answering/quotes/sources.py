@@ -6,7 +6,6 @@ from functools import cached_property
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.locations import span_of
 from langchain_sentence_window.answering.quotes.boundaries import (
     cuts_token,
     head_of_sentence,
@@ -16,6 +15,7 @@ from langchain_sentence_window.answering.quotes.boundaries import (
 )
 from langchain_sentence_window.answering.quotes.plain_text import PlainText, broken_words, compounds_of, plain_text
 from langchain_sentence_window.documents.lead_ins import read_lead_ins
+from langchain_sentence_window.documents.window_slices import source_span
 
 _FINAL = ".,;:!。，、；！"
 """Marks that a quotation may end with where the source has another one or goes on."""
@@ -62,7 +62,7 @@ class Source:
     def __init__(self, number: int, document: Document) -> None:
         """Read the window; its number counts from 1."""
         self.number = number
-        span = span_of(document)
+        span = source_span(document)
         own = Passage(number, document, document.page_content, span[0] if span else 0)
         led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
         self.passages = (*led, own)
