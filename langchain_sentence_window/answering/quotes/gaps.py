@@ -14,8 +14,9 @@ from langchain_sentence_window.answering.quotes.sources import Found, Passage, S
 _LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
 _OWN = r"[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_]"
 _GAP = re.compile(rf"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{{2,}}|(?: \.){{2,}})|\[(?P<own>{_OWN})\]")
+_NEAR = 8
 MIN_WORDS = 3
-"""Words of the longest piece."""
+"""Words of the longest piece, and of each one if they don't stand in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,16 @@ class Pieces:
     Attributes:
         pieces: At least one.
         is_sound: Whether nothing in brackets has a number or a negation, and the pieces aren't mere words.
+        begins_own: Whether words in brackets stand before the first piece.
+        ends_own: Whether words in brackets stand after the last one.
+        are_stretches: Whether each piece is of three words or more.
     """
 
     pieces: tuple[Wanted, ...]
     is_sound: bool
+    begins_own: bool = False
+    ends_own: bool = False
+    are_stretches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,9 @@ def pieces_of(text: str) -> Pieces | None:
         return None
     words = [len(each.text.split()) if " " in each.text else len(each.text) // 2 for each in pieces]
     is_long = len(pieces) == 1 or (max(words) >= MIN_WORDS and sum(words) >= 2 * len(words))
-    return Pieces(tuple(pieces), is_sound and is_long)
+    begins_own = bool(found and found[0]["own"]) and not whole[: found[0].start()].strip()
+    ends_own = bool(found and found[-1]["own"]) and not any(each.isalnum() for each in whole[found[-1].end() :])
+    return Pieces(tuple(pieces), is_sound and is_long, begins_own, ends_own, min(words) >= MIN_WORDS)
 
 
 def _add(pieces: list[Wanted], text: str, *, is_piece: bool) -> None:
@@ -87,7 +96,7 @@ def find_in_order(sources: Sequence[Source], pieces: Pieces) -> InOrder | None:
 def _in_order(passage: Passage, pieces: Pieces) -> InOrder | None:
     places = list[Found]()
     at = 0
-    is_exact = True
+    is_exact, is_own = True, False
     is_sound = pieces.is_sound
     for piece in pieces.pieces:
         found = find_exact(passage, piece, at)
@@ -97,7 +106,18 @@ def _in_order(passage: Passage, pieces: Pieces) -> InOrder | None:
         if found is None:
             return None
         if places:
-            is_sound = is_sound and not hides_negation(passage.text[at : found.start])
+            dropped = passage.text[at : found.start]
+            # Where the source has brackets itself, those of the quotation aren't the writer's.
+            if is_own and "[" in dropped:
+                return None
+            is_sound = is_sound and not hides_negation(dropped)
+        is_own = not piece.is_piece
         places.append(found)
         at = found.end
+    before, after = (
+        passage.text[max(0, places[0].start - _NEAR) : places[0].start],
+        passage.text[at : at + _NEAR].lstrip(),
+    )
+    if (pieces.begins_own and before.rstrip().endswith("]")) or (pieces.ends_own and after.startswith("[")):
+        return None
     return InOrder(tuple(places), is_exact, is_sound)

@@ -1,5 +1,6 @@
 """The windows that quotations are looked for in: their texts, and the texts that lead in to them."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,8 @@ _FINAL = ".,;:!。，、；！"
 _TRIMMED = " …"
 _STOPS_AT = ".,;:!…)]}。，、；：！）」』"
 _MIN_TRIES = 8
+_MAX_HEAD = 16
+_LINE_HEAD = re.compile(r"\n[ \t>#*+-]*(?:\d{1,3}[.)] +)?\Z")
 
 
 class Passage:
@@ -153,10 +156,11 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
 def _stands_alone(found: Found) -> bool:
     """Return whether nothing else in its sentence negates a stretch."""
     text = found.passage.text
+    begins_line = _LINE_HEAD.search(text[max(0, found.start - _MAX_HEAD) : found.start]) is not None
+    if not (begins_line and text[found.start].isupper()) and negates(head_of_sentence(text, found.start)):
+        return False
     is_ended = text[found.end - 1] in ".!?。！？"
-    return not negates(head_of_sentence(text, found.start)) and (
-        is_ended or not negates(rest_of_sentence(text, found.end))
-    )
+    return is_ended or not negates(rest_of_sentence(text, found.end))
 
 
 def _may_end(text: str, at: int) -> bool:

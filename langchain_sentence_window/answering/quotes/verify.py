@@ -165,6 +165,8 @@ class _Judge:
             loose = loose or gapped
         if loose:
             return "stitched", _places(loose.places)
+        if not pieces.are_stretches:
+            return _NOT_FOUND
         apart = [self._anywhere(own, others, piece) for piece in pieces.pieces]
         places = [each for each in apart if each]
         return ("stitched", _places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND

@@ -153,7 +153,7 @@ def test_what_differs_in_meaning_is_not_found(quote: str, source: str) -> None:
 
 LONG = (
     "The buyer pays the fee on Monday. The seller keeps the goods. All of it is lost on Friday. "
-    "Notices are sent by mail."
+    "Notices are sent by mail. Or see [the red page] for the fee of the seller [on the red page]."
 )
 
 
@@ -177,6 +177,10 @@ LONG = (
         ("The buyer pays the fee [not] on Monday", "stitched"),
         ("The buyer pays the fee [5 days] on Monday", "stitched"),
         ("The buyer … moon … goods", "not_found"),
+        ("see [the blue page] for the fee of the seller", "not_found"),
+        ("see [the red page] for the fee of the seller", "verbatim"),
+        ("for the fee of the seller [on the red moon]", "not_found"),
+        ("[on a pink page] All of it is lost on Friday", "verbatim"),
         ("…the fee on Monday…", "verbatim"),
     ],
 )
@@ -265,6 +269,7 @@ def test_a_claim_is_compared_as_a_whole_sentence() -> None:
         ("- das gilt [1]", "Wie gesagt: das gilt nicht.", "not_found"),
         ("- fees are given back [1]", "No fees are given back.", "not_found"),
         ("- fees are given back [1]", "All fees are given back. None is kept.", "verbatim"),
+        ("- Fees are given back [1]", "There is no\nother heading\n- Fees are given back", "verbatim"),
         ("- Fees are given back [1]", "Of course fees are given back.", "normalized"),
     ],
 )
