@@ -37,7 +37,7 @@ def main() -> None:
             for quote in part.get("quotes", []):
                 for place in quote.places:
                     name = f"{Path(str(place.doc_id)).stem}-{place.start}.png"
-                    picture = highlight(place.window(), options.out / name)
+                    picture = highlight(place, options.out / name)
                     print(f"\n  {quote.verdict}: »{place.text}«, {place.location}, marked in {picture}")
     except SentenceWindowError as error:
         sys.exit(f"{type(error).__name__}: {error}")

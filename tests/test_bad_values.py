@@ -27,7 +27,9 @@ from langchain_sentence_window import (
     find_citations,
     format_context,
 )
+from langchain_sentence_window.answering import content_blocks, search_results
 from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.quotes import verify as quotes_verify
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import fusion
@@ -298,6 +300,14 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"line": "A line."},
     ),
     "metadata of a source": (contexts, {**PLACES, "source": "a.md", "doc_id": "a"}),
+    "verify_quotes": (quotes_verify.verify_quotes, {"text": 'It "holds" [1].', "windows": [DOCUMENT]}),
+    "verify_quote": (quotes_verify.verify_quote, {"quote": "holds", "windows": [DOCUMENT], "cited": [1]}),
+    "cited_message": (content_blocks.cited_message, {"answer": "It holds [1].", "windows": [DOCUMENT], "quotes": []}),
+    "citation_blocks": (
+        content_blocks.citation_blocks,
+        {"answer": "It holds [1].", "windows": [DOCUMENT], "quotes": []},
+    ),
+    "as_search_results": (search_results.as_search_results, {"windows": [DOCUMENT]}),
     "find_citations": (find_citations, {"answer": "[1]", "documents": [DOCUMENT]}),
     "create_rag_chain": (chained, {"retriever": RETRIEVER, "llm": LLM, "prompt": "{context} {question}"}),
     "chain": (asked, {"question": "refund"}),

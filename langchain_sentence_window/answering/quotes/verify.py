@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window._validation import as_integer, gathered
 from langchain_sentence_window.answering.citation_format import MARKS
 from langchain_sentence_window.answering.escaping import looks
 from langchain_sentence_window.answering.quotes.answers import AnswerQuote, Cited, quotes_in
@@ -83,7 +83,7 @@ def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] =
 
 
 def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
-    given = list(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
+    given = gathered(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
     numbers = [as_integer(each) for each in given]
     found = tuple(dict.fromkeys(each for each in numbers if each is not None and 1 <= each <= count))
     if any(each not in found for each in numbers):
