@@ -67,6 +67,11 @@ class SourceSentences:
             bisect_left(self.spans, high, key=lambda span: span[0]),
         )
 
+    def numbers(self, low: int, high: int) -> Span | None:
+        """Return the indexes of the first and the last sentence that a span touches; ``None`` if they aren't known."""
+        touched = self.touched(low, high)
+        return (self.first + touched[0], self.first + touched[-1]) if self.first is not None and touched else None
+
 
 class SourceTexts:
     """Stretches of several sources, by their numbers; each source is cut into sentences once."""
@@ -145,13 +150,12 @@ def stretch_of(document: Document, low: int, high: int, sentences: SourceSentenc
         sentences: The source's sentences, if they are at hand.
     """
     sentences, own = sentences or sentences_of(document), source_span(document)
-    touched, part = sentences.touched(low, high), window_slice(document, low, high)
-    is_numbered = sentences.first is not None and len(touched) > 0
+    part = window_slice(document, low, high)
     return Stretch(
         text=part.page_content,
         start=None if own is None else own[0] + low,
         end=None if own is None else own[0] + high,
-        sentences=((sentences.first or 0) + touched[0], (sentences.first or 0) + touched[-1]) if is_numbered else None,
+        sentences=sentences.numbers(low, high),
         pages=pages_touched(part),
         location=describe_location(part),
     )

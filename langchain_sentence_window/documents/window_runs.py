@@ -101,21 +101,6 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     return run if _is_sound(run) else None
 
 
-def known_sentences(document: Document) -> tuple[int, int, tuple[Span, ...], dict[int, Span]] | None:
-    """Return what a window says of its sentences; ``None`` if it doesn't say which they are.
-
-    Returns:
-        The index of the first one and of the last one, the span of each if the window says it, and the spans of its
-        hits by their indexes.
-    """
-    numbers = read_span(document.metadata.get(SENTENCES))
-    if numbers is None:
-        return None
-    spans = _spans(document.metadata.get(SENTENCE_SPANS)) or ()
-    hits = {hit.index: (hit.start, hit.end) for hit in _hits(document.metadata)}
-    return *numbers, spans, {index: span for index, span in hits.items() if numbers[0] <= index <= numbers[1]}
-
-
 def is_rising(hits: Iterable[RunHit]) -> bool:
     """Return whether hits, in order of their indexes, stand in that order and apart."""
     return all(low.index < high.index and low.end <= high.start for low, high in pairwise(hits))

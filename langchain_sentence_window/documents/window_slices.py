@@ -11,22 +11,28 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import END_INDEX, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.parts.numbering import page_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, as_entries, page_labels_of, pages_of
 from langchain_sentence_window.documents.values import is_index
 from langchain_sentence_window.documents.window_metadata import (
+    ALSO_IN,
     HITS,
+    LEAD_INS,
     PAGE_LABELS,
     PAGES,
     PARTS,
     SCORE,
     SENTENCE_SPANS,
     SENTENCES,
+    WINDOW_ID,
 )
 from langchain_sentence_window.documents.window_runs import cut_parts, read_parts, read_span
 
-PER_SLICE_KEYS = frozenset({START_INDEX, END_INDEX, SENTENCES, SENTENCE_SPANS, HITS, PARTS, PAGES, PAGE_LABELS})
+PER_SLICE_KEYS = frozenset(
+    {START_INDEX, END_INDEX, SENTENCES, SENTENCE_SPANS, HITS, PARTS, PAGES, PAGE_LABELS}
+    | {WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN}
+)
 """Keys of a window that aren't true of a part of it as they are."""
 
 
@@ -95,12 +101,37 @@ def window_slice(document: Document, low: int, high: int) -> Document:
         low: First code point of the part in the window's text.
         high: One past the last code point.
     """
-    own = source_span(document)
-    metadata = {key: value for key, value in document.metadata.items() if key not in PER_SLICE_KEYS}
+    own, text = source_span(document), document.page_content[low:high]
     if own is not None:
-        metadata |= {START_INDEX: own[0] + low, END_INDEX: own[0] + high}
-    metadata |= _pages(document, None if own is None else (own[0] + low, own[0] + high))
-    return Document(id=document.id, page_content=document.page_content[low:high], metadata=metadata)
+        return narrowed_window(document, own[0] + low, own[0] + high, text)
+    return Document(id=document.id, page_content=text, metadata=_others(document) | _pages(document, None))
+
+
+def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
+    """Return the Document of a stretch of a window's source, such as a part of the window or of a lead-in.
+
+    Of a document with parts, each sentence that is known is one of its ``sentence_spans``, cut to the stretch.
+
+    Args:
+        document: The window, or any Document.
+        start: The stretch's first code point in the source.
+        end: One past its last code point.
+        text: The text there.
+    """
+    metadata = _others(document) | {START_INDEX: start, END_INDEX: end} | _pages(document, (start, end))
+    if PARTS in metadata:
+        metadata[SENTENCE_SPANS] = _cut_sentences(document, start, end)
+    return Document(id=document.id, page_content=text, metadata=metadata)
+
+
+def _others(document: Document) -> dict[str, Any]:
+    return {key: value for key, value in document.metadata.items() if key not in PER_SLICE_KEYS}
+
+
+def _cut_sentences(document: Document, start: int, end: int) -> list[list[int]]:
+    given = document.metadata.get(SENTENCE_SPANS)
+    spans = [span for each in (given if isinstance(given, list) else []) if (span := read_span(each))]
+    return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]
 
 
 def _pages(document: Document, span: Span | None) -> dict[str, Any]:

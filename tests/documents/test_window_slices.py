@@ -29,7 +29,9 @@ def test_a_slice_says_where_it_stands(whole: Document, data: st.DataObject) -> N
     assert part.page_content == whole.page_content[low:high]
     metadata = part.metadata
     assert source_slice(metadata["doc_id"], metadata["start_index"], metadata["end_index"]) == part.page_content
-    assert not metadata.keys() & {"hits", "sentences", "sentence_spans"}
+    assert not metadata.keys() & {"hits", "sentences", "window_id"}
+    for start, end in metadata.get("sentence_spans", []):
+        assert metadata["start_index"] <= start < end <= metadata["end_index"]
     for each in read_parts(metadata) or ():
         own = PAGES[int(each.identity["page"])][each.start : each.end]
         start = each.source_start - metadata["start_index"]

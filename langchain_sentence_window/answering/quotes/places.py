@@ -4,7 +4,7 @@ from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.quotes.records import QuotedPlace
 from langchain_sentence_window.answering.quotes.sources import Found
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.narrowed_windows import narrowed_window, pages_touched
+from langchain_sentence_window.documents.window_slices import narrowed_window, pages_touched
 
 
 def quoted_place(found: Found) -> QuotedPlace:

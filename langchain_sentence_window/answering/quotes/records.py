@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.answering.quotes.sentence_numbers import sentence_numbers
-from langchain_sentence_window.documents.narrowed_windows import narrowed_window
+from langchain_sentence_window.answering.source_stretches import sentences_of
+from langchain_sentence_window.documents.window_slices import narrowed_window, source_span
 
 Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "not_found"]
 """How a quotation agrees with the sources, see `VerifiedQuote`."""
@@ -54,7 +54,8 @@ class QuotedPlace:
         return narrowed_window(self.document, self.start, self.end, self.text)
 
     def _sentences(self) -> Span | None:
-        return sentence_numbers(self.document, self.start, self.end)
+        own = source_span(self.document)
+        return None if own is None else sentences_of(self.document).numbers(self.start - own[0], self.end - own[0])
 
 
 @dataclass(frozen=True, slots=True)

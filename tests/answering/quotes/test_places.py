@@ -73,24 +73,18 @@ def test_sentences_and_pages_are_those_of_the_place(
     assert place.document is given
 
 
-def test_sentences_of_a_text_without_parts_are_cut_again() -> None:
-    given = window(TEXT, start=100, sentences=[4, 6])
-    place = place_of("cats begin", given)
-    assert (place.first_sentence, place.last_sentence) == (5, 5)
-    place = place_of("due. Two cats", given)
+def test_sentences_are_told_by_the_window_alone() -> None:
+    spans = PARTS["sentence_spans"]
+    place = place_of("due. Two cats", window(TEXT, start=100, sentences=[4, 6], sentence_spans=spans))
     assert (place.first_sentence, place.last_sentence) == (4, 5)
-
-
-def test_sentences_that_another_splitter_cut_are_not_guessed() -> None:
-    given = window(TEXT, start=100, sentences=[4, 8])
-    assert place_of("cats begin", given).first_sentence is None
-    hit = {"sentence_index": 5, "start_index": 116, "end_index": 130, "score": 1.0}
-    hits: dict[str, Any] = {"sentences": [4, 8], "hits": [hit]}
-    place = place_of("cats begin", window(TEXT, start=100, **hits))
-    assert (place.first_sentence, place.last_sentence) == (5, 5)
-    assert place_of("Three dogs", window(TEXT, start=100, **hits)).first_sentence is None
-    moved: dict[str, Any] = {"sentences": [4, 6], "hits": [hit | {"end_index": 131}]}
-    assert place_of("Three dogs", window(TEXT, start=100, **moved)).first_sentence is None
+    wrong: list[dict[str, Any]] = [
+        {"sentences": [4, 6]},
+        {"sentences": [4, 8], "sentence_spans": spans},
+        {"sentence_spans": spans},
+        {"sentences": [4, 6], "sentence_spans": [*spans[:2], [142, 150]]},
+    ]
+    for given in wrong:
+        assert place_of("cats begin", window(TEXT, start=100, **given)).first_sentence is None
 
 
 @pytest.mark.parametrize("wrong", [None, "x", [1], [[1, 2, 3]], {"a": 1}, [["a", "b"]], [5, 4]])
