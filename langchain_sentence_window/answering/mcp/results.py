@@ -1,6 +1,5 @@
 """What the tools return: passages and the places where they stand, as structured content and as text."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -13,10 +12,10 @@ from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.answering.labels import label
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location
 from langchain_sentence_window.answering.mcp.passage_ids import passage_id
+from langchain_sentence_window.answering.source_names import source_address
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
-from langchain_sentence_window.documents.parts.numbering import source_of
 from langchain_sentence_window.documents.window_metadata import (
     ALSO_IN,
     LEAD_INS,
@@ -33,9 +32,6 @@ Text = Literal["json", "sources"]
 
 UrlOf = Callable[[Document], str | None]
 """Returns the address of a document, or of the place of a window in it; ``None`` if there is none."""
-
-_MAX_URL_CHARS = 2_000
-_ADDRESS = re.compile(r"https?://[^\s/<>\"\\^`{|}][^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f]*", re.IGNORECASE)
 
 
 class Elsewhere(BaseModel):
@@ -158,7 +154,4 @@ def _url(document: Document, url_of: UrlOf | None) -> str:
     """Return the address of a document as its metadata gives it, if a browser can open it as a page."""
     if url_of is not None:
         return encodable(str(url_of(document) or ""))
-    for given in (document.metadata.get("url"), source_of(document.metadata)):
-        if isinstance(given, str) and len(given) <= _MAX_URL_CHARS and _ADDRESS.fullmatch(given):
-            return encodable(given)
-    return ""
+    return encodable(source_address(document) or "")
