@@ -112,7 +112,9 @@ class QuotedAnswer:
                 "has structured output"
             )
         yield from self._read(statements)
-        yield AddableDict(answer=self._added(remark.strip() if isinstance(remark, str) else ""), quotes=[])
+        # It quotes nothing, so it cites nothing.
+        rest = without_citations(remark).strip() if isinstance(remark, str) else ""
+        yield AddableDict(answer=self._added(rest), quotes=[])
 
     def _read(self, statements: Sequence[object]) -> Iterator[AddableDict]:
         for statement in statements[self._statements :]:

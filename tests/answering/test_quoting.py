@@ -95,6 +95,7 @@ def test_the_model_is_asked_for_quotes_in_a_schema(retriever: SentenceWindowRetr
     ("output", "answer", "quotes"),
     [
         ({"statements": [], "remark": "Unknown."}, "Unknown.", 0),
+        ({"statements": [], "remark": "Cash is fine [1]."}, "Cash is fine.", 0),
         ({"statements": [], "remark": ""}, "", 0),
         ({"statements": [3, {}, {"text": 4}, {"text": " ", "evidence": None}], "remark": None}, "", 0),
         ({"statements": [{"text": "So.", "evidence": [REFUND | {"source": "1"}]}]}, "So. [1]", 1),
