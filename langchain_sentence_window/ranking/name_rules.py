@@ -13,7 +13,15 @@ from langchain_sentence_window.ranking.name_evidence import (
     Evidence,
     NamedDocument,
 )
-from langchain_sentence_window.ranking.name_spans import Token, as_names, capitalized, is_glued, tokens_of, words_of
+from langchain_sentence_window.ranking.name_spans import (
+    Token,
+    as_names,
+    capitalized,
+    is_glued,
+    tokens_of,
+    uncapitalized,
+    words_of,
+)
 
 MIN_SHARE_ALONE = 0.95
 """`MIN_SHARE` of a word that names a document alone."""
@@ -40,11 +48,13 @@ class KnownDocument:
     Attributes:
         words: The words of its head and its names, in lower case.
         capitals: Those of them that begin with a capital or a digit somewhere.
+        only_capitals: Those that begin so wherever they stand in the head.
         of_names: The words of its names.
     """
 
     words: Set[str]
     capitals: Set[str]
+    only_capitals: Set[str]
     of_names: Set[str]
 
     @classmethod
@@ -53,7 +63,7 @@ class KnownDocument:
         head = names.head[:HEAD_CHARS]
         of_names = {word for name in names.names for word in words_of(name)}
         capitals = {word for text in (head, *names.names) for word in capitalized(text)}
-        return cls(of_names.union(words_of(head)), capitals, of_names)
+        return cls(of_names.union(words_of(head)), capitals, capitals - uncapitalized(head), of_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ class Question:
 
     Attributes:
         query: The question.
-        tokens: Its words. If it writes none as a name, those are that the known documents write with a capital.
+        tokens: Its words. If it writes none as a name, those are that a known document always writes with a capital.
         is_plain: Whether it writes none as a name.
         evidence: Where its words are, and the names of documents.
         known: The words of the known documents' heads and names, by ``doc_id``.
@@ -83,7 +93,8 @@ class Question:
         known = {doc_id: KnownDocument.of(names) for doc_id, names in evidence.documents.items()}
         is_plain = not any(token.is_name for token in tokens)
         if is_plain:
-            tokens = as_names(tokens, {word for each in known.values() for word in each.capitals})
+            # A topic, such as a plan, begins a sentence or stands in a heading too.
+            tokens = as_names(tokens, {word for each in known.values() for word in each.only_capitals})
         written = {token.word for token in tokens if token.is_name}
         return cls(query, tokens, is_plain, evidence, known, written)
 
@@ -195,13 +206,19 @@ def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) ->
     named = [
         doc_id
         for doc_id in sorted(counts, key=lambda each: (-counts[each], each))
-        if counts[doc_id] >= _MIN_WORDS and _count(set(question.written).intersection(words[doc_id])) >= least
+        if counts[doc_id] >= _MIN_WORDS and _written(question, words, doc_id) >= least
     ]
     # A topic that only another document has doesn't make a name less sure.
-    rivals = [_count(set(question.written).intersection(words[doc_id])) for doc_id in words if doc_id not in named]
+    rivals = [_written(question, words, doc_id) for doc_id in words if doc_id not in named]
     if not named or len(named) > MAX_NAMED or max(rivals, default=0) > MAX_RIVAL_SHARE * counts[named[0]]:
         return []
     return named
+
+
+def _written(question: Question, words: Mapping[str, Sequence[str]], doc_id: str) -> int:
+    """Count the name words of a document that are written as names: in the question, or else in that document."""
+    written = set(question.written).intersection(words[doc_id])
+    return _count(written & question.known[doc_id].only_capitals if question.is_plain else written)
 
 
 def _named_by_one(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:

@@ -76,6 +76,11 @@ def capitalized(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text) if not word[0].islower()}
 
 
+def uncapitalized(text: str) -> set[str]:
+    """Return the words of a text that begin with a small letter somewhere in it, in lower case."""
+    return {word.lower() for word in _WORD.findall(text) if word[0].islower()}
+
+
 def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:
     """Return the tokens with ``is_name`` for those that documents write with a capital, for a question without any."""
     return [replace(token, is_name=token.word in known) for token in tokens]

@@ -168,6 +168,14 @@ def test_a_question_without_capitals_takes_those_of_the_documents() -> None:
     assert not heard(
         "does the landlord pay the tenant?", evidence(lower, landlord=use(9, "lease"), tenant=use(9, "lease"))
     )
+    topics = {"lease": DocumentNames("Landlord and Tenant\n\nThe landlord pays. So does the tenant.")}
+    assert not heard(
+        "does the landlord pay the tenant?", evidence(topics, landlord=use(9, "lease"), tenant=use(9, "lease"))
+    )
+    elsewhere = {**lower, "deed": DocumentNames("Landlord. Tenant.")}
+    assert not heard(
+        "does the landlord pay the tenant?", evidence(elsewhere, landlord=use(9, "lease"), tenant=use(9, "lease"))
+    )
 
 
 # Whole names
