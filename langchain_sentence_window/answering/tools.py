@@ -7,16 +7,17 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.answering.advice import advice, explained, no_reading, quoted
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, label, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.lead_ins import shown_text
-from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.documents.window_metadata import HITS, SCORE
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
@@ -32,9 +33,6 @@ MAX_SENTENCES = 50
 
 MAX_INDEX = 2**31
 """A number above the index of any sentence."""
-
-MAX_ADVICE_CHARS = 500
-"""The most characters of an error that a model is shown, so that it doesn't read again all that it sent."""
 
 NOTHING_FOUND = "Nothing was found. Search again in other words."
 
@@ -125,7 +123,7 @@ class _Reader:
         try:
             found = await self.retriever.ainvoke(query, {"callbacks": callbacks}, **_given(k))
         except SentenceWindowError as error:
-            raise ToolException(_advice(error)) from error
+            raise advice(error) from error
         return _shown(found)
 
     def read_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
@@ -136,7 +134,7 @@ class _Reader:
         try:
             found = await _read(ASYNC, self.retriever.scope(), doc_id, (first, last), (before, after))
         except SentenceWindowError as error:
-            raise ToolException(_advice(error)) from error
+            raise advice(error) from error
         return _shown(found)
 
 
@@ -151,7 +149,7 @@ def _tool(
         args_schema=takes,
         response_format="content_and_artifact",
         handle_tool_error=True,
-        handle_validation_error=_explained,
+        handle_validation_error=explained,
     )
 
 
@@ -180,25 +178,7 @@ def _tried(ask: Callable[[], list[Document]]) -> list[Document]:
     try:
         return ask()
     except SentenceWindowError as error:
-        raise ToolException(_advice(error)) from error
-
-
-def _advice(error: Exception) -> str:
-    return _cut(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS)
-
-
-def _explained(error: Any) -> str:
-    """Return one line for each wrong argument."""
-    problems = error.errors(include_input=False) if isinstance(error, ValidationError) else []
-    listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems] or [("", str(error))]
-    lines = [f"{_cut(where, 50)}: {_cut(what, 200)}" for where, what in listed]
-    return _cut(
-        "\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), MAX_ADVICE_CHARS
-    )
-
-
-def _cut(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+        raise advice(error) from error
 
 
 async def _read(
@@ -217,20 +197,32 @@ async def _read(
         keys = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
         documents = await scope.fetch(io, keys)
         if documents is None:
-            raise ToolException("This index can't be read sentence by sentence. Search again instead.")
+            raise no_reading()
         read = by_key(map(scope.adapter.read, documents))
         run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
         if run:
             hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if first <= index <= last)
             window = Window(doc_id, run[0], run[-1], hits)
-            made = window_document(window, read | await fetch_lead_ins(io, scope, [window], read))
-            # Nothing was searched, so there are neither hits nor scores.
-            metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
-            return [made.model_copy(update={"metadata": metadata})]
+            return [await unsearched_window(io, scope, window, read)]
     raise ToolException(
-        f"There is no document {_cut(repr(given), 100)} with a sentence {first}. Search first, and use the doc_id "
+        f"There is no document {quoted(given)} with a sentence {first}. Search first, and use the doc_id "
         "and the sentence numbers of a passage that was found."
     )
+
+
+async def unsearched_window(io: IO, scope: Scope, window: Window, read: SentencesByKey) -> Document:
+    """Return the Document of a window that was read without a search, so that it has neither hits nor scores.
+
+    Args:
+        io: Makes the calls.
+        scope: The store, and what may be read of it.
+        window: The window; the hits that it needs are any of its sentences.
+        read: Its sentences.
+    """
+    known = {**read}
+    made = window_document(window, known | await fetch_lead_ins(io, scope, [window], known))
+    metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
+    return made.model_copy(update={"metadata": metadata})
 
 
 def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) -> list[int]:

@@ -6,8 +6,8 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.answering.advice import no_document
 from langchain_sentence_window.answering.labels import read_doc_id
-from langchain_sentence_window.answering.mcp.advice import no_document
 from langchain_sentence_window.answering.mcp.reading import read_runs
 from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.answering.quotes.verify import verify_quote

@@ -8,12 +8,10 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.answering.mcp.advice import no_reading
+from langchain_sentence_window.answering.advice import no_reading
 from langchain_sentence_window.answering.mcp.passage_ids import Sentences
+from langchain_sentence_window.answering.tools import unsearched_window
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.documents.window_metadata import HITS, SCORE, SENTENCE_SPANS
-from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_FETCHED_CHARS = 30_000
@@ -100,14 +98,8 @@ async def _sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[
 
 
 async def _window(io: IO, scope: Scope, read: Read, doc_id: str, sentences: Sentences) -> Document:
-    # A window needs hits; nothing was searched, so they are taken out again.
     hits = tuple(as_hit(read[doc_id, index], 0.0) for index in range(sentences[0], sentences[1] + 1))
-    window = Window(doc_id, *sentences, hits)
-    made = window_document(window, {**read, **await fetch_lead_ins(io, scope, [window], dict(read))})
-    metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
-    # They tell in which sentences a quote stands.
-    metadata[SENTENCE_SPANS] = [[read[each.key].start, read[each.key].end] for each in hits]
-    return made.model_copy(update={"metadata": metadata})
+    return await unsearched_window(io, scope, Window(doc_id, *sentences, hits), read)
 
 
 def _grown(read: Read, doc_id: str, passage: Sentences, most: int) -> Sentences:

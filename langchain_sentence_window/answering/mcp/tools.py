@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError, create_model
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.answering.mcp.advice import advice, explained, no_document
+from langchain_sentence_window.answering.advice import advice, explained, no_document
 from langchain_sentence_window.answering.mcp.arguments import (
     BoundedReadInput,
     BoundedSearchInput,
