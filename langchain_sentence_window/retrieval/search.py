@@ -95,9 +95,8 @@ class Search:
         """Whether candidates are looked at before the best are taken."""
         return self.ranking is not None or self.judge is not None
 
-    def reordered(self, candidates: Candidates) -> Reordered:
-        """Reorder candidates by the ranking."""
-        ranking = Ranking({}) if self.ranking is None else self.ranking
+    def reordered(self, candidates: Candidates, ranking: Ranking) -> Reordered:
+        """Reorder candidates by a ranking, the search's own."""
         result = reorder(self.query, candidates, ranking, self.lexical_weight / LEXICAL_WEIGHT)
         if self.observe is not None:
             self.observe(candidates, result)
@@ -192,9 +191,9 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
     with_words = {**settings, "lexical_weight": search.lexical_weight}
     similarities: dict[SentenceKey, float] = {}
 
-    def rank(candidates: Candidates) -> Numbers:
+    def rank(ranking: Ranking, candidates: Candidates) -> Numbers:
         similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
-        return search.reordered(candidates).scores
+        return search.reordered(candidates, ranking).scores
 
     def only_judge(candidates: Candidates) -> Numbers:
         dense, lexical = (dict(enumerate(each.tolist())) for each in (candidates.dense, candidates.lexical))
@@ -203,7 +202,7 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
         return scores
 
     if search.ranking is not None:
-        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": rank})
+        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": partial(rank, search.ranking)})
     elif search.lexical_weight:
         scored = await adapter.hybrid_search(io, search.query, with_words)
     else:
@@ -231,7 +230,7 @@ def rank_found(
         if search.ranking is None:
             search.judge_as_searched(candidates, np.array(ordered))
         else:
-            result = search.reordered(candidates)
+            result = search.reordered(candidates, search.ranking)
             fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
     best = fused[:k]
     return [found[i] for i, _ in best], [as_hit(found[i], score, scores[i]) for i, score in best]

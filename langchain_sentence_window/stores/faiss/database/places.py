@@ -34,10 +34,7 @@ _PLACED = """
     WHERE row IN ({})
 """
 _TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
-_PLACED_TEXTS = """
-    SELECT row, document, sentence_index, text
-    FROM json_each(?) AS given CROSS JOIN sentences ON row = given.value
-"""
+_PLACED_TEXTS = "SELECT row, document, sentence_index, text FROM sentences WHERE row IN ({})"
 _ROWS_AT = """
     SELECT row
     FROM json_each(?) AS asked
@@ -98,7 +95,7 @@ def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]
 
 def placed_texts(execute: _Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
     """Return texts by row, with where they stand; rows that don't exist are left out."""
-    found = execute(_PLACED_TEXTS, [json.dumps(list(rows))])
+    found = select_rows(execute, _PLACED_TEXTS, list(rows))
     return {row: PlacedText(document, index, loaded_text(text)) for row, document, index, text in found}
 
 

@@ -233,12 +233,8 @@ class VectorIndex:
         if not len(filled):
             return filled
         if self._by_row is None:
-            is_in_order = bool((filled[1:] > filled[:-1]).all())
-            self._by_row = np.empty(0, np.int64) if is_in_order else np.argsort(filled, kind="stable")
-        if len(self._by_row):
-            at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
-        else:
-            at = np.minimum(np.searchsorted(filled, rows), len(filled) - 1)
+            self._by_row = np.argsort(filled, kind="stable")  # they are nearly in order, so this is quick
+        at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
         return np.asarray(at[filled[at] == rows])
 
     def _search_approximately(self, vectors: Vectors, k: int, live: Any) -> list[list[tuple[int, float]]]:
