@@ -1,4 +1,4 @@
-"""What a model is told when a call of a tool can't be answered: what to do next, without a traceback or a path."""
+"""Advice to a model whose call of a tool can't be answered: what to do next, without a traceback or a path."""
 
 from langchain_core.tools import ToolException
 from pydantic import ValidationError

@@ -24,7 +24,7 @@ from langchain_sentence_window.answering.quotes.verify import verify_quote
 from langchain_sentence_window.errors import AnswerFormatError
 
 Unverified: TypeAlias = Literal["mark", "drop"]
-"""What becomes of a statement without a verified quote: it is marked with `UNVERIFIED`, or dropped."""
+"""How a statement without a verified quote is treated: it is marked with `UNVERIFIED`, or dropped."""
 
 UNVERIFIED = "[unverified]"
 """The mark after a statement for which no quote was verified."""

@@ -1,4 +1,4 @@
-"""What a source is called: its address, its name and its title, for those who show them. None can break a line."""
+"""Names of a source: its address, its name and its title, for those who show them. None can break a line."""
 
 import re
 from urllib.parse import urlsplit

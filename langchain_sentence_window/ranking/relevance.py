@@ -33,7 +33,7 @@ READ_FIRST = 3
 """Leading candidates whose words are looked at."""
 
 COVERAGE_WEIGHT = 4.0
-"""What a coverage of 1 counts, in standard deviations of closest matches. See the benchmarks page."""
+"""The weight of a coverage of 1, in standard deviations of closest matches. See the benchmarks page."""
 
 NEEDED = -0.5
 """The support that a query needs. Tuned on questions asked of the wrong collection; see the benchmarks page."""
@@ -62,7 +62,7 @@ _EQUAL = 1e-9  # values that differ by less, as a share of the largest, differ o
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """What speaks for the candidates of a search.
+    """The support for the candidates of a search.
 
     Attributes:
         supported: The number of leading candidates that the query supports; 0 if it is of another subject.

@@ -52,7 +52,7 @@ class RankedWindow:
 
 @dataclass(frozen=True, slots=True)
 class Assembling:
-    """What windows are assembled from.
+    """The parts that windows are assembled from.
 
     Attributes:
         scope: The store, and what may be read of it.

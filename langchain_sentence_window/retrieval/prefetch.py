@@ -1,4 +1,4 @@
-"""What windows will probably need, so that one call reads it, and what stands in for sentences that aren't read yet."""
+"""Read in one call what windows will probably need; another sentence stands for each that isn't read yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _REACH = NEAR + 1
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What is read around hits in advance, as the windows around them will probably need it.
+    """How much is read around hits in advance, as the windows around them will probably need it.
 
     Attributes:
         windows: The number of windows, best first. Hits near a better one are read around as well, but don't count.

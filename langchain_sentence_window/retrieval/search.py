@@ -112,7 +112,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         sentences: The sentences, best first.

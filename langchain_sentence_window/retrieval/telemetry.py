@@ -27,7 +27,7 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 
 class QuerySpan:
-    """What is told about a query; nothing, if no span of it is recorded."""
+    """The span of a query; it tells nothing if none is recorded."""
 
     def __init__(self, span: Any) -> None:
         """Take a span that is recorded, or ``None``."""

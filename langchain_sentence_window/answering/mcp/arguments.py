@@ -1,4 +1,4 @@
-"""What the tools take, in the bounds that a client is told of."""
+"""Arguments of the tools, in the bounds that a client is told of."""
 
 from pydantic import BaseModel, ConfigDict, Field
 

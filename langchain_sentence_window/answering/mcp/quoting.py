@@ -34,7 +34,7 @@ NOT_IN_DOCUMENT = (
     "The quote stands neither in that document nor in the passages that a search for it finds. Don't use it as a "
     "quotation. Search for what it says, and quote the text of a result."
 )
-"""What ``not_found`` means where a document was named."""
+"""The explanation of ``not_found`` where a document was named."""
 
 EXPLANATIONS: Mapping[str, str] = {
     "verbatim": "The quote stands there word for word.",

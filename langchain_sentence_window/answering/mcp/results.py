@@ -1,4 +1,4 @@
-"""What the tools return: passages and the places where they stand, as structured content and as text."""
+"""Results of the tools: passages and the places where they stand, as structured content and as text."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -67,27 +67,27 @@ class Passage(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """What ``search`` returns."""
+    """The result of ``search``."""
 
     results: list[Passage] = Field(description="The passages, in the order of the search.")
     note: str | None = Field(default=None, description="What to do if nothing was found.")
 
 
 class FetchResult(Passage):
-    """What ``fetch`` returns."""
+    """The result of ``fetch``."""
 
     metadata: dict[str, str] = Field(description="The location of the text, its headings and the name of its document.")
     note: str | None = Field(default=None, description="What of the document is left out, and how to read on.")
 
 
 class ReadResult(BaseModel):
-    """What ``read_around`` returns."""
+    """The result of ``read_around``."""
 
     results: list[Passage] = Field(description="The sentences asked for and those around them, as one passage.")
 
 
 class QuoteResult(BaseModel):
-    """What ``verify_quote`` returns."""
+    """The result of ``verify_quote``."""
 
     quote: str = Field(description="The quote, as it was given.")
     verdict: str = Field(

@@ -27,7 +27,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _GRACE_SECONDS = 2
 _INTERRUPTED = 130
-"""What a program returns that Ctrl-C ended."""
+"""The exit status of a program that Ctrl-C ended."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ _FAILED = "failed on the server, whose log says why. Try again once; if it fails
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a client is told of a tool. It is the method of that name of `_Server` that it calls."""
+    """A tool as a client is told of it. It is the method of that name of `_Server` that it calls."""
 
     name: str
     title: str
@@ -100,7 +100,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a tool returns, as structured content and as sources between tags."""
+    """The answer of a tool, as structured content and as sources between tags."""
 
     content: BaseModel
     sources: str

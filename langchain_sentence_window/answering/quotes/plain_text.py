@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
-"""What `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
+"""Characters that `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
 
 SINGLE_MARKS = "'‘’‚‛‹›＇´ʼ′"
 DOUBLE_MARKS = '"“”„‟«»〝〞〟＂″「」『』｢｣﹁﹂﹃﹄'

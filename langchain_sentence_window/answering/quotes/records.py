@@ -1,4 +1,4 @@
-"""What is said of a quotation: the verdict, and where it stands."""
+"""A verified quotation: the verdict, and where it stands."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

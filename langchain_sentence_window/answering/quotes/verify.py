@@ -24,7 +24,7 @@ _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
 _NOT_FOUND: _Judged = ("not_found", ())
 _FOUND = ("verbatim", "normalized")
 _ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
-"""What `format_context` writes before a bracket and for the beginning of a tag."""
+"""Marks that `format_context` writes before a bracket and for the beginning of a tag."""
 
 
 def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]:

@@ -25,7 +25,7 @@ _KIND_IN_JSON = f'"{KIND}"'
 
 
 class Scores(NamedTuple):
-    """What a search knows of its candidates.
+    """The scores of a search's candidates.
 
     Attributes:
         cosines: Cosines by row.

@@ -1,4 +1,4 @@
-"""What the store knows of the words of a query, and of what documents are called, for hearing names.
+"""Evidence for hearing names: the uses of a query's words in the store, and the names of its documents.
 
 For each word, a few of the sentences that hold it show whether most are in one document; only then are more looked at,
 and the head of that document is read. So a query that names no document costs little, whatever the store holds.

@@ -1,4 +1,4 @@
-"""What the lexical index holds for a sentence: its heading path, then its text.
+"""The text of a sentence in the lexical index: its heading path, then its own text.
 
 A sentence often doesn't say what it is about, and its headings do. Both are one text, so a word of a heading counts as
 one of the sentence.
