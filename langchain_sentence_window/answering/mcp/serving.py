@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 
 import uvicorn
@@ -21,9 +20,6 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Mount
-
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Names by which only programs on this machine reach a server."""
 
 _GRACE_SECONDS = 2
 _INTERRUPTED = 130
@@ -40,22 +36,6 @@ class OneToken:
         """Compare a token with the right one, in a time that doesn't tell how much of it is right."""
         is_right = hmac.compare_digest(token.encode(), self.token.encode())
         return AccessToken(token=token, client_id="token", scopes=[]) if is_right else None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs on this machine reach a host."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def is_wildcard(host: str) -> bool:
-    """Return whether a host stands for all addresses of the machine."""
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:
-        return host == ""
 
 
 def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None) -> Starlette:

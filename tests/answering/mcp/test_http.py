@@ -23,7 +23,8 @@ from mcp.server.auth.settings import AuthSettings
 from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp.serving import LOOPBACK, OneToken, http_app
+from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window.answering.mcp.serving import OneToken, http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 
 ROOT = Path(__file__).parents[3]

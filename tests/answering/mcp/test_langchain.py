@@ -14,7 +14,8 @@ from mcp import Client
 from mcp.types import TextContent
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp.serving import LOOPBACK, http_app
+from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window.answering.mcp.serving import http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import TEXT
 from tests.answering.mcp.test_http import TOKEN, listening

@@ -1,0 +1,75 @@
+"""Who can reach a server, and by which names."""
+
+import re
+from ipaddress import ip_address
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names by which only programs on this machine reach a server."""
+
+MAX_PORT = 65_535
+
+_NAME = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+")
+_TOKEN = re.compile(r"[!-~]+")
+
+
+def checked_names(
+    host: object, port: object, names: object, token: object, *, has_own_guard: bool = False
+) -> list[str]:
+    """Check who could reach a server, and return the names that its arguments give it, as a ``Host`` header has them.
+
+    Args:
+        host: The address to listen on.
+        port: The port to listen on.
+        names: Further names by which clients reach the server.
+        token: What clients must send; ``None`` for nothing.
+        has_own_guard: Whether the server demands something else of them.
+
+    Raises:
+        InvalidInputError: An argument can't be used, or others than programs on this machine could reach the server
+            without a token.
+    """
+    if not isinstance(host, str) or not host:
+        raise InvalidInputError(f"host is {shown(host)}; give an address to listen on, such as '127.0.0.1'")
+    if type(port) is not int or not 0 <= port <= MAX_PORT:
+        raise InvalidInputError(f"port is {shown(port)}; give a number from 0 to {MAX_PORT}")
+    if not isinstance(names, list | tuple) or not all(
+        isinstance(each, str) and _NAME.fullmatch(each) for each in names
+    ):
+        raise InvalidInputError(
+            f"names is {shown(names)}; give a list of names without scheme and port, such as ['search.example.com']"
+        )
+    if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+        # The token itself isn't shown, as errors are logged.
+        raise InvalidInputError("the token can't be sent as a header; give letters, digits and marks without spaces")
+    if _is_wildcard(host) and not names:
+        raise InvalidInputError(
+            f"host is {host!r}, which is every address of this machine; say by which names clients reach it, e.g. "
+            "names=['search.example.com']"
+        )
+    own = [each for each in dict.fromkeys([host, *names]) if not _is_wildcard(each)]
+    reached = [*(each for each in own if not _is_loopback(each)), *([host] if _is_wildcard(host) else [])]
+    if reached and token is None and not has_own_guard:
+        raise InvalidInputError(
+            f"the server would be open to whoever reaches {reached[0]}; give a token that clients must send, e.g. "
+            "token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone"
+        )
+    return [f"[{each}]" if ":" in each else each for each in own]
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine reach a host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _is_wildcard(host: str) -> bool:
+    """Return whether a host stands for all addresses of the machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return host == ""

@@ -1,0 +1,80 @@
+"""`create_studio`: the app that serves the page."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.studio import (
+    about,
+    answering,
+    asking,
+    jobs,
+    library,
+    measuring,
+    question_set,
+    reading,
+    static_files,
+    tracing,
+    tuning,
+)
+from langchain_sentence_window.studio.guard import Guard
+from langchain_sentence_window.studio.state import Studio
+
+_PARTS = (about, asking, answering, tracing, tuning, reading, library, question_set, measuring, jobs, static_files)
+
+
+def create_studio(
+    retriever: SentenceWindowRetriever,
+    *,
+    folders: Iterable[str | PathLike[str]] = (),
+    questions: str | PathLike[str] | None = None,
+    chat_model: BaseChatModel | None = None,
+    read_only: bool = False,
+    token: str | None = None,
+    names: Sequence[str] = (),
+) -> Starlette:
+    """Create the app that serves the page.
+
+    Args:
+        retriever: The retriever to look into. Its filter limits everything that the page shows and does.
+        folders: Folders and files that the documents are from. The page shows PDFs that lie inside, and no other file.
+        questions: A file of questions with gold spans, which the page edits; ``None`` to keep them in memory.
+        chat_model: The model that answers questions; ``None`` for a page without answers.
+        read_only: Whether the page may change nothing.
+        token: What callers must show, see `serve_studio`; ``None`` for nothing.
+        names: Names by which browsers reach the server, beside those of this machine, without a port.
+
+    Returns:
+        A Starlette app, at the root of its server.
+
+    Raises:
+        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`.
+        MissingExtraError: The extra ``studio`` isn't installed.
+    """
+    if not isinstance(retriever, SentenceWindowRetriever):
+        raise InvalidInputError(
+            f"the studio takes a SentenceWindowRetriever, not {shown(retriever)}; make one over the store, e.g. "
+            "SentenceWindowRetriever(vectorstore=store)"
+        )
+    studio = Studio(
+        retriever,
+        jobs=jobs.Jobs(),
+        folders=tuple(Path(each).resolve() for each in folders),
+        questions=None if questions is None else Path(questions).absolute(),
+        chat_model=chat_model,
+        is_read_only=read_only,
+    )
+    app = Starlette(
+        routes=[route for part in _PARTS for route in part.routes()],
+        middleware=[Middleware(Guard, names=[*LOOPBACK, *names], token=token)],
+    )
+    app.state.studio = studio
+    return app

@@ -1,0 +1,33 @@
+"""`Studio`: what one page works on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from langchain_core.language_models import BaseChatModel
+
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.studio.jobs import Jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Studio:
+    """What a page works on, and what it may do.
+
+    Attributes:
+        retriever: The retriever that is asked.
+        folders: The folders and files whose contents the page may show, resolved. Nothing else on disk is read.
+        questions: The file of questions with gold spans that the page edits; ``None`` to keep them in memory.
+        chat_model: The model that answers; ``None`` for no answers.
+        jobs: The long work that was started from the page.
+        is_read_only: Whether the page may change neither the index nor the questions.
+    """
+
+    retriever: SentenceWindowRetriever
+    jobs: "Jobs"
+    folders: tuple[Path, ...] = ()
+    questions: Path | None = None
+    chat_model: BaseChatModel | None = None
+    is_read_only: bool = False

@@ -1,0 +1,74 @@
+// The frame of the page: its views, the address bar, the head.
+//
+// A view is a module that exports `title`, and `mount(container, app)`, which is called once, when the view is first
+// shown, and returns `{show(parameters)}` or nothing. `#/ask?q=...` shows the view `ask` with `{q: "..."}`.
+
+import { get } from "./api.js";
+import { el, fill } from "./dom.js";
+import { addKey, startKeys } from "./keys.js";
+import { complain } from "./messages.js";
+import * as ask from "./views/ask.js";
+import * as documents from "./views/documents.js";
+import * as evaluate from "./views/evaluate.js";
+import * as tune from "./views/tune.js";
+
+const VIEWS = { ask, tune, evaluate, documents };
+const FIRST = "ask";
+
+const main = document.getElementById("main");
+const mounted = new Map();
+
+/** What views share. */
+const app = {
+  /** What `/api/about` says of the index. */
+  about: null,
+  /** Go to a view. */
+  go(view, parameters = {}) { location.hash = hashOf(view, parameters); },
+  /** Write parameters into the address bar without going anywhere, so that a reload shows the same. */
+  remember(view, parameters) { history.replaceState(null, "", hashOf(view, parameters)); },
+  /** Ask the server again about the index, after it has changed. */
+  async refresh() {
+    app.about = await get("/api/about");
+    fill(document.getElementById("about"),
+      `${count(app.about.documents, "document")}, ${count(app.about.sentences, "sentence")}`,
+      app.about.is_read_only ? " · read-only" : "");
+    for (const listener of app.listeners) listener(app.about);
+  },
+  /** Functions that are called with what `/api/about` says, whenever that was asked. */
+  listeners: [],
+};
+
+function hashOf(view, parameters) {
+  const query = new URLSearchParams(parameters);
+  return `#/${view}${query.size ? `?${query}` : ""}`;
+}
+
+function count(number, what) {
+  return `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
+}
+
+function show() {
+  const [, name, query] = /^#\/([a-z]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
+  const current = Object.hasOwn(VIEWS, name ?? "") ? name : FIRST;
+  for (const link of document.querySelectorAll("#views a")) {
+    if (link.dataset.view === current) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  for (const [other, { container }] of mounted) container.hidden = other !== current;
+  document.title = `${VIEWS[current].title} – Sentence window`;
+  if (!mounted.has(current)) {
+    const container = el("div", { class: "view", id: `view-${current}` });
+    main.append(container);
+    mounted.set(current, { container, view: VIEWS[current].mount(container, app) });
+  }
+  mounted.get(current).view?.show?.(Object.fromEntries(new URLSearchParams(query ?? "")));
+}
+
+for (const [name, view] of Object.entries(VIEWS)) {
+  document.getElementById("views").append(el("a", { href: `#/${name}`, data: { view: name } }, view.title));
+}
+Object.keys(VIEWS).forEach((name, i) => addKey(String(i + 1), `Go to ${VIEWS[name].title}`, () => app.go(name)));
+startKeys(document.getElementById("keys"));
+window.addEventListener("hashchange", show);
+app.refresh().catch(complain);
+show();
