@@ -256,7 +256,7 @@ def _heading_level(element: Any) -> int:
     found = _HEADING.fullmatch(element.tag)
     if found:
         return int(found[1])
-    if element.get("role") == "heading":
+    if element.get("role") == HEADING:  # the role has the name of the kind
         return min(_MAX_LEVEL, _number(element.get("aria-level"), 2) or 2)
     return 0
 

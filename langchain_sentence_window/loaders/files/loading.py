@@ -19,7 +19,7 @@ from langchain_sentence_window.errors import DocumentReadError, InvalidInputErro
 from langchain_sentence_window.loaders.files.decoding import decode
 from langchain_sentence_window.loaders.files.docx import read_docx
 from langchain_sentence_window.loaders.files.html_pages import HtmlPage, read_html
-from langchain_sentence_window.loaders.files.reading import EmptyFileError, read_file
+from langchain_sentence_window.loaders.files.reading import EmptyFileError, FileBytes, read_file
 
 CONTENT_TYPE = "content_type"
 
@@ -67,17 +67,41 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
         raise InvalidInputError(f"source is {shown(source)}; give the document a name as a string, or None")
     given = fspath(path)
     name = given if given.isprintable() else ascii(given)
-    suffix = Path(given).suffix.lower()
-    read = _READERS.get(SUFFIXES.get(suffix, ""))
-    if read is None:
+    check_suffix(given, name)
+    return convert(read_file(Path(given), name), given, source or given)
+
+
+def check_suffix(path: str, name: str) -> None:
+    """Check that a file can be read by its suffix.
+
+    Raises:
+        DocumentReadError: It can't.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
         raise DocumentReadError(
             f"{name} can't be read, as its suffix is {suffix!r}; files with {', '.join(SUFFIXES)} can, so convert it"
         )
-    file = read_file(Path(given), name)
-    loaded = read(file.data, name, source or given)
+
+
+def convert(file: FileBytes, path: str, source: str) -> list[Document]:
+    """Make Documents of a file's bytes.
+
+    Args:
+        file: The bytes and the state of the file.
+        path: Its path, with one of `SUFFIXES`.
+        source: What the metadata calls the source.
+
+    Raises:
+        DocumentReadError: It is damaged, of another type, or holds no text.
+        MissingExtraError: The library that reads such files isn't installed.
+    """
+    name = path if path.isprintable() else ascii(path)
+    content_type = SUFFIXES[Path(path).suffix.lower()]
+    loaded = _READERS[content_type](file.data, name, source)
     if not any(document.page_content.strip() for document in loaded):
         raise EmptyFileError(f"{name} holds no text; if it holds pictures of text, recognize the text first (OCR)")
-    known = {SOURCE: source or given, CONTENT_TYPE: SUFFIXES[suffix], FILE_STATE: str(file.state)}
+    known = {SOURCE: source, CONTENT_TYPE: content_type, FILE_STATE: str(file.state)}
     return [
         Document(page_content=document.page_content, metadata={**document.metadata, **known}) for document in loaded
     ]
