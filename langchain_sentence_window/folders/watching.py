@@ -74,7 +74,8 @@ def watch_files(
     on_sync(sync_files(retriever, given, delete=delete, on_progress=on_progress))
     has_failed = False
     for has_changed, checks in watched.changes(library, stop):
-        if not has_changed and not (has_failed and checks % RETRY_CHECKS == 0):
+        # What changed after the first sync and before the watching began is found by the first check.
+        if not has_changed and checks > 1 and not (has_failed and checks % RETRY_CHECKS == 0):
             continue
         try:
             result = sync_files(retriever, given, delete=delete, on_progress=on_progress)
