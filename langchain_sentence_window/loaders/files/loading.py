@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
@@ -17,9 +17,10 @@ from langchain_sentence_window.documents.layout import write_layout
 from langchain_sentence_window.documents.parts.numbering import LAYOUT
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.files.decoding import decode
-from langchain_sentence_window.loaders.files.docx import read_docx
-from langchain_sentence_window.loaders.files.html_pages import HtmlPage, read_html
 from langchain_sentence_window.loaders.files.reading import EmptyFileError, FileBytes, read_file
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.files.html_pages import HtmlPage
 
 CONTENT_TYPE = "content_type"
 
@@ -122,10 +123,14 @@ def _read_text(data: bytes, name: str, source: str) -> list[Document]:  # noqa: 
 
 
 def _read_html(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.html_pages import read_html
+
     return [_document(read_html(decode(data, name, is_html=True), name))]
 
 
 def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.docx import read_docx
+
     return [_document(read_docx(data, name))]
 
 
@@ -142,7 +147,7 @@ def _read_pdf(data: bytes, name: str, source: str) -> list[Document]:
         ) from error
 
 
-def _document(page: HtmlPage) -> Document:
+def _document(page: "HtmlPage") -> Document:
     metadata: dict[str, Any] = {LAYOUT: write_layout(page.blocks)}
     return Document(page_content=page.text, metadata={TITLE: page.title, **metadata} if page.title else metadata)
 
