@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from langchain_core.documents import Document
@@ -25,19 +23,18 @@ from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
-from langchain_sentence_window.stores.faiss.database.restoring import restore_index
 from langchain_sentence_window.stores.faiss.database.state_files import RESTORING_FILE
 from langchain_sentence_window.stores.faiss.description import describe_store
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.file_methods import FileMethods
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
 from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
-from langchain_sentence_window.stores.faiss.stats import StoreStats
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
 
 
-class FaissStore(OpenFiles, SearchMethods, WriteMethods):
+class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
@@ -116,6 +113,17 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
+        cls.check_exists(path)
+        return cls(embedding, path, **settings)
+
+    @classmethod
+    def check_exists(cls, path: str | PathLike[str]) -> None:
+        """Check that there is a store at a path.
+
+        Raises:
+            IndexNotFoundError: There is none.
+            StoreError: The path is a file.
+        """
         folder = as_folder(path)
         if folder.is_file():
             is_of_index = folder.name == DATABASE_FILE
@@ -125,7 +133,6 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
-        return cls(embedding, path, **settings)
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
@@ -187,11 +194,6 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         """The embedder of texts and queries."""
         return self._embedding
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the store, as an absolute path; ``None`` for a store in memory."""
-        return self._engine.folder
-
     # Reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -237,6 +239,22 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """Async version of `list_documents`."""
         return await run_in_executor(None, self.list_documents, filter)
+
+    def count_documents(self, filter: Filter | None = None) -> int:
+        """Count the documents that `list_documents` lists, without reading them.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        return self._engine.count_sources(compile_for_sources(given), compile_filter(given))
+
+    async def acount_documents(self, filter: Filter | None = None) -> int:
+        """Async version of `count_documents`."""
+        return await run_in_executor(None, self.count_documents, filter)
 
     def sample_embedded(self) -> list[tuple[str, Vectors]]:
         """Return a few texts as they were embedded, with their unit vectors.
@@ -302,90 +320,6 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     def __repr__(self) -> str:
         """Show the path, the contents and the settings that aren't the default; never raises."""
         return describe_store(type(self).__name__, self.__dict__.get("_engine"), self.__dict__.get("_embedding"))
-
-    def stats(self) -> StoreStats:
-        """Count the contents of the store and measure its size; see `StoreStats`."""
-        return self._engine.stats()
-
-    async def astats(self) -> StoreStats:
-        """Async version of `stats`."""
-        return await run_in_executor(None, self.stats)
-
-    # The files
-
-    def save(self, path: str | PathLike[str] | None = None) -> None:
-        """Write the FAISS index and the lexical index beside the database, so that the next opening is fast.
-
-        Documents need no saving: they are in the database when the call that adds them returns.
-
-        Args:
-            path: A folder without an index to copy the store into instead, as `backup` does. This is the only way to
-                save a store in memory.
-
-        Raises:
-            StoreError: The folder holds an index already, or a store in memory got no path.
-        """
-        if path is None:
-            self._engine.save()
-        else:
-            self.backup(path)
-
-    async def asave(self, path: str | PathLike[str] | None = None) -> None:
-        """Async version of `save`."""
-        await run_in_executor(None, self.save, path)
-
-    def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the current state of the store into a folder, while others read and write.
-
-        The copy appears only when it is complete. Its FAISS index and lexical index are built at its first search.
-
-        Args:
-            path: A folder that holds no index yet.
-
-        Raises:
-            StoreError: The folder holds an index already, or can't be written.
-        """
-        self._engine.copy_to(as_folder(path))
-
-    async def abackup(self, path: str | PathLike[str]) -> None:
-        """Async version of `backup`."""
-        await run_in_executor(None, self.backup, path)
-
-    @staticmethod
-    def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
-        """Replace an index, whatever its state, with a backup.
-
-        The backup is checked row by row before anything is changed. If the call fails, or is interrupted by Ctrl-C,
-        the old index is unchanged. If the process is killed, make the call again: until then, opening the path gives
-        the old index, the new one, or an error. Stores that are open at the path raise `StoreError` from then on; open
-        them again.
-
-        Args:
-            backup: A folder that `backup` or ``save(path)`` made, or that of any closed index.
-            path: The folder of the index to replace; it is created if it doesn't exist.
-
-        Raises:
-            IndexNotFoundError: There is no index in the backup's folder.
-            StoreError: The backup is damaged, or the path can't be written; nothing was changed.
-        """
-        restore_index(as_folder(backup), as_folder(path))
-
-    def close(self) -> None:
-        """Wait for running calls and close the files.
-
-        Later calls raise `StoreError`. Nothing needs to be saved first.
-        """
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        """Use the store in a ``with`` block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the store."""
-        self.close()
 
     def _reopened(self) -> str:
         path, name = self._engine.folder, type(self).__name__

@@ -25,7 +25,7 @@ from langchain_sentence_window.stores.faiss.database.document_reads import (
 )
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.in_order import in_order
-from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
+from langchain_sentence_window.stores.faiss.database.listing import ListedSource, count_sources, list_sources
 from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE
 from langchain_sentence_window.stores.faiss.database.places import (
     Place,
@@ -93,7 +93,10 @@ class Snapshot:
     @property
     def state(self) -> State:
         """The state of the database."""
-        return State(**self.fact("state"))
+        try:
+            return State(**self.fact("state"))
+        except TypeError as error:
+            raise StoreError("the database is damaged where it keeps 'state'; restore it from a backup") from error
 
     @property
     def version(self) -> Version:
@@ -120,6 +123,10 @@ class Snapshot:
     def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
         """Return what is known of the documents that meet a condition; see `list_sources`."""
         return list(list_sources(self._connection, of_sources, of_sentences))
+
+    def count_sources(self, of_sources: Condition | None, of_sentences: Condition) -> int:
+        """Count the documents that meet a condition; see `list_sources`."""
+        return count_sources(self._connection, of_sources, of_sentences)
 
     def find_damage(self) -> str | None:
         """Read everything and describe the first damage found; return ``None`` if there is none."""
@@ -249,6 +256,12 @@ class Snapshot:
             [row],
         ):
             yield number, loaded_text(text), section
+
+    def in_order(self) -> Iterator[list[Record]]:
+        """Yield all records by document and index, in slices that split no section."""
+        for rows, _, _ in self.vectors_in_order(("1", [])):
+            records = self.by_rows(rows.tolist())
+            yield [records[row] for row in rows.tolist()]
 
     # Vectors
 
