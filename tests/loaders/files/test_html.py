@@ -300,6 +300,6 @@ def test_very_many_tags_and_attributes_are_refused() -> None:
 @pytest.mark.parametrize(
     "unit", ["<!--", "<a b=", "<a '", '<a b="', "</", "<?", "<![CDATA[", "&", "<p>x", "<li>x", "x<br>", "<td>x"]
 )
-def test_a_megabyte_of_anything_is_read_at_once(unit: str) -> None:
+def test_a_hundred_thousand_characters_of_anything_are_read_at_once(unit: str) -> None:
     with suppress(DocumentReadError):
-        read(unit * (1_000_000 // len(unit)))
+        read(unit * (100_000 // len(unit)))

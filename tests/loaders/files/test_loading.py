@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 from langchain_core.documents import Document
@@ -132,9 +132,14 @@ class Overwritten:
         return data
 
 
+def overwrite_while_read(monkeypatch: pytest.MonkeyPatch, path: Path, texts: Iterator[str]) -> None:
+    real: Any = os.fdopen
+    monkeypatch.setattr(os, "fdopen", lambda opened, mode: Overwritten(real(opened, mode), path, texts))
+
+
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, texts, real = file(tmp_path / "a.md", "One."), iter(["Two three.", "Four."]), os.fdopen
-    monkeypatch.setattr(reading.os, "fdopen", lambda opened, mode: Overwritten(real(opened, mode), path, texts))
+    path, texts = file(tmp_path / "a.md", "One."), iter(["Two three.", "Four."])
+    overwrite_while_read(monkeypatch, path, texts)
     document = only(load_file(path))
     state = FileState.read(document.metadata)
     assert state is not None
@@ -142,8 +147,8 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monk
 
 
 def test_a_file_that_never_stands_still_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, texts, real = file(tmp_path / "a.md", "One."), ("more" * size for size in range(1, 100)), os.fdopen
-    monkeypatch.setattr(reading.os, "fdopen", lambda opened, mode: Overwritten(real(opened, mode), path, texts))
+    path = file(tmp_path / "a.md", "One.")
+    overwrite_while_read(monkeypatch, path, ("more" * size for size in range(1, 100)))
     assert failure(path).endswith("changes while it is read; read it again when it is finished")
 
 
@@ -188,7 +193,7 @@ def test_a_file_without_permission_is_an_error(tmp_path: Path, monkeypatch: pyte
         def refuse(*_: object) -> int:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(reading.os, "open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
     assert failure(path).endswith("can't be read (Permission denied); give yourself the permission to read it")
 
 
