@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window._hosts import LOOPBACK, as_sent, check_token, name_list
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -56,7 +56,7 @@ def create_studio(
         A Starlette app, at the root of its server.
 
     Raises:
-        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`.
+        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, or another argument can't be used.
         MissingExtraError: The extra ``studio`` isn't installed.
     """
     if not isinstance(retriever, SentenceWindowRetriever):
@@ -64,6 +64,8 @@ def create_studio(
             f"the studio takes a SentenceWindowRetriever, not {shown(retriever)}; make one over the store, e.g. "
             "SentenceWindowRetriever(vectorstore=store)"
         )
+    allowed = [*LOOPBACK, *map(as_sent, name_list(names))]
+    check_token(token)
     studio = Studio(
         retriever,
         jobs=jobs.Jobs(),
@@ -74,7 +76,7 @@ def create_studio(
     )
     app = Starlette(
         routes=[route for part in _PARTS for route in part.routes()],
-        middleware=[Middleware(Guard, names=[*LOOPBACK, *names], token=token)],
+        middleware=[Middleware(Guard, names=allowed, token=token)],
     )
     app.state.studio = studio
     return app
