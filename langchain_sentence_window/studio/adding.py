@@ -1,7 +1,5 @@
-"""Add files that are dropped on the page, and follow the folders that the index remembers."""
+"""Add files that are dropped on the page."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +11,7 @@ from starlette.routing import BaseRoute, Route
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.embedding.counting import heard_texts
-from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.loaders.files import load_file
+from langchain_sentence_window.loaders.files.loading import load_file
 from langchain_sentence_window.studio.jobs import Job, Stopped
 from langchain_sentence_window.studio.replies import (
     Arguments,
@@ -78,15 +75,18 @@ class Progress:
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
-    one_at_a_time = asyncio.Lock()
+    return [
+        Route("/api/documents/upload", _upload, methods=["POST"]),
+        calling("/api/documents/add", Received, add_files),
+    ]
 
-    async def add(studio: Studio, given: Received) -> object:
-        check_writable(studio)
-        uploads = studio.uploads.take(given.uploads)
-        title = f"Add {uploads[0].name}" if len(uploads) == 1 else f"Add {len(uploads)} files"
-        return studio.jobs.start("add", title, lambda job: _add_all(studio, job, uploads, one_at_a_time)).to_dict()
 
-    return [Route("/api/documents/upload", _upload, methods=["POST"]), calling("/api/documents/add", Received, add)]
+async def add_files(studio: Studio, given: Received) -> object:
+    """Start to add files that were uploaded."""
+    check_writable(studio)
+    uploads = studio.uploads.take(given.uploads)
+    title = f"Add {uploads[0].name}" if len(uploads) == 1 else f"Add {len(uploads)} files"
+    return studio.jobs.start("add", title, lambda job: _add_all(studio, job, uploads)).to_dict()
 
 
 async def _upload(request: Request) -> Response:
@@ -114,10 +114,10 @@ def _check_request(request: Request) -> None:
         raise Refused(413, f"the file has more than {MAX_UPLOAD_BYTES // 1_000_000} MB; split it")
 
 
-async def _add_all(studio: Studio, job: Job, uploads: list[Upload], one_at_a_time: asyncio.Lock) -> object:
+async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
     progress = Progress(len(uploads))
     try:
-        async with one_at_a_time:
+        async with studio.library.writing:
             for upload in uploads:
                 progress.name = upload.name
                 job.report(**progress.to_dict())
@@ -146,8 +146,6 @@ async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress)
     is_added = False
     try:
         documents = await ASYNC.in_thread(load_file, path)
-        if not any(each.page_content.strip() for each in documents):
-            raise InvalidInputError("there is no text in it; a scan needs OCR first")
         with heard_texts(hear):
             await studio.retriever.aadd_documents(documents)
         is_added = True
@@ -155,9 +153,8 @@ async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress)
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - the page shows it, and goes on with the next
-        progress.failed.append({"name": upload.name, "reason": told(error)["message"]})
+        reason = told(error)["message"].replace(str(path), upload.name)
+        progress.failed.append({"name": upload.name, "reason": reason})
     finally:
         if not is_added:
             await ASYNC.in_thread(discard, path)
-
-

@@ -14,8 +14,10 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio import (
     about,
+    adding,
     answering,
     asking,
+    following,
     jobs,
     library,
     measuring,
@@ -26,9 +28,25 @@ from langchain_sentence_window.studio import (
     tuning,
 )
 from langchain_sentence_window.studio.guard import Guard
+from langchain_sentence_window.studio.listing import Library
 from langchain_sentence_window.studio.state import Studio
+from langchain_sentence_window.studio.uploads import Uploads, uploads_folder
 
-_PARTS = (about, asking, answering, tracing, tuning, reading, library, question_set, measuring, jobs, static_files)
+_PARTS = (
+    about,
+    asking,
+    answering,
+    tracing,
+    tuning,
+    reading,
+    library,
+    adding,
+    following,
+    question_set,
+    measuring,
+    jobs,
+    static_files,
+)
 
 
 def create_studio(
@@ -46,6 +64,7 @@ def create_studio(
     Args:
         retriever: The retriever to look into. Its filter limits everything that the page shows and does.
         folders: Folders and files that the documents are from. The page shows PDFs that lie inside, and no other file.
+            Files that are added from the page are kept in ``uploads`` in the first folder, else in that of the index.
         questions: A file of questions with gold spans, which the page edits; ``None`` to keep them in memory.
         chat_model: The model that answers questions; ``None`` for a page without answers.
         read_only: Whether the page may change nothing.
@@ -66,10 +85,14 @@ def create_studio(
         )
     allowed = [*LOOPBACK, *map(as_sent, name_list(names))]
     check_token(token)
+    given = [Path(each).absolute() for each in folders]
+    uploads = uploads_folder(retriever, given)
     studio = Studio(
         retriever,
         jobs=jobs.Jobs(),
-        folders=tuple(Path(each).resolve() for each in folders),
+        library=Library(),
+        uploads=Uploads(uploads),
+        folders=tuple(each.resolve() for each in [*given, *([] if uploads is None else [uploads])]),
         questions=None if questions is None else Path(questions).absolute(),
         chat_model=chat_model,
         is_read_only=read_only,

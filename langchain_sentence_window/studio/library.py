@@ -130,5 +130,3 @@ async def _sentences(
         if len(sentences) >= document.sentences or not fetched:  # a filter may let through few of many
             break
     return sentences, None
-
-

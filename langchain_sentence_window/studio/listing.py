@@ -1,10 +1,10 @@
 """All documents of an index, kept until it changes; searched and sorted."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
-
 
 from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
@@ -48,9 +48,7 @@ class Listing:
         """
         words = search.casefold().split()
         found = [
-            each
-            for each, text in zip(self.documents, self._texts, strict=True)
-            if all(word in text for word in words)
+            each for each, text in zip(self.documents, self._texts, strict=True) if all(word in text for word in words)
         ]
         found.sort(key=lambda each: (name_of(each).casefold(), each.doc_id), reverse=is_down and sort == "name")
         if sort == "name":
@@ -61,10 +59,15 @@ class Listing:
 
 
 class Library:
-    """The list of an index's documents, read again when the index has changed."""
+    """The list of an index's documents, read again when the index has changed.
+
+    Attributes:
+        writing: Held by a job that writes, so that they write one after the other.
+    """
 
     def __init__(self) -> None:
         """Begin without a list."""
+        self.writing = asyncio.Lock()
         self._kept: tuple[object, float, Listing] | None = None
 
     async def current(self, retriever: SentenceWindowRetriever) -> Listing:
@@ -98,10 +101,14 @@ def row(document: IndexedDocument) -> dict[str, Any]:
 
 
 def name_of(document: IndexedDocument) -> str:
-    """Return the last part of a document's source, such as the name of its file; on one line."""
-    whole = document.source or document.doc_id
-    last = whole.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return on_one_line(last or whole, MAX_NAME_CHARS) or "document"
+    """Return the last part of a document's source, such as the name of its file."""
+    return base_name(document.source or document.doc_id)
+
+
+def base_name(path: str) -> str:
+    """Return the last part of a path, on one line and never empty."""
+    last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return on_one_line(last or path, MAX_NAME_CHARS) or "document"
 
 
 async def _version(retriever: SentenceWindowRetriever) -> object:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.loaders.files import SUFFIXES
+from langchain_sentence_window.loaders.files.loading import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.replies import Refused
 from langchain_sentence_window.studio.state import Studio
@@ -110,10 +110,13 @@ class Uploads:
 
 
 def uploads_folder(retriever: SentenceWindowRetriever, folders: Iterable[Path]) -> Path | None:
-    """Return where files are kept: in the first folder that is served, else in the index's own."""
+    """Return where files are kept: in the first folder that is served, else in the index's own.
+
+    Links stay in the path, as documents are named by the paths of their files.
+    """
     own = getattr(retriever.vectorstore, "folder", None)
     places = [*(each for each in folders if each.is_dir()), *([own] if isinstance(own, Path) else [])]
-    return next((each.resolve() / FOLDER for each in places if os.access(each, os.W_OK)), None)
+    return next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
 
 
 def what_can_be_added(studio: Studio) -> dict[str, Any] | None:
