@@ -32,7 +32,7 @@ _IN_PYTHON_ONLY = {
     "count_tokens": "it is a function, which is set in Python: SentenceWindowRetriever(..., count_tokens=...)",
     "ranking": "a page can only turn it off, with null; another one is set in Python, as the page reads no files",
 }
-_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance", "max_tokens")
+_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance")
 """Settings by which a search may return nothing."""
 
 
