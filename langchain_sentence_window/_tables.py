@@ -28,13 +28,6 @@ def milliseconds(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in seconds.items())
 
 
-def road(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
-    """Return how many sentences and windows there were at each stage of a query, with their tokens, on a line."""
-    searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
-    stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
-    return " -> ".join([searched, f"{counts['candidates']} candidates", *stages])
-
-
 def ranked(rank: int | None, score: float | None, digits: int) -> str:
     """Return a rank with its score; a dash if either is missing."""
     return "-" if rank is None or score is None else f"{rank} ({score:.{digits}f})"

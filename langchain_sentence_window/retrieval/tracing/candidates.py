@@ -100,6 +100,13 @@ def candidate_traces(
     return list(traces.values())
 
 
+def road(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
+    """Return how many sentences and windows there were at each stage of a query, with their tokens, on a line."""
+    searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
+    stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
+    return " -> ".join([searched, f"{counts['candidates']} candidates", *stages])
+
+
 def _reason(found: Found) -> str:
     """Return why a sentence that was searched is no hit."""
     relevance = found.searched.relevance

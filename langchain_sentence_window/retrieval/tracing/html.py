@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from langchain_sentence_window._tables import milliseconds, named, ranked, road
+from langchain_sentence_window._tables import milliseconds, named, ranked
+from langchain_sentence_window.retrieval.tracing.candidates import road
 
 _CELL = 'style="padding:2px 8px;text-align:left;vertical-align:top"'
 _OUTLINED = "border-top:2px solid #3465a4;border-bottom:2px solid #3465a4;"

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from langchain_sentence_window._tables import aligned, milliseconds, named, ranked, road
-from langchain_sentence_window.retrieval.tracing.candidates import CandidateTrace
+from langchain_sentence_window._tables import aligned, milliseconds, named, ranked
+from langchain_sentence_window.retrieval.tracing.candidates import CandidateTrace, road
 from langchain_sentence_window.retrieval.tracing.html import page
 
 _MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
