@@ -33,6 +33,7 @@ async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: 
     by_index = {each.index: each for each in candidates}
     assert by_index[6].text == "A refund and a seat."
     assert by_index[6].dense_rank == 1
+    assert all(TEXT[each.start : each.end] == each.text for each in candidates)
 
 
 async def test_a_ranking_that_weighs_the_place_moves_candidates(way: Invoke) -> None:

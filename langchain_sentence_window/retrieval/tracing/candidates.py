@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.pipeline import Found
@@ -22,6 +23,8 @@ class CandidateTrace:
         searched_rank: Its rank in the search, before reordering, from 1; the same as ``rank`` without a ranking.
         doc_id: Its document.
         index: Its index among the document's sentences, from 0.
+        start: Its first code point in the source; ``None`` if the store can't read it.
+        end: One past its last code point, likewise.
         text: The sentence.
         score: The score that it was ranked by.
         dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the best.
@@ -33,6 +36,8 @@ class CandidateTrace:
     searched_rank: int
     doc_id: str
     index: int
+    start: int | None
+    end: int | None
     text: str
     score: float
     dense_rank: int | None
@@ -72,7 +77,11 @@ def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[S
 
 
 def candidate_traces(
-    found: Found, searches: Sequence[tuple[Candidates, Reordered]], dense: Ranks, lexical: Ranks
+    found: Found,
+    searches: Sequence[tuple[Candidates, Reordered]],
+    dense: Ranks,
+    lexical: Ranks,
+    known: SentencesByKey,
 ) -> list[CandidateTrace]:
     """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them.
 
@@ -81,6 +90,7 @@ def candidate_traces(
         searches: Its searches; see `Observed`.
         dense: How sentences rank by meaning alone.
         lexical: How they rank by words alone.
+        known: Those of them that could be read.
     """
     hits = {hit.key: rank for rank, hit in enumerate(found.expansion.hits, 1)}
     dropped = {(hit.doc_id, hit.index) for hit in found.searched.hits} - hits.keys()
@@ -95,8 +105,19 @@ def candidate_traces(
     for key, text, score, searched in _in_order(found, searches):
         if key in traces:
             continue
-        ranks = dense.get(key, (None,))[0], lexical.get(key, (None,))[0]
-        traces[key] = CandidateTrace(len(traces) + 1, searched, *key, text, score, *ranks, outcome(key))
+        read = known.get(key)
+        traces[key] = CandidateTrace(
+            len(traces) + 1,
+            searched,
+            *key,
+            start=None if read is None else read.start,
+            end=None if read is None else read.end,
+            text=text,
+            score=score,
+            dense_rank=dense.get(key, (None,))[0],
+            lexical_rank=lexical.get(key, (None,))[0],
+            outcome=outcome(key),
+        )
     return list(traces.values())
 
 

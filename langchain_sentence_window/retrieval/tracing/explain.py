@@ -37,14 +37,15 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     retrieval = await observed(io, watched, reranker, None)
     searches = seen.searches(retrieval.found)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
+    also = list(dict.fromkeys(key for candidates, _ in searches for key in candidates.keys))
     try:
-        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences)
+        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences, also=also)
     except (IncompleteWindowError, InvalidInputError):
         around = {}  # the store can't fetch by id, or not within the filter, and inline windows don't reach so far
     outcomes = Outcomes.of(retrieval)
     hits = hit_traces(retrieval, outcomes, Rankings(dense, lexical, contributions_of(searches)), around)
     windows = window_traces(retrieval, outcomes, around, request.count_tokens, reranked=reranker is not None)
-    candidates = candidate_traces(retrieval.found, searches, dense, lexical)
+    candidates = candidate_traces(retrieval.found, searches, dense, lexical, {**around, **retrieval.sentences})
     searched = retrieval.found.searched
     return Trace(
         request.search.query,
