@@ -1,5 +1,6 @@
 """What a trace says of the candidates that hits were taken from, and of the numbers and tokens at each stage."""
 
+import json
 from typing import Any
 
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -30,6 +31,7 @@ async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: 
     assert {each.outcome for each in candidates[len(trace.hits) :]} == {"left out, as there were fetch_k better ones"}
     scores = [each.score for each in candidates]
     assert scores == sorted(scores, reverse=True)
+    assert len(json.loads(trace.to_json())["candidates"]) == len(candidates)
     by_index = {each.index: each for each in candidates}
     assert by_index[6].text == "A refund and a seat."
     assert by_index[6].dense_rank == 1
