@@ -146,6 +146,8 @@ def _in_order(
     rows, before = list[tuple[SentenceKey, str, float, int]](), 0
     for candidates, result in searches:
         scores = result.scores.tolist()
-        rows += [(candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()]
+        rows += [
+            (candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()
+        ]
         before += len(candidates)
     return rows
