@@ -6,10 +6,17 @@ from typing import Any
 from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+MOST: Mapping[str, int] = {"k": 500, "fetch_k": 10_000, "max_tokens": 1_000_000}
+"""The highest values of settings that a page may ask for. A page with more couldn't be read."""
+
+MAX_SIDE = 1_000
+"""The most sentences on each side of a hit."""
 
 RERANKER = "reranker"
 """A setting of the page alone: which reranker sorts the windows. A call of the retriever can't choose it."""
@@ -31,15 +38,50 @@ def to_ask(
             a file. ``reranker`` is one of `rerankers`.
 
     Raises:
-        InvalidInputError: A setting can't be used. The retriever checks the others when it is asked.
+        InvalidInputError: A setting is too high, or a page can't set it. Other faults are left to the retriever.
     """
     call = dict(settings)
+    _check_limits(call)
     if _RANKING in call:
         call[_RANKING] = read_ranking(call[_RANKING])
     if RERANKER not in call:
         return retriever, call
     reranker = _read_reranker(retriever, call.pop(RERANKER))
     return retriever.model_copy(update={RERANKER: reranker}), call
+
+
+def _check_limits(settings: Mapping[str, Any]) -> None:
+    """Check that the settings ask for no more than a page can show.
+
+    Raises:
+        InvalidInputError: One does, or can't come from a page.
+    """
+    if settings.get("count_tokens") is not None:
+        raise InvalidInputError(
+            "count_tokens can't be set by a page; it is a function, which is set in Python: "
+            "SentenceWindowRetriever(..., count_tokens=...)"
+        )
+    for name, most in MOST.items():
+        number = as_integer(settings.get(name))
+        if number is not None and number > most:
+            raise InvalidInputError(f"{name} is {shown(number)}; a page can ask for {most:,} at most")
+    _check_window(settings.get("window"))
+
+
+def _check_window(window: object) -> None:
+    """Check that no window is larger than a page can show.
+
+    Raises:
+        InvalidInputError: One is.
+    """
+    sizes = list(window.values()) if isinstance(window, Mapping) else [window]
+    for size in sizes:
+        for side in size if isinstance(size, list) else [size]:
+            number = as_integer(side)
+            if number is not None and number > MAX_SIDE:
+                raise InvalidInputError(
+                    f"window has {shown(number)} sentences on a side; a page can ask for {MAX_SIDE:,} at most"
+                )
 
 
 def read_ranking(given: object) -> Ranking | None:

@@ -7,7 +7,14 @@ from typing import Any, get_args
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT, Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.studio.call_settings import NO_RERANKER, OWN_RERANKER, RERANKER, rerankers
+from langchain_sentence_window.studio.call_settings import (
+    MAX_SIDE,
+    MOST,
+    NO_RERANKER,
+    OWN_RERANKER,
+    RERANKER,
+    rerankers,
+)
 from langchain_sentence_window.windows.order import Order
 
 
@@ -39,13 +46,14 @@ class SettingField:
 
 
 FIELDS = (
-    SettingField("k", "count", "Windows", "The most windows to return.", min=1),
+    SettingField("k", "count", "Windows", "The most windows to return.", min=1, max=MOST["k"]),
     SettingField(
         "window",
         "window",
         "Window",
         "How far each hit is expanded: forward as far as it needs (auto), or by a number of sentences.",
         min=0,
+        max=MAX_SIDE,
     ),
     SettingField(
         "max_tokens",
@@ -53,6 +61,7 @@ FIELDS = (
         "Token budget",
         "The most tokens of all windows together. Neighbors are cut first, then weaker hits.",
         min=1,
+        max=MOST["max_tokens"],
         is_optional=True,
     ),
     SettingField(RERANKER, "choice", "Reranker", "Sorts all windows before the best are taken."),
@@ -62,6 +71,7 @@ FIELDS = (
         "Sentences searched",
         "The number of sentences that become hits, at first. More are searched if they make too few windows.",
         min=1,
+        max=MOST["fetch_k"],
     ),
     SettingField(
         "lexical_weight",

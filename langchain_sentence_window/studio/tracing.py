@@ -9,8 +9,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.trace import Trace
-from langchain_sentence_window.studio.asking import Asking
-from langchain_sentence_window.studio.call_settings import to_ask
+from langchain_sentence_window.studio.asking import Asking, asked_with
 from langchain_sentence_window.studio.replies import calling
 from langchain_sentence_window.studio.state import Studio
 
@@ -22,7 +21,7 @@ def routes() -> list[BaseRoute]:
 
 async def explain(studio: Studio, given: Asking) -> object:
     """Return the trace of a question, the names of its documents, and the meanings of its signals."""
-    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
+    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
     trace = await retriever.aexplain(given.query, **call)
     return {
         **_without_surroundings(trace),
@@ -46,13 +45,13 @@ def _meanings(trace: Trace) -> dict[str, str]:
 
 async def _names(retriever: SentenceWindowRetriever, trace: Trace) -> dict[str, str]:
     """Return what documents of a trace are called: their sources, else their titles."""
-    wanted = {each.doc_id for each in (*trace.candidates, *trace.windows, *trace.named)}
+    wanted = {each.doc_id for each in trace.candidates} | {each.doc_id for each in trace.named}
     adapter = retriever.scope().adapter
-    filter = adapter.of_documents(sorted(wanted)) if wanted else None
-    if filter is None:
+    within = adapter.of_documents(sorted(wanted)) if wanted else None
+    if within is None:
         return {}
     try:
-        listed = await retriever.adocuments(filter)
+        listed = await retriever.adocuments(within)
     except InvalidInputError:  # the store can't list documents
         return {}
     return {each.doc_id: str(each.source or each.title) for each in listed if each.source or each.title}
