@@ -70,7 +70,7 @@ async def answer(studio: Studio, given: Answering) -> Response:
     """
     if studio.chat_model is None:
         raise Refused(409, "this page has no chat model; start it with one: serve_studio(retriever, chat_model=...)")
-    retriever, settings = asked_with(studio, given.settings)
+    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
     began = time.perf_counter()
     windows = await retriever.ainvoke(given.query, **settings)
     seconds = time.perf_counter() - began

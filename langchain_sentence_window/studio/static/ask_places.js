@@ -13,7 +13,7 @@ import { createReader } from "./reader.js";
  * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
  * @param {() => void} options.onClose Called when the user goes back to the list.
  * @param {(sentence: Object) => void} options.onSentence See reader.js.
- * @param {() => Map|null} options.fates What became of each sentence, for the reader to color.
+ * @param {(docId: string) => Map|null} options.fates What became of each sentence of a document, for the reader to color.
  */
 export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   const reader = createReader({ onSentence });
@@ -24,6 +24,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   let hits = [];
   let shown = [];
   let current = null;
+  let marked = null;
   let hit = null;
   let isOpen = null;
 
@@ -31,12 +32,14 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   function setWindows(found) {
     windows = found;
     hits = hitsOf(found);
-    current = hit = null;
+    current = marked = hit = null;
     if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) { reader.close?.(); isOpen = null; }
   }
 
-  async function go(docId, start, cards) {
+  /** Show a place of a document; `current` is what stands out there: a window, or the start of a hit. */
+  async function go(docId, start, cards, standsOut = current) {
     shown = cards;
+    marked = standsOut;
     try {
       if (isOpen === docId) {
         highlight();
@@ -44,7 +47,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
         return;
       }
       isOpen = docId;
-      await reader.open(docId, { windows: cards, current, fates: fates(), scrollTo: start });
+      await reader.open(docId, { windows: cards, current, fates: fates(docId), scrollTo: start });
     } catch (error) {
       if (isOpen === docId) isOpen = null;
       complain(error);
@@ -52,7 +55,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function highlight() {
-    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates() });
+    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates(isOpen) });
   }
 
   function openCard(card, { isChosen, focus = false }) {
@@ -71,12 +74,12 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
-    return go(docId, start, cards);
+    return go(docId, start, cards, start);
   }
 
   /** Mark a window as chosen whose document is in view. */
   function select(card) {
-    current = card;
+    current = marked = card;
     onCard(card, { isChosen: true, focus: false });
     highlight();
   }
@@ -97,7 +100,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     current = hit.card;
     onCard(current, { isChosen: true, focus: false });
     reads();
-    go(current.doc_id, hit.start, windows);
+    go(current.doc_id, hit.start, windows, hit.start);
   }
 
   function reads() {
