@@ -10,6 +10,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 
 if TYPE_CHECKING:
     from langchain_sentence_window.studio.jobs import Jobs
+    from langchain_sentence_window.studio.listing import Library
+    from langchain_sentence_window.studio.uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,15 @@ class Studio:
         questions: The file of questions with gold spans that the page edits; ``None`` to keep them in memory.
         chat_model: The model that answers; ``None`` for no answers.
         jobs: The long work that was started from the page.
+        library: The list of the index's documents.
+        uploads: The files that are added from the page.
         is_read_only: Whether the page may change neither the index nor the questions.
     """
 
     retriever: SentenceWindowRetriever
     jobs: "Jobs"
+    library: "Library"
+    uploads: "Uploads"
     folders: tuple[Path, ...] = ()
     questions: Path | None = None
     chat_model: BaseChatModel | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -185,6 +186,11 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     def embeddings(self) -> Embeddings:
         """The embedder of texts and queries."""
         return self._embedding
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store, as an absolute path; ``None`` for a store in memory."""
+        return self._engine.folder
 
     # Reading
 
