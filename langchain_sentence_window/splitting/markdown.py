@@ -67,7 +67,7 @@ def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = T
     """
     front_matter = read_front_matter(text) if has_front_matter else None
     line_ends = [match.end() for match in _LINE.finditer(text)]
-    line_starts = [0, *line_ends[:-1]]
+    line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
     blocks: list[Block] = []
     end_of_front_matter = front_matter.end if front_matter is not None else 0
     parser = block_parser(indented_code)
