@@ -144,7 +144,7 @@ def test_chosen_files_are_added_and_too_large_ones_are_not_even_sent(page: Page,
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add files…").press("Enter")
     assert chooser.value.is_multiple()
-    chooser.value.set_files([{"name": "page.txt", "mimeType": "text/plain", "buffer": b"A page of its own."}])
+    chooser.value.set_files({"name": "page.txt", "mimeType": "text/plain", "buffer": b"A page of its own."})
     page.get_by_role("heading", name="1 file added").wait_for()
     wait_for_rows(page, 4)
 
