@@ -27,6 +27,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   let marked = null;
   let hit = null;
   let isOpen = null;
+  let opening = null;
 
   /** Take the windows of a new result. */
   function setWindows(found) {
@@ -41,13 +42,16 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     shown = cards;
     marked = standsOut;
     try {
-      if (isOpen === docId) {
-        highlight();
-        if (start !== null) reader.scrollTo(start);
+      if (isOpen !== docId) {
+        isOpen = docId;
+        opening = reader.open(docId, { windows: cards, current: marked, fates: fates(docId), scrollTo: start });
+        await opening;
         return;
       }
-      isOpen = docId;
-      await reader.open(docId, { windows: cards, current, fates: fates(docId), scrollTo: start });
+      await opening;
+      if (isOpen !== docId) return;
+      highlight();
+      if (start !== null) reader.scrollTo(start);
     } catch (error) {
       if (isOpen === docId) isOpen = null;
       complain(error);
@@ -55,7 +59,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function highlight() {
-    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates(isOpen) });
+    if (isOpen !== null) reader.highlight({ windows: shown, current: marked, fates: fates(isOpen) });
   }
 
   function openCard(card, { isChosen, focus = false }) {
