@@ -63,22 +63,23 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function openCard(card, { isChosen, focus = false }) {
+    if (!isChosen && isNarrow()) return; // it would cover the list
     current = card;
     hit = null;
     onCard(card, { isChosen, focus });
     if (isChosen) reads();
-    else if (isNarrow()) return;
-    return go(card.doc_id, card.start_index, windows);
+    go(card.doc_id, card.start_index, windows);
   }
 
   /** Show a place; `isGiven` if the address bar said so. */
   function openPlace({ docId, start = null }, cards = windows, { isGiven = false } = {}) {
+    if (docId === null) return;
     const inside = cards.find((each) => each.doc_id === docId && start !== null && each.start_index <= start && start < each.end_index);
     current = inside ?? null;
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
-    return go(docId, start, cards, start);
+    go(docId, start, cards, start);
   }
 
   /** Mark a window as chosen whose document is in view. */

@@ -130,7 +130,7 @@ export function mount(container, app) {
 
   async function showWhy() {
     if (!state.q) return;
-    const wanted = JSON.stringify([state.q, state.settings, state.doc, state.sentence]);
+    const wanted = JSON.stringify([state.q, state.settings, state.sentence === null ? null : state.doc, state.sentence]);
     if (wanted === explained) return places.highlight();
     explained = wanted;
     try {
@@ -141,13 +141,13 @@ export function mount(container, app) {
   }
 
   /** A sentence was clicked: choose its window, or ask why it is in none. */
-  function explain({ docId, index }) {
+  function explain({ docId, index, start }) {
     const card = result?.windows.find((each) => each.doc_id === docId && each.sentences[0] <= index && index <= each.sentences[1]);
     if (card) {
       if (tabs.selected() !== "windows") choose("windows");
       places.select(card);
     } else if (state.q) {
-      remember({ doc: docId, sentence: index, tab: "why" });
+      remember({ doc: docId, start, sentence: index, tab: "why" });
       places.showList();
       tabs.select("why");
       showWhy();
