@@ -1,0 +1,94 @@
+"""What the gold of questions says in the index as it is now, and whether it is there at all."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.answering.locations import name_of
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import START_INDEX
+from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
+"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read whole; ``outside`` if a span
+ends behind its end; ``unknown`` if the store can't say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What the gold of a question is in the index.
+
+    Attributes:
+        name: What the document is called.
+        state: Whether it is there.
+        texts: The text of each span, in their order; empty unless all are there.
+    """
+
+    name: str
+    state: State
+    texts: tuple[str, ...] = ()
+
+
+class GoldTexts:
+    """Reads the gold of questions, and remembers it while its document stays as it is."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._known: dict[str, tuple[object, dict[tuple[Span, ...], Gold]]] = {}
+
+    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Question]) -> list[Gold]:
+        """Return what the gold of each question is in the index, within the retriever's filter."""
+        asked = list(questions)
+        wanted: dict[str, set[tuple[Span, ...]]] = {}
+        for question in asked:
+            wanted.setdefault(question.doc_id, set()).add(question.spans)
+        versions = await _versions(retriever)
+        found = {}
+        for doc_id, spans in wanted.items():
+            version = versions.get(doc_id) if versions is not None else None
+            if versions is not None and doc_id not in versions:
+                found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
+                continue
+            known_version, known = self._known.get(doc_id, (None, {}))
+            if version is None or version != known_version or not spans <= known.keys():
+                known = await _read(retriever, doc_id, spans)
+            found[doc_id] = known
+            self._known[doc_id] = version, known
+        self._known = {doc_id: self._known[doc_id] for doc_id in wanted if doc_id in self._known}
+        return [found[question.doc_id][question.spans] for question in asked]
+
+
+async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
+    """Return what changes with each document, or ``None`` if that isn't known; ``None`` if the store can't list."""
+    try:
+        documents = await retriever.adocuments()
+    except SentenceWindowError:
+        return None
+    times = {each.doc_id: getattr(each, "added", None) for each in documents}
+    return {
+        each.doc_id: None if times[each.doc_id] is None else (times[each.doc_id], each.sentences) for each in documents
+    }
+
+
+async def _read(
+    retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
+) -> dict[tuple[Span, ...], Gold]:
+    try:
+        documents = await retriever.aget([doc_id]) if is_storable_id(doc_id) else []
+    except SentenceWindowError:  # the store can't read it, or lacks sentences of it
+        return dict.fromkeys(spans, Gold(doc_id, "unknown"))
+    if not documents:
+        return dict.fromkeys(spans, Gold(doc_id, "missing"))
+    return {each: _gold(documents[0], each) for each in spans}
+
+
+def _gold(document: Document, spans: tuple[Span, ...]) -> Gold:
+    name, text, first = name_of(document), document.page_content, document.metadata[START_INDEX]
+    if any(start < first or end > first + len(text) for start, end in spans):
+        return Gold(name, "outside")
+    return Gold(name, "ok", tuple(text[start - first : end - first] for start, end in spans))
