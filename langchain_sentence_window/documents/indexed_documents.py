@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from langchain_sentence_window.documents.json_values import own_values
@@ -22,6 +23,7 @@ class IndexedDocument:
         sentences: The number of its sentences.
         pages: The number of pages that its sentences begin on; ``None`` if their metadata names no page.
         metadata: The metadata of its first sentence's source, without the keys of this package.
+        added: When the store last wrote it, in UTC; ``None`` if the store doesn't say.
     """
 
     doc_id: str
@@ -30,6 +32,7 @@ class IndexedDocument:
     sentences: int
     pages: int | None
     metadata: Mapping[str, Any]
+    added: datetime | None = None
 
 
 class SentenceRun(NamedTuple):
@@ -40,12 +43,14 @@ class SentenceRun(NamedTuple):
         sentences: The number of sentences.
         heading: The heading path of the first; empty if there is none.
         metadata: The source document's own metadata.
+        added: When the document was last written; ``None`` if that isn't known.
     """
 
     doc_id: str
     sentences: int
     heading: str
     metadata: Mapping[str, Any]
+    added: datetime | None = None
 
 
 def indexed_documents(runs: Iterable[SentenceRun]) -> list[IndexedDocument]:
@@ -86,4 +91,5 @@ def _document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
         sentences=sum(run.sentences for run in runs),
         pages=len(pages) or None,
         metadata=own_values(metadata),
+        added=runs[0].added,
     )

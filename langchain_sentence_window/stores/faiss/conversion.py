@@ -4,6 +4,7 @@ import json
 import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from operator import is_
 from typing import Any
 
@@ -24,6 +25,7 @@ from langchain_sentence_window.stores.faiss.database.schema import Record
 MAX_METADATA_DEPTH = 100
 """Levels of nested lists and mappings that metadata may have; SQLite reads no JSON with more than 1,000."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
@@ -74,10 +76,20 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
 def to_indexed_documents(sources: Sequence[ListedSource]) -> list[IndexedDocument]:
     """Convert what is known of the documents in the database."""
     return indexed_documents(
-        SentenceRun(each.doc_id, each.sentences, str(section.get(HEADING, "")), own_metadata(source))
+        SentenceRun(
+            each.doc_id, each.sentences, str(section.get(HEADING, "")), own_metadata(source), _as_time(each.written)
+        )
         for each in sources
         for section, source in [read_metadata([each.section_metadata, each.source_metadata])]
     )
+
+
+def _as_time(microseconds: int | None) -> datetime | None:
+    """Convert microseconds since 1970 UTC; ``None`` for what isn't a time, as a database may come from a stranger."""
+    try:
+        return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+    except (TypeError, OverflowError):
+        return None
 
 
 def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:

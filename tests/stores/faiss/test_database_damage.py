@@ -24,7 +24,7 @@ from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings
 
 PAGE = 16_384
-TABLES = ("facts", "documents", "sources", "sections", "sentences", "vectors", "staged", "writes", "removals")
+TABLES = ("facts", "documents", "times", "sources", "sections", "sentences", "vectors", "staged", "writes", "removals")
 
 
 @contextmanager

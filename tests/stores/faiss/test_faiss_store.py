@@ -336,10 +336,10 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 7")
+        connection.execute("PRAGMA user_version = 8")
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 7, and this version .* reads format 6"):
+    with pytest.raises(IndexMismatchError, match="has format 8, and this version .* reads format 7"):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 

@@ -18,13 +18,16 @@ _OF_SENTENCES = """
     SELECT document, source_key, count(*), min(row) FROM sentences
     WHERE source_key IS NOT NULL AND ({}) GROUP BY document, source_key
 """
+_COUNTED_SOURCES = "SELECT count(DISTINCT document) FROM sources WHERE {}"
+_COUNTED_SENTENCES = "SELECT count(DISTINCT document) FROM sentences WHERE source_key IS NOT NULL AND ({})"
 _LISTED = """
     WITH found (document, source_key, sentences, first) AS ({})
-    SELECT doc_id, found.sentences, ifnull(sections.metadata, '{{}}'), sources.metadata
+    SELECT doc_id, found.sentences, ifnull(sections.metadata, '{{}}'), sources.metadata, {}
     FROM found CROSS JOIN sentences ON sentences.row = found.first
         CROSS JOIN sources ON sources.source_key = found.source_key
         CROSS JOIN documents ON documents.document = found.document
         LEFT JOIN sections ON sections.section_key = sentences.section_key
+        {}
     ORDER BY found.first
 """
 
@@ -37,12 +40,15 @@ class ListedSource(NamedTuple):
         sentences: The number of sentences.
         section_metadata: What the first of them shares with its section, as JSON.
         source_metadata: What they share, as JSON.
+        written: When the document was last written, in microseconds since 1970 UTC; ``None`` if an older version of
+            this package wrote it.
     """
 
     doc_id: str
     sentences: int
     section_metadata: str
     source_metadata: str
+    written: int | None
 
 
 class Matched(NamedTuple):
@@ -73,7 +79,25 @@ def list_sources(
         of_sentences: A condition on sentences.
     """
     inner, (sql, parameters) = (_OF_SENTENCES, of_sentences) if of_sources is None else (_OF_SOURCES, of_sources)
-    return map(ListedSource._make, connection.execute(_LISTED.format(inner.format(sql)), parameters))
+    written, joined = "NULL", ""
+    if has_times(connection):
+        written, joined = "written", "LEFT JOIN times ON times.document = found.document"
+    listed = _LISTED.format(inner.format(sql), written, joined)
+    return map(ListedSource._make, connection.execute(listed, parameters))
+
+
+def count_sources(connection: sqlite3.Connection, of_sources: Condition | None, of_sentences: Condition) -> int:
+    """Count the documents that `list_sources` lists."""
+    if of_sources is None:
+        counted, (sql, parameters) = _COUNTED_SENTENCES, of_sentences
+    else:
+        counted, (sql, parameters) = _COUNTED_SOURCES, of_sources
+    return int(connection.execute(counted.format(sql), parameters).fetchone()[0])
+
+
+def has_times(connection: sqlite3.Connection) -> bool:
+    """Return whether the database keeps when documents were written; older versions of this package didn't."""
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'times'").fetchone() is not None
 
 
 def match_documents(connection: sqlite3.Connection, condition: Condition) -> Matched:

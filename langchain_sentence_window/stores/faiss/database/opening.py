@@ -17,7 +17,12 @@ from langchain_sentence_window.stores.faiss.database.files import (
     remove_second_names,
     size_of,
 )
-from langchain_sentence_window.stores.faiss.database.schema import SCHEMA
+from langchain_sentence_window.stores.faiss.database.schema import (
+    FORMAT_VERSION,
+    FORMAT_WITHOUT_TIMES,
+    SCHEMA,
+    SCHEMA_WITHOUT_TIMES,
+)
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.state_files import (
     HEAD_FILE,
@@ -28,8 +33,8 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
-FORMAT_VERSION = 6
-"""Increases with each change that makes older versions of this package unable to read the database."""
+_SCHEMAS = {FORMAT_WITHOUT_TIMES: SCHEMA_WITHOUT_TIMES, FORMAT_VERSION: SCHEMA}
+"""The tables of each format that can be read."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
@@ -147,14 +152,14 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
     if application != APPLICATION_ID:
         raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT_VERSION:
+    if version not in _SCHEMAS:
         raise IndexMismatchError(
             f"{name} has format {version or 1}, and this version of langchain-sentence-window reads format "
             f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
         )
     is_sealed = connections.file.is_sealed()
     snapshot = Snapshot(connection)
-    if snapshot.schema() != _expected_schema():
+    if snapshot.schema() != _expected_schema(version):
         raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
     if path is None:
         return
@@ -194,9 +199,9 @@ def _check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Sna
         )
 
 
-@lru_cache(maxsize=1)
-def _expected_schema() -> list[str]:
+@lru_cache(maxsize=len(_SCHEMAS))
+def _expected_schema(version: int) -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in SCHEMA:
+        for statement in _SCHEMAS[version]:
             connection.execute(statement)
         return Snapshot(connection).schema()

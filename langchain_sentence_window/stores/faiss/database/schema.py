@@ -16,7 +16,20 @@ from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 
-SCHEMA = (
+FORMAT_VERSION = 7
+"""Increases with each change that makes older versions of this package unable to read the database."""
+
+FORMAT_WITHOUT_TIMES = 6
+"""The format before the table ``times``. It is read as it is, and becomes the present one with the next write."""
+
+TIMES = """CREATE TABLE times (
+        document INTEGER PRIMARY KEY,
+        written INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )"""
+"""When each source document was last written, in microseconds since 1970 UTC."""
+
+SCHEMA_WITHOUT_TIMES = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
     """CREATE TABLE documents (
         document INTEGER PRIMARY KEY,
@@ -85,6 +98,8 @@ SCHEMA = (
     )""",
 )
 
+SCHEMA = (*SCHEMA_WITHOUT_TIMES, TIMES)
+
 REMOVAL_CHECKSUM = (
     "((removal * 2246822519 + row * 2654435769 + ifnull(document, -1) * 40503) % 2147483647)"
     " * ((removal * 1640531527 + row * 1181783497 + ifnull(document, -1) * 69069) % 2147483629) % 4294967291"
@@ -93,6 +108,7 @@ REMOVAL_CHECKSUM = (
 
 CHECKSUMS = {
     "documents": "checksum",
+    "times": "checksum",
     "sources": "checksum",
     "sections": "checksum",
     "sentences": "checksum + text_checksum",

@@ -25,7 +25,7 @@ from langchain_sentence_window.stores.faiss.database.document_reads import (
 )
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.in_order import in_order
-from langchain_sentence_window.stores.faiss.database.listing import ListedSource, list_sources
+from langchain_sentence_window.stores.faiss.database.listing import ListedSource, count_sources, list_sources
 from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE
 from langchain_sentence_window.stores.faiss.database.places import (
     Place,
@@ -120,6 +120,10 @@ class Snapshot:
     def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
         """Return what is known of the documents that meet a condition; see `list_sources`."""
         return list(list_sources(self._connection, of_sources, of_sentences))
+
+    def count_sources(self, of_sources: Condition | None, of_sentences: Condition) -> int:
+        """Count the documents that meet a condition; see `list_sources`."""
+        return count_sources(self._connection, of_sources, of_sentences)
 
     def find_damage(self) -> str | None:
         """Read everything and describe the first damage found; return ``None`` if there is none."""

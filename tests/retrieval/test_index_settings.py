@@ -1,0 +1,188 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.retrieval.index_settings import (
+    MAX_BYTES,
+    REMEMBERED,
+    IndexSettings,
+    read_index_settings,
+    write_index_settings,
+)
+from langchain_sentence_window.retrieval.settings import RetrieverSettings
+
+EVERY_SETTING: dict[str, Any] = {
+    "k": 3,
+    "fetch_k": 40,
+    "window": {"legal": (3, 5), "faq": "auto", "other": 1},
+    "window_key": "kind",
+    "lexical_weight": 0.5,
+    "ranking": "ranking.json",
+    "names": ("customer", "product"),
+    "min_relevance": "auto",
+    "max_tokens": 1_500,
+    "order": "document",
+    "min_score": 0.2,
+    "embed_headings": False,
+}
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert read_index_settings(tmp_path) == IndexSettings()
+    assert read_index_settings(tmp_path / "missing") == IndexSettings()
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert EVERY_SETTING.keys() == REMEMBERED <= RetrieverSettings.model_fields.keys()
+    settings = IndexSettings(embedding="minilm", sources=("/docs/a", "/docs/ü"), retriever=EVERY_SETTING)
+    write_index_settings(tmp_path, settings)
+    assert read_index_settings(tmp_path) == settings
+    assert settings.retriever["window"] == {"legal": [3, 5], "faq": "auto", "other": 1}
+    text = (tmp_path / "settings.json").read_text(encoding="utf-8")
+    assert "ü" in text
+    assert len(text.splitlines()) > 20  # for readers
+
+
+def test_settings_are_their_own(tmp_path: Path) -> None:
+    window = {"legal": [3, 5]}
+    settings = IndexSettings(retriever={"window": window})
+    window["legal"].append(7)
+    with pytest.raises(TypeError):
+        settings.retriever["k"] = 3  # type: ignore[index]
+    settings.retriever_settings(tmp_path)["window"]["legal"].append(9)
+    assert settings.retriever == {"window": {"legal": [3, 5]}}
+
+
+def test_ranking_is_seen_from_the_folder(tmp_path: Path) -> None:
+    settings = IndexSettings(retriever={"ranking": "ranking.json", "k": 2})
+    assert settings.retriever_settings(tmp_path) == {"ranking": str(tmp_path / "ranking.json"), "k": 2}
+    elsewhere = IndexSettings(retriever={"ranking": str(tmp_path / "other.json")})
+    assert elsewhere.retriever_settings("index") == {"ranking": str(tmp_path / "other.json")}
+    assert IndexSettings(retriever={"ranking": None}).retriever_settings("index") == {"ranking": None}
+
+
+def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
+    settings = IndexSettings(sources=(os.fsdecode(b"/docs/\xff.txt"),))
+    write_index_settings(tmp_path, settings)
+    assert read_index_settings(tmp_path) == settings
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"embedding": ""}, "embedding is ''"),
+        ({"embedding": 3}, "embedding is 3"),
+        ({"embedding": "openai:x?api_key=abcdefgh12345678"}, "looks like a secret"),
+        ({"sources": "/docs/a"}, "sources has '/docs/a'; it must be a list"),
+        ({"sources": ["a"]}, "sources has 'a'; it must be a list of absolute paths"),
+        ({"sources": ["/a\0b"]}, "absolute paths"),
+        ({"sources": [3]}, "sources has 3"),
+        ({"sources": None}, "sources has None"),
+        ({"retriever": [1]}, r"retriever is \[1\]"),
+        ({"retriever": {"filter": {"tenant": "a"}}}, "retriever sets 'filter', which an index can't remember"),
+        ({"retriever": {"search_kwargs": {}}}, "'search_kwargs'"),
+        ({"retriever": {"api_key": "x"}}, "'api_key'"),
+        ({"retriever": {3: 4}}, "sets '3'"),
+        ({"retriever": {"k": 0}}, "k is 0"),
+        ({"retriever": {"k": "3"}}, "k is '3'"),
+        ({"retriever": {"window": -1}}, "window is -1"),
+        ({"retriever": {"window": {3: 4}}}, "can't be stored as JSON"),
+        ({"retriever": {"window": {"a": object()}}}, "can't be stored as JSON"),
+        ({"retriever": {"min_score": float("nan")}}, "can't be stored as JSON"),
+        ({"retriever": {"lexical_weight": float("inf")}}, "can't be stored as JSON"),
+        ({"retriever": {"ranking": 3}}, "ranking is 3"),
+        ({"retriever": {"ranking": ""}}, "ranking is ''"),
+        ({"retriever": {"order": "best"}}, "order is 'best'"),
+        ({"retriever": {"min_relevance": 1}}, "min_relevance is 1"),
+        ({"retriever": {"window_key": 1}}, "window_key is 1"),
+        ({"retriever": {"embed_headings": 1}}, "embed_headings is 1"),
+        ({"retriever": {"names": "customer"}}, "names is 'customer'"),
+    ],
+)
+def test_values_that_cannot_be_remembered(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        IndexSettings(**given)
+    try:
+        text = json.dumps(given)
+    except TypeError:
+        return
+    if json.loads(text) != given:
+        return  # JSON can't hold it
+    (tmp_path / "settings.json").write_text(text)
+    with pytest.raises(StoreError, match=r"settings.json' can't be used: .*; correct it, or delete it"):
+        read_index_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "isn't JSON"),
+        (b"{", "isn't JSON"),
+        (b"\xff\xfe", "isn't JSON"),
+        (b"\0" * 100, "isn't JSON"),
+        (b"[" * 200_000, "nests too deeply"),
+        (b'{"retriever": {"window": ' + b"[" * 500 + b"]" * 500 + b"}}", "can't be stored"),
+        (b'{"retriever": {"min_score": NaN}}', "NaN is no number of JSON"),
+        (b"[]", r"it holds \[\]"),
+        (b'"text"', "it holds 'text'"),
+        (b'{"embeding": "minilm"}', "it sets 'embeding', which this version doesn't know"),
+        (b" " * (MAX_BYTES + 1), "more than 8,000,000 bytes"),
+    ],
+)
+def test_damaged_files(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_bytes(content)
+    with pytest.raises(StoreError, match=f"settings.json' can't be used: .*{message}.*; correct it, or delete it"):
+        read_index_settings(tmp_path)
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").mkdir()
+    with pytest.raises(StoreError, match="can't be read"):
+        read_index_settings(tmp_path)
+    with pytest.raises(StoreError, match="can't be written"):
+        write_index_settings(tmp_path, IndexSettings())
+
+
+def test_link_is_replaced_not_written_through(tmp_path: Path) -> None:
+    target, folder = tmp_path / "other.json", tmp_path / "index"
+    target.write_text("{}")
+    folder.mkdir()
+    (folder / "settings.json").symlink_to(target)
+    write_index_settings(folder, IndexSettings(embedding="minilm"))
+    assert target.read_text() == "{}"
+    assert read_index_settings(folder).embedding == "minilm"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    write_index_settings(tmp_path, IndexSettings(embedding="minilm"))
+    too_many = IndexSettings(sources=tuple(f"/{i:0100}" for i in range(100_000)))
+    with pytest.raises(InvalidInputError, match="name folders as sources"):
+        write_index_settings(tmp_path, too_many)
+    with pytest.raises(InvalidInputError, match="settings is "):
+        write_index_settings(tmp_path, {"embedding": "x"})  # type: ignore[arg-type]
+    assert read_index_settings(tmp_path).embedding == "minilm"
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_no_json_does_more_than_raise(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+    folder = tmp_path_factory.mktemp("index")
+    for content in (value, {"retriever": value}, {"sources": value}, {"retriever": dict.fromkeys(REMEMBERED, value)}):
+        (folder / "settings.json").write_text(json.dumps(content))
+        try:
+            settings = read_index_settings(folder)
+        except StoreError:
+            continue
+        write_index_settings(folder, settings)
+        assert read_index_settings(folder) == settings
