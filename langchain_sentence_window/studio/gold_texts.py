@@ -19,6 +19,10 @@ State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
 ends behind its end; ``unknown`` if the store can't say."""
 
 
+MAX_DOCUMENTS = 20_000
+"""Documents whose gold is remembered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gold:
     """What the gold of a question is in the index.
@@ -48,31 +52,35 @@ class GoldTexts:
         for question in asked:
             wanted.setdefault(question.doc_id, set()).add(question.spans)
         versions = await _versions(retriever)
-        found = {}
+        if len(self._known) > MAX_DOCUMENTS:
+            self._known.clear()
+        found: dict[str, dict[tuple[Span, ...], Gold]] = {}
         for doc_id, spans in wanted.items():
-            version = versions.get(doc_id) if versions is not None else None
             if versions is not None and doc_id not in versions:
                 found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
                 continue
-            known_version, known = self._known.get(doc_id, (None, {}))
-            if version is None or version != known_version or not spans <= known.keys():
-                known = await _read(retriever, doc_id, spans)
-            found[doc_id] = known
-            self._known[doc_id] = version, known
-        self._known = {doc_id: self._known[doc_id] for doc_id in wanted if doc_id in self._known}
+            version = None if versions is None else versions[doc_id]
+            known_version, golds = self._known.get(doc_id, (None, {}))
+            if version is None or version != known_version:
+                golds = {}
+            if unknown := spans - golds.keys():
+                golds = {**golds, **await _read(retriever, doc_id, unknown)}
+            found[doc_id] = golds
+            self._known[doc_id] = version, golds
         return [found[question.doc_id][question.spans] for question in asked]
 
 
 async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
-    """Return what changes with each document, or ``None`` if that isn't known; ``None`` if the store can't list."""
+    """Return for each document what changes whenever it does, ``None`` if that isn't known.
+
+    Returns:
+        ``None`` if the store can't list documents.
+    """
     try:
         documents = await retriever.adocuments()
     except SentenceWindowError:
         return None
-    times = {each.doc_id: getattr(each, "added", None) for each in documents}
-    return {
-        each.doc_id: None if times[each.doc_id] is None else (times[each.doc_id], each.sentences) for each in documents
-    }
+    return {each.doc_id: None if each.added is None else (each.added, each.sentences) for each in documents}
 
 
 async def _read(

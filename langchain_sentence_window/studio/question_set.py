@@ -66,11 +66,11 @@ def routes() -> list[BaseRoute]:
 
 async def list_questions(studio: Studio, _: Arguments) -> object:
     """Return all questions, with their gold as the index has it."""
-    entries = await ASYNC.in_thread(studio.question_set.all)
+    entries = await ASYNC.in_thread(studio.question_list.all)
     return {
         "questions": await _shown(studio, entries),
-        "undo": studio.question_set.undoable,
-        "file": None if studio.question_set.path is None else str(studio.question_set.path),
+        "undo": studio.question_list.undoable,
+        "file": None if studio.question_list.path is None else str(studio.question_list.path),
     }
 
 
@@ -79,7 +79,7 @@ async def add_question(studio: Studio, given: Written) -> object:
     check_writable(studio)
     question = _question(given)
     await _check_gold(studio, question)
-    added = await ASYNC.in_thread(studio.question_set.add, [question])
+    added = await ASYNC.in_thread(studio.question_list.add, [question])
     if not added:
         raise Refused(409, "this question with this gold is in the list already")
     return (await _shown(studio, added))[0]
@@ -89,26 +89,26 @@ async def change_question(studio: Studio, given: Changed) -> object:
     """Change a question; new gold must be in the index."""
     check_writable(studio)
     question = _question(given)
-    entries = await ASYNC.in_thread(studio.question_set.all)
+    entries = await ASYNC.in_thread(studio.question_list.all)
     old = next((entry.question for entry in entries if entry.number == given.number), None)
     # The words of a question may be corrected while its document isn't there.
     if old is None or (old.doc_id, old.spans) != (question.doc_id, question.spans):
         await _check_gold(studio, question)
-    changed = await ASYNC.in_thread(studio.question_set.change, given.number, question)
+    changed = await ASYNC.in_thread(studio.question_list.change, given.number, question)
     return (await _shown(studio, [changed]))[0]
 
 
 async def delete_questions(studio: Studio, given: Chosen) -> object:
     """Delete questions."""
     check_writable(studio)
-    gone = await ASYNC.in_thread(studio.question_set.remove, given.numbers)
+    gone = await ASYNC.in_thread(studio.question_list.remove, given.numbers)
     return {"deleted": [entry.number for entry in gone]}
 
 
 async def undo_change(studio: Studio, _: Arguments) -> object:
     """Take the last change of the questions back."""
     check_writable(studio)
-    return {"undone": await ASYNC.in_thread(studio.question_set.undo)}
+    return {"undone": await ASYNC.in_thread(studio.question_list.undo)}
 
 
 async def import_questions(studio: Studio, given: Imported) -> object:
@@ -118,13 +118,13 @@ async def import_questions(studio: Studio, given: Imported) -> object:
     if not found:
         raise Refused(400, "there are no questions in it; write one on each line of JSON")
     questions, records = zip(*found, strict=True)
-    added = await ASYNC.in_thread(studio.question_set.add, questions, records)
+    added = await ASYNC.in_thread(studio.question_list.add, questions, records)
     return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
 
 
 async def export_questions(studio: Studio, _: Arguments) -> Response:
     """Return the questions as a file of JSON lines."""
-    content = await ASYNC.in_thread(studio.question_set.lines)
+    content = await ASYNC.in_thread(studio.question_list.lines)
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
     return Response(content, media_type=LINES, headers=headers)
 
