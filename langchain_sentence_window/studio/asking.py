@@ -1,33 +1,134 @@
 """Ask the index."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 from starlette.routing import BaseRoute
 
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.answering.escaping import on_one_line
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.evaluation.questions import read_questions
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.cards import card
-from langchain_sentence_window.studio.replies import Arguments, calling
+from langchain_sentence_window.studio.replies import Arguments, calling, reading
 from langchain_sentence_window.studio.state import Studio
 
-MAX_QUERY_CHARS = 10_000
+MOST: Mapping[str, int] = {"k": 500, "fetch_k": 10_000, "max_tokens": 1_000_000}
+"""The highest values of settings that a page may ask for. A page with more couldn't be read."""
+
+MAX_SIDE = 1_000
+"""The most sentences on each side of a hit."""
+
+MAX_EXAMPLES = 3
+MAX_EXAMPLE_CHARS = 200
+
+_RERANKER = "reranker"
+_IN_PYTHON_ONLY = {
+    "count_tokens": "it is a function, which is set in Python: SentenceWindowRetriever(..., count_tokens=...)",
+    "ranking": "a page can only turn it off, with null; another one is set in Python, as the page reads no files",
+}
+_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance", "max_tokens")
+"""Settings by which a search may return nothing."""
 
 
 class Asking(Arguments):
     """A question, and the settings of its call."""
 
-    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
+    query: str
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
-    return [calling("/api/ask", Asking, ask)]
+    return [calling("/api/ask", Asking, ask), reading("/api/examples", Arguments, examples)]
+
+
+def asked_with(studio: Studio, settings: Mapping[str, Any]) -> tuple[SentenceWindowRetriever, dict[str, Any]]:
+    """Return the retriever to call, and the settings to call it with.
+
+    Args:
+        studio: What the page works on.
+        settings: Those that a call of the retriever takes, as JSON has them, and ``reranker``, which can be ``false``
+            for a call without one.
+
+    Raises:
+        InvalidInputError: A setting is too high, or a page can't set it. Other faults are left to the retriever.
+    """
+    retriever, given = studio.retriever, dict(settings)
+    for name, cure in _IN_PYTHON_ONLY.items():
+        if given.get(name) is not None:
+            raise InvalidInputError(f"{name} can't be set by a page; {cure}")
+    for name, most in MOST.items():
+        number = as_integer(given.get(name))
+        if number is not None and number > most:
+            raise InvalidInputError(f"{name} is {shown(number)}; a page can ask for {most:,} at most")
+    _check_window(given.get("window"))
+    if _RERANKER in given:
+        is_on = given.pop(_RERANKER)
+        if not isinstance(is_on, bool):
+            raise InvalidInputError(f"{_RERANKER} is {shown(is_on)}; write true for the retriever's own, or false")
+        if not is_on:
+            retriever = retriever.model_copy(update={_RERANKER: None})
+    return retriever, given
 
 
 async def ask(studio: Studio, given: Asking) -> object:
-    """Return the windows of a question as cards, and the seconds that the retriever took."""
+    """Return the windows of a question as cards.
+
+    With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
+    something out, if it found nothing.
+    """
+    retriever, settings = asked_with(studio, given.settings)
     began = time.perf_counter()
-    windows = await studio.retriever.ainvoke(given.query, **given.settings)
+    windows = await retriever.ainvoke(given.query, **settings)
     seconds = time.perf_counter() - began
-    return {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
+    return {
+        "windows": [card(window, rank) for rank, window in enumerate(windows, 1)],
+        "seconds": seconds,
+        "limits": [] if windows else _limits(retriever, settings),
+    }
+
+
+async def examples(studio: Studio, _: Arguments) -> object:
+    """Return a few questions to try: the first ones with gold spans, else one for each of the first documents."""
+    found: list[str] = []
+    # The questions may be on documents that a filter hides.
+    if studio.questions is not None and not studio.retriever.scope().is_bound:
+        try:
+            found = [each.question for each in await ASYNC.in_thread(read_questions, studio.questions)]
+        except InvalidInputError:  # there is no such file yet, or the page of questions says what is wrong with it
+            found = []
+    if not found:
+        documents = await studio.retriever.adocuments()
+        titles = [on_one_line(each.title or "", MAX_EXAMPLE_CHARS) for each in documents]
+        found = [f"What is said in “{title}”?" for title in titles if title]
+    return {"examples": [each for each in dict.fromkeys(found) if len(each) <= MAX_EXAMPLE_CHARS][:MAX_EXAMPLES]}
+
+
+def _check_window(window: object) -> None:
+    """Check that no window is larger than a page can show.
+
+    Raises:
+        InvalidInputError: One is.
+    """
+    sizes = list(window.values()) if isinstance(window, Mapping) else [window]
+    for size in sizes:
+        for side in size if isinstance(size, list) else [size]:
+            number = as_integer(side)
+            if number is not None and number > MAX_SIDE:
+                raise InvalidInputError(
+                    f"window has {shown(number)} sentences on a side; a page can ask for {MAX_SIDE:,} at most"
+                )
+
+
+def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:
+    own = {name: getattr(retriever, name) for name in _MAY_LEAVE_OUT}
+    own["filter"] = True if retriever.scope().is_bound else None
+    # A call's filter narrows the retriever's own, and doesn't replace it.
+    given = {name: value for name, value in settings.items() if name != "filter" or value is not None}
+    return [name for name, value in (own | given).items() if name in own and value is not None]
