@@ -1,21 +1,24 @@
 """What the gold of questions says in the index as it is now, and whether it is there at all."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.answering.locations import name_of
-from langchain_sentence_window.documents.ids import is_storable_id
-from langchain_sentence_window.documents.keys import START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation.questions import Question
+from langchain_sentence_window.retrieval.indexing import read_sentences
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
-"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read whole; ``outside`` if a span
+"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span
 ends behind its end; ``unknown`` if the store can't say."""
 
 
@@ -36,6 +39,11 @@ class Gold:
     name: str
     state: State
     texts: tuple[str, ...] = ()
+
+
+def document_name(sentence: StoredSentence) -> str:
+    """Return what the page calls the document of a sentence; never blank."""
+    return name_of(Document(page_content="", metadata={**sentence.source, DOC_ID: sentence.doc_id}))
 
 
 class GoldTexts:
@@ -87,16 +95,36 @@ async def _read(
     retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
 ) -> dict[tuple[Span, ...], Gold]:
     try:
-        documents = await retriever.aget([doc_id]) if is_storable_id(doc_id) else []
+        sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
     except SentenceWindowError:  # the store can't read it, or lacks sentences of it
         return dict.fromkeys(spans, Gold(doc_id, "unknown"))
-    if not documents:
+    if not sentences:
         return dict.fromkeys(spans, Gold(doc_id, "missing"))
-    return {each: _gold(documents[0], each) for each in spans}
+    starts = [each.start for each in sentences]
+    name = document_name(sentences[0])
+    found = {}
+    for each in spans:
+        texts = [_text(sentences, starts, span) for span in each]
+        known = tuple(text for text in texts if text is not None)
+        is_there = len(known) == len(each)
+        # Where the filter hides a part of the document, it isn't told what else is.
+        lost: State = "outside" if is_whole else "missing"
+        found[each] = Gold(name, "ok", known) if is_there else Gold(name, lost)
+    return found
 
 
-def _gold(document: Document, spans: tuple[Span, ...]) -> Gold:
-    name, text, first = name_of(document), document.page_content, document.metadata[START_INDEX]
-    if any(start < first or end > first + len(text) for start, end in spans):
-        return Gold(name, "outside")
-    return Gold(name, "ok", tuple(text[start - first : end - first] for start, end in spans))
+def _text(sentences: Sequence[StoredSentence], starts: Sequence[int], span: Span) -> str | None:
+    """Return the text of a span; ``None`` if sentences that aren't there hold a part of it."""
+    at, end = span
+    parts = []
+    number = max(0, bisect_right(starts, at) - 1)
+    while at < end:
+        if number == len(sentences):
+            return None
+        each = sentences[number]
+        text = each.text + each.separator
+        if not each.start <= at < each.start + len(text):
+            return None
+        parts.append(text[at - each.start : end - each.start])
+        at, number = each.start + len(text), number + 1
+    return "".join(parts)

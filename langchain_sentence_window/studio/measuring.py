@@ -12,10 +12,11 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measuring import BUDGETS, acompare
 from langchain_sentence_window.evaluation.report import Comparison, remarks
-from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.studio import fitting
 from langchain_sentence_window.studio.asked_entries import Asked, asked_entries
+from langchain_sentence_window.studio.asking import asked_with
 from langchain_sentence_window.studio.jobs import Job
 from langchain_sentence_window.studio.replies import Arguments, Refused, calling, reading
 from langchain_sentence_window.studio.runs import Run, difference
@@ -32,8 +33,6 @@ MIN_K = 40
 
 SWEPT = ("window", "k", "fetch_k", "lexical_weight", "min_score", "max_tokens", "names", "min_relevance", "ranking")
 """The settings that a sweep may try."""
-
-_SETTINGS = frozenset({*SWEPT, "window_key", "filter"})
 
 
 class Measured(Arguments):
@@ -142,38 +141,27 @@ async def forget_runs(studio: Studio, given: Forgotten) -> object:
     return await list_runs(studio, given)
 
 
-def retriever_with(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> SentenceWindowRetriever:
-    """Return a copy of a retriever with other settings; a filter among them narrows its own.
+def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindowRetriever:
+    """Return a copy of the page's retriever with other settings; a filter among them narrows its own.
 
     Raises:
         InvalidInputError: A setting doesn't exist, or its value can't be used.
     """
-    wrong = sorted(settings.keys() - _SETTINGS)
-    if wrong:
-        raise InvalidInputError(f"a run can't set {shown(wrong[0])}; it can set {', '.join(sorted(_SETTINGS))}")
-    given = {name: value for name, value in settings.items() if name != "filter"}
-    if "ranking" in given:
-        given["ranking"] = _ranking(given["ranking"])
+    retriever, given = asked_with(studio, settings)
+    unknown = sorted(given.keys() - CallSettings.__annotations__.keys())
+    if unknown:
+        raise InvalidInputError(f"a run can't set {shown(unknown[0])}")
     given = {name: value for name, value in given.items() if value is not None or name not in ("k", "window")}
     given.setdefault("k", max(MIN_K, retriever.k))
     if isinstance(given.get("window"), list):
         given["window"] = tuple(given["window"])
-    if settings.get("filter"):
-        given["filter"] = retriever.scope(settings["filter"]).filter
+    if "filter" in given:
+        given["filter"] = retriever.scope(given["filter"]).filter
     return retriever.model_copy(update=given)
 
 
-def _ranking(given: object) -> Ranking | None:
-    # The path of a file, which a retriever takes too, would be read on the machine of the server.
-    if given is None:
-        return None
-    if not isinstance(given, dict):
-        raise InvalidInputError(f"ranking is {shown(given)}; give null for none, or an object of weights by name")
-    return Ranking(given)
-
-
 async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping[str, Mapping[str, Any]]) -> object:
-    copies = {name: retriever_with(studio.retriever, settings) for name, settings in variants.items()}
+    copies = {name: retriever_with(studio, settings) for name, settings in variants.items()}
     asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
     async def work(job: Job) -> object:

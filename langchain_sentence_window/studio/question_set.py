@@ -9,18 +9,30 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
-from langchain_sentence_window.studio.gold_texts import Gold
+from langchain_sentence_window.retrieval.indexing import read_sentences
+from langchain_sentence_window.studio.gold_texts import Gold, document_name
 from langchain_sentence_window.studio.question_list import Entry
-from langchain_sentence_window.studio.replies import LINES, Arguments, Refused, calling, check_writable, reading
+from langchain_sentence_window.studio.replies import (
+    LINES,
+    Arguments,
+    Refused,
+    calling,
+    check_writable,
+    not_found,
+    reading,
+)
 from langchain_sentence_window.studio.state import Studio
 
 FILE_NAME = "questions.jsonl"
+
+MAX_FOUND = 50
+"""Documents that a search by name returns."""
 
 MAX_SPANS = 1_000
 MAX_QUESTION_CHARS = 10_000
 
 _WRONG = {
-    "missing": "the document {!r} isn't in the index, or the filter doesn't let it through whole; choose one that is",
+    "missing": "the document {!r} isn't in the index, or the filter doesn't let it through; choose one that is",
     "outside": "a span ends behind the end of the document {!r}; mark the gold again",
 }
 
@@ -45,6 +57,18 @@ class Chosen(Arguments):
     numbers: list[int] = Field(min_length=1)
 
 
+class Sought(Arguments):
+    """A part of a document's name; empty for any."""
+
+    name: str = ""
+
+
+class OfDocument(Arguments):
+    """A document of the index."""
+
+    doc_id: str
+
+
 class Imported(Arguments):
     """Questions as JSON lines."""
 
@@ -56,6 +80,8 @@ def routes() -> list[BaseRoute]:
     return [
         reading("/api/questions", Arguments, list_questions),
         reading("/api/questions/export", Arguments, export_questions),
+        reading("/api/questions/documents", Sought, find_documents),
+        reading("/api/questions/sentences", OfDocument, list_sentences),
         calling("/api/questions/add", Written, add_question),
         calling("/api/questions/change", Changed, change_question),
         calling("/api/questions/delete", Chosen, delete_questions),
@@ -127,6 +153,30 @@ async def export_questions(studio: Studio, _: Arguments) -> Response:
     content = await ASYNC.in_thread(studio.question_list.lines)
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
     return Response(content, media_type=LINES, headers=headers)
+
+
+async def find_documents(studio: Studio, given: Sought) -> object:
+    """Return the first documents whose name, title or id holds a text, in any case, and the number of all."""
+    wanted = given.name.strip().casefold()
+    found = [
+        each
+        for each in await studio.retriever.adocuments()
+        if any(wanted in text.casefold() for text in (each.doc_id, each.title or "", each.source or ""))
+    ]
+    shown = [{"doc_id": each.doc_id, "title": each.title, "sentences": each.sentences} for each in found[:MAX_FOUND]]
+    return {"documents": shown, "total": len(found)}
+
+
+async def list_sentences(studio: Studio, given: OfDocument) -> object:
+    """Return the sentences of a document: its first code point, its text, and what stands between it and the next."""
+    sentences, _ = await read_sentences(ASYNC, studio.retriever.scope(), given.doc_id)
+    if not sentences:
+        raise not_found("there is no such document in the index; it may have been deleted just now")
+    return {
+        "doc_id": given.doc_id,
+        "name": document_name(sentences[0]),
+        "sentences": [[each.start, each.text, each.separator] for each in sentences],
+    }
 
 
 async def _shown(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -38,3 +38,8 @@ class Studio:
     folders: tuple[Path, ...] = ()
     chat_model: BaseChatModel | None = None
     is_read_only: bool = False
+
+    @property
+    def questions(self) -> Path | None:
+        """The file of the questions; ``None`` if they are kept in memory."""
+        return self.question_list.path
