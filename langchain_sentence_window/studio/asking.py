@@ -8,30 +8,18 @@ from pydantic import Field
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.studio.call_settings import to_ask
 from langchain_sentence_window.studio.cards import card
 from langchain_sentence_window.studio.replies import Arguments, calling, reading
 from langchain_sentence_window.studio.state import Studio
 
-MOST: Mapping[str, int] = {"k": 500, "fetch_k": 10_000, "max_tokens": 1_000_000}
-"""The highest values of settings that a page may ask for. A page with more couldn't be read."""
-
-MAX_SIDE = 1_000
-"""The most sentences on each side of a hit."""
-
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200
 
-_RERANKER = "reranker"
-_IN_PYTHON_ONLY = {
-    "count_tokens": "it is a function, which is set in Python: SentenceWindowRetriever(..., count_tokens=...)",
-    "ranking": "a page can only turn it off, with null; another one is set in Python, as the page reads no files",
-}
 _MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance", "max_tokens")
 """Settings by which a search may return nothing."""
 
@@ -49,32 +37,8 @@ def routes() -> list[BaseRoute]:
 
 
 def asked_with(studio: Studio, settings: Mapping[str, Any]) -> tuple[SentenceWindowRetriever, dict[str, Any]]:
-    """Return the retriever to call, and the settings to call it with.
-
-    Args:
-        studio: What the page works on.
-        settings: Those that a call of the retriever takes, as JSON has them, and ``reranker``, which can be ``false``
-            for a call without one.
-
-    Raises:
-        InvalidInputError: A setting is too high, or a page can't set it. Other faults are left to the retriever.
-    """
-    retriever, given = studio.retriever, dict(settings)
-    for name, cure in _IN_PYTHON_ONLY.items():
-        if given.get(name) is not None:
-            raise InvalidInputError(f"{name} can't be set by a page; {cure}")
-    for name, most in MOST.items():
-        number = as_integer(given.get(name))
-        if number is not None and number > most:
-            raise InvalidInputError(f"{name} is {shown(number)}; a page can ask for {most:,} at most")
-    _check_window(given.get("window"))
-    if _RERANKER in given:
-        is_on = given.pop(_RERANKER)
-        if not isinstance(is_on, bool):
-            raise InvalidInputError(f"{_RERANKER} is {shown(is_on)}; write true for the retriever's own, or false")
-        if not is_on:
-            retriever = retriever.model_copy(update={_RERANKER: None})
-    return retriever, given
+    """Return the retriever to call, and the settings to call it with; see `to_ask`."""
+    return to_ask(studio.retriever, settings)
 
 
 async def ask(studio: Studio, given: Asking) -> object:
@@ -108,22 +72,6 @@ async def examples(studio: Studio, _: Arguments) -> object:
         titles = [on_one_line(each.title or "", MAX_EXAMPLE_CHARS) for each in documents]
         found = [f"What is said in “{title}”?" for title in titles if title]
     return {"examples": [each for each in dict.fromkeys(found) if len(each) <= MAX_EXAMPLE_CHARS][:MAX_EXAMPLES]}
-
-
-def _check_window(window: object) -> None:
-    """Check that no window is larger than a page can show.
-
-    Raises:
-        InvalidInputError: One is.
-    """
-    sizes = list(window.values()) if isinstance(window, Mapping) else [window]
-    for size in sizes:
-        for side in size if isinstance(size, list) else [size]:
-            number = as_integer(side)
-            if number is not None and number > MAX_SIDE:
-                raise InvalidInputError(
-                    f"window has {shown(number)} sentences on a side; a page can ask for {MAX_SIDE:,} at most"
-                )
 
 
 def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:

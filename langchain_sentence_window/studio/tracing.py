@@ -1,8 +1,15 @@
 """See why: every stage of a question, and what became of a single sentence."""
 
+from typing import Any
+
 from starlette.routing import BaseRoute
 
-from langchain_sentence_window.studio.asking import Asking
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.tracing.trace import Trace
+from langchain_sentence_window.studio.asking import Asking, asked_with
 from langchain_sentence_window.studio.replies import calling
 from langchain_sentence_window.studio.state import Studio
 
@@ -13,6 +20,38 @@ def routes() -> list[BaseRoute]:
 
 
 async def explain(studio: Studio, given: Asking) -> object:
-    """Return the trace of a question."""
-    trace = await studio.retriever.aexplain(given.query, **given.settings)
-    return trace.to_dict()
+    """Return the trace of a question, the names of its documents, and the meanings of its signals."""
+    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
+    trace = await retriever.aexplain(given.query, **call)
+    return {
+        **_without_surroundings(trace),
+        "names": await _names(retriever, trace),
+        "meanings": _meanings(trace),
+    }
+
+
+def _without_surroundings(trace: Trace) -> dict[str, Any]:
+    """Return a trace without the sentences around its windows, which the document shows."""
+    found = trace.to_dict()
+    for window in found["windows"]:
+        del window["surroundings"]
+    return found
+
+
+def _meanings(trace: Trace) -> dict[str, str]:
+    names = {name for hit in trace.hits for name in hit.signals}
+    return {name: SIGNALS[name].meaning for name in names if name in SIGNALS}
+
+
+async def _names(retriever: SentenceWindowRetriever, trace: Trace) -> dict[str, str]:
+    """Return what documents of a trace are called: their sources, else their titles."""
+    wanted = {each.doc_id for each in trace.candidates} | {each.doc_id for each in trace.named}
+    adapter = retriever.scope().adapter
+    within = adapter.of_documents(sorted(wanted)) if wanted else None
+    if within is None:
+        return {}
+    try:
+        listed = await retriever.adocuments(within)
+    except InvalidInputError:  # the store can't list documents
+        return {}
+    return {each.doc_id: str(each.source or each.title) for each in listed if each.source or each.title}

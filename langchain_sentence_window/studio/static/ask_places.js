@@ -13,7 +13,7 @@ import { createReader } from "./reader.js";
  * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
  * @param {() => void} options.onClose Called when the user goes back to the list.
  * @param {(sentence: Object) => void} options.onSentence See reader.js.
- * @param {() => Map|null} options.fates What became of each sentence, for the reader to color.
+ * @param {(docId: string) => Map|null} options.fates What became of each sentence of a document, for the reader to color.
  */
 export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   const reader = createReader({ onSentence });
@@ -44,7 +44,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
         return;
       }
       isOpen = docId;
-      await reader.open(docId, { windows: cards, current, fates: fates(), scrollTo: start });
+      await reader.open(docId, { windows: cards, current, fates: fates(docId), scrollTo: start });
     } catch (error) {
       if (isOpen === docId) isOpen = null;
       complain(error);
@@ -52,7 +52,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function highlight() {
-    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates() });
+    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates(isOpen) });
   }
 
   function openCard(card, { isChosen, focus = false }) {

@@ -50,7 +50,7 @@ export function mount(container, app) {
     onPlace: ({ docId, start }) => remember({ doc: docId, start }),
     onClose: () => remember({ doc: null, start: null }),
     onSentence: explain,
-    fates: () => (tabs.selected() === "why" ? why.fates?.() ?? null : null),
+    fates: (docId) => (tabs.selected() === "why" ? why.fates(docId) : null),
   });
   const split = el("div", { class: "split ask" }, left, places.element);
   places.attach(split);
