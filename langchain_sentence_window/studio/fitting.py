@@ -1,14 +1,13 @@
 """Fit the ranking to the questions, see what it gains, and use it."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.evaluation.fitting import afit_ranking
@@ -16,15 +15,22 @@ from langchain_sentence_window.evaluation.fitting_result import FittedRanking
 from langchain_sentence_window.evaluation.measuring import BUDGETS
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS
-from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
-from langchain_sentence_window.stores.faiss.database.files import replace_file
 from langchain_sentence_window.studio.asked_entries import asked_entries
+from langchain_sentence_window.studio.index_folder import RANKING_FILE, folder_of, remember
 from langchain_sentence_window.studio.jobs import Job
-from langchain_sentence_window.studio.replies import JSON, Arguments, Refused, calling, check_writable, reading
+from langchain_sentence_window.studio.replies import (
+    JSON,
+    Arguments,
+    Refused,
+    body_of,
+    calling,
+    check_writable,
+    reading,
+    reply,
+    reply_to,
+    studio_of,
+)
 from langchain_sentence_window.studio.state import Studio
-
-RANKING_FILE = "ranking.json"
-"""The name of the fitted ranking in the index's folder."""
 
 
 class Fit(Arguments):
@@ -44,7 +50,7 @@ def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         calling("/api/fit", Fit, fit),
-        calling("/api/fit/use", Fitted, use_ranking),
+        Route("/api/fit/use", _use_ranking, methods=["POST"]),
         reading("/api/fit/ranking", Fitted, export_ranking),
     ]
 
@@ -67,15 +73,33 @@ async def fit(studio: Studio, given: Fit) -> object:
     return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
 
 
-async def use_ranking(studio: Studio, given: Fitted) -> object:
-    """Give the retriever the fitted ranking, and keep it beside the index if that is on disk."""
+async def use_ranking(studio: Studio, given: Fitted) -> tuple[Studio, dict[str, Any]]:
+    """Return a page that uses the fitted ranking, and where it is kept; an index on disk remembers it.
+
+    Raises:
+        Refused: The page is read-only, the ranking isn't known, or it isn't recommended.
+        StoreError: The folder of the index can't be written.
+    """
     check_writable(studio)
     fitted = _fitted(studio, given.job)
     if not fitted.is_recommended:
         raise Refused(409, "this ranking may gain nothing, so the ranking stays as it was; more questions may help")
-    saved = await asyncio.shield(ASYNC.in_thread(_save, getattr(studio.retriever.vectorstore, "folder", None), fitted))
-    studio.retriever.ranking = fitted.ranking
-    return {"saved": saved, "description": fitted.ranking.description}
+    retriever = studio.retriever.model_copy(update={"ranking": fitted.ranking})
+    folder = folder_of(studio.retriever)
+    if folder is not None:
+        await ASYNC.in_thread(remember, folder, {"ranking": fitted.ranking})
+    saved = None if folder is None else str(folder / RANKING_FILE)
+    return replace(studio, retriever=retriever), {"saved": saved, "description": fitted.ranking.description}
+
+
+async def _use_ranking(request: Request) -> Response:
+    try:
+        given = Fitted.model_validate(await body_of(request))
+        studio, answer = await use_ranking(studio_of(request), given)
+    except Exception as error:  # noqa: BLE001 - the page shows it
+        return reply_to(error)
+    request.app.state.studio = studio
+    return reply(answer)
 
 
 async def export_ranking(studio: Studio, given: Fitted) -> Response:
@@ -89,25 +113,6 @@ def _fitted(studio: Studio, job: int) -> FittedRanking:
     if job not in studio.runs.fitted:
         raise Refused(404, "this ranking isn't known any more; fit it again")
     return studio.runs.fitted[job]
-
-
-def _save(folder: object, fitted: FittedRanking) -> str | None:
-    """Write the ranking beside the index, and have it remembered; return where it is, ``None`` for an index in memory.
-
-    Raises:
-        Refused: It can't be written.
-        StoreError: The settings of the index can't be read or written.
-    """
-    if not isinstance(folder, Path):
-        return None
-    settings = read_index_settings(folder)
-    path = folder / RANKING_FILE
-    try:
-        replace_file(path, (fitted.ranking.to_json() + "\n").encode())
-    except OSError as error:
-        raise Refused(500, f"{str(path)!r} can't be written ({error.strerror}); make room, or allow it") from error
-    write_index_settings(folder, replace(settings, retriever={**settings.retriever, "ranking": RANKING_FILE}))
-    return str(path)
 
 
 def _as_dict(fitted: FittedRanking) -> dict[str, Any]:

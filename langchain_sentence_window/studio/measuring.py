@@ -161,7 +161,9 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
 
 
 async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping[str, Mapping[str, Any]]) -> object:
-    copies = {name: retriever_with(studio, settings) for name, settings in variants.items()}
+    copies = await ASYNC.in_thread(
+        lambda: {name: retriever_with(studio, settings) for name, settings in variants.items()}
+    )
     asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
     async def work(job: Job) -> object:

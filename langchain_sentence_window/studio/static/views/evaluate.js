@@ -90,7 +90,8 @@ export function mount(container, app) {
     if (editor.isOpen()) {
       if (stay) return;
       if (!mayLeave()) return list.select(current);
-      editor.close();
+      current = number;
+      editor.close(); // which opens it
       return;
     }
     const row = number === null ? null : rowOf(number);
@@ -135,7 +136,7 @@ export function mount(container, app) {
   function begin(row, docId = null) {
     if (!mayLeave()) return;
     opened += 1;
-    [empty.hidden, undo.disabled] = [true, false];
+    empty.hidden = true;
     panel.hide();
     if (!row) reader.close();
     look(QUESTION);
