@@ -18,7 +18,7 @@ let forms = 0;
 export function createSettingsForm({ onChange, description }) {
   const prefix = `settings-${forms += 1}`;
   const fields = description.fields.map((field) => makeField(field, `${prefix}-${field.name}`));
-  const help = el("p", { class: "settings-help muted small" });
+  const help = el("p", { class: "settings-help muted small" }, "Point at a setting to read what it does.");
   const reset = el("button", { type: "button", class: "small", on: { click: onReset } }, "Reset");
   const usual = fields.filter((each) => !each.field.is_advanced);
   const advanced = fields.filter((each) => each.field.is_advanced);

@@ -30,7 +30,7 @@ export function mount(container, app) {
     status, tabs, columns);
   container.append(view);
   const narrow = matchMedia("(max-width: 800px)");
-  let sides = [], questions = [], waiting = null, timer = 0, current = NAMES[0];
+  let sides = [], questions = [], waiting = null, timer = 0, current = NAMES[0], isWarm = false;
   const ready = build();
   narrow.addEventListener("change", showTabs);
   addKey("x", "Swap A and B", swap, () => !container.hidden);
@@ -81,7 +81,12 @@ export function mount(container, app) {
       isNew = (await side.ask(text)) || isNew;
       if (waiting !== mine && isNew) return compareBoth();
     }
-    if (isNew) compareBoth();
+    if (!isNew) return;
+    compareBoth();
+    if (text && !isWarm) {
+      isWarm = true;
+      if (await sides[0].measureAgain()) compareBoth();
+    }
   }
 
   function compareBoth() {
