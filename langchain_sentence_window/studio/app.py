@@ -25,7 +25,10 @@ from langchain_sentence_window.studio import (
     tracing,
     tuning,
 )
+from langchain_sentence_window.studio.gold_texts import GoldTexts
 from langchain_sentence_window.studio.guard import Guard
+from langchain_sentence_window.studio.question_list import QuestionList
+from langchain_sentence_window.studio.runs import Runs
 from langchain_sentence_window.studio.state import Studio
 
 _PARTS = (about, asking, answering, tracing, tuning, reading, library, question_set, measuring, jobs, static_files)
@@ -67,8 +70,10 @@ def create_studio(
     studio = Studio(
         retriever,
         jobs=jobs.Jobs(),
+        question_list=QuestionList(None if questions is None else Path(questions).absolute()),
+        gold_texts=GoldTexts(),
+        runs=Runs(),
         folders=tuple(Path(each).resolve() for each in folders),
-        questions=None if questions is None else Path(questions).absolute(),
         chat_model=chat_model,
         is_read_only=read_only,
     )
