@@ -33,7 +33,7 @@ export function mount(container, app) {
     onWhy: () => choose("why"),
     addressOf: (docId, start) => `#/ask?${new URLSearchParams(addressOf({ ...state, doc: docId, start, tab: "windows", sentence: null }))}`,
   });
-  const answer = createAnswer({ app, onPlace: (place, windows) => places.openPlace(place, windows) });
+  const answer = createAnswer({ app, onPlace: (place, cards) => places.openPlace(place, { cards }) });
   const why = createWhy({ app, onSentence: ({ docId, start }) => places.openPlace({ docId, start }) });
   const tabs = createTabs("What the question found", [
     { id: "windows", title: "Windows", panel: results.element },
@@ -48,7 +48,10 @@ export function mount(container, app) {
       if (isChosen) remember({ doc: card.doc_id, start: card.start_index, sentence: null });
     },
     onPlace: ({ docId, start }) => remember({ doc: docId, start }),
-    onClose: () => remember({ doc: null, start: null }),
+    onClose(card) {
+      remember({ doc: null, start: null });
+      results.setCurrent(card, { scroll: true, focus: true });
+    },
     onSentence: explain,
     fates: (docId) => (tabs.selected() === "why" ? why.fates(docId) : null),
   });
@@ -117,7 +120,7 @@ export function mount(container, app) {
   /** Bring the tab and the document in line with the state, once the windows are there. */
   function settle() {
     if (state.tab === "why") showWhy();
-    if (state.doc !== null) places.openPlace({ docId: state.doc, start: state.start }, undefined, { isGiven: true });
+    if (state.doc !== null) places.openPlace({ docId: state.doc, start: state.start }, { isGiven: true });
     else if (result?.windows.length) places.openCard(result.windows[0], { isChosen: false });
   }
 
@@ -193,7 +196,7 @@ export function mount(container, app) {
     addKey("k", "Previous window", () => places.stepCard(-1), hasWindows);
     addKey("n", "Next hit", () => places.stepHit(1), hasWindows);
     addKey("p", "Previous hit", () => places.stepHit(-1), hasWindows);
-    addKey("Escape", "Back to the list", () => places.showList(), () => isShown() && split.classList.contains("reads"));
+    addKey("Escape", "Back to the list", () => places.close(), () => isShown() && places.covers());
   }
 
   return { show };
