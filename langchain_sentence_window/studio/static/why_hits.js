@@ -1,6 +1,7 @@
 // The hits of a query as a table that can be sorted.
 
 import { el } from "./dom.js";
+import { leftOut } from "./why_facts.js";
 import { sentenceButton } from "./why_steps.js";
 
 const SHOWN_SIGNALS = 3;
@@ -11,7 +12,7 @@ const COLUMNS = [
   { name: "dense", title: "Meaning", of: (hit) => hit.dense_rank ?? Infinity, goesUp: true },
   { name: "lexical", title: "Words", of: (hit) => hit.lexical_rank ?? Infinity, goesUp: true },
   { name: "signals", title: "Largest signals", of: null },
-  { name: "outcome", title: "Outcome", of: (hit) => hit.outcome },
+  { name: "outcome", title: "Outcome", of: (hit, window) => (window?.returned ?? Infinity), goesUp: true },
 ];
 
 /**
@@ -37,14 +38,14 @@ export function hitsTable(trace, onSentence) {
     isReversed = turns && column === by ? !isReversed : false;
     by = column;
     const order = [...trace.hits].sort((one, other) => {
-      const [a, b] = [column.of(one), column.of(other)];
-      const compared = typeof a === "string" ? a.localeCompare(b) : column.goesUp ? a - b : b - a;
+      const [a, b] = [one, other].map((hit) => column.of(hit, windows.get(hit.window)));
+      const compared = a === b ? 0 : (a < b) === Boolean(column.goesUp) ? -1 : 1;
       return (isReversed ? -compared : compared) || one.rank - other.rank;
     });
     table.append(...order.map((hit) => rows.get(hit)));
     COLUMNS.forEach((each, i) => {
       if (!each.of) return;
-      const isUp = (each.name === "outcome" || each.goesUp) !== isReversed;
+      const isUp = Boolean(each.goesUp) !== isReversed;
       heads[i].querySelector(".sort-mark").textContent = each === by ? (isUp ? " ▴" : " ▾") : "";
       if (each === by) heads[i].setAttribute("aria-sort", isUp ? "ascending" : "descending");
       else heads[i].removeAttribute("aria-sort");
@@ -63,7 +64,8 @@ export function hitsTable(trace, onSentence) {
         el("td", { class: "number" }, rank(hit.dense_rank, hit.dense_score)),
         el("td", { class: "number" }, rank(hit.lexical_rank, hit.lexical_score)),
         el("td", {}, signalBars(hit.signals, largest, trace.meanings)),
-        el("td", { class: "small" }, isReturned ? "✓ " : "✕ ", hit.outcome, window ? el("span", { class: "muted" }, ` (${window.outcome})`) : null)));
+        el("td", { class: "small", title: [hit.outcome, window?.outcome].filter(Boolean).join("; ") },
+          isReturned ? `✓ returned as ${window.returned}` : `✕ ${leftOut(window ?? hit)}`)));
   }
 
   return el("div", { class: "hits-scroll", role: "region", tabIndex: 0, aria: { label: "Hits" } }, table);

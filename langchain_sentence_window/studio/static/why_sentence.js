@@ -48,9 +48,9 @@ export function createVerdict({ onSentence, onSettings }) {
         fate.heading ? el("span", { class: "muted small" }, fate.heading.replaceAll(" > ", " › ")) : null) : null,
       el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, isThere ? "✓ " : "✕ "), sentenceOf(fate.reason)),
       fate.nearest ? el("p", {}, sentenceOf(fate.nearest)) : null,
+      advice(fate, settings),
       known ? ranks(fate) : null,
       lowered(fate),
-      advice(fate, settings),
     ];
   }
 
@@ -77,9 +77,7 @@ function ranks(fate) {
     fate.last_hit && ["The last hit", fate.last_hit.rank, fate.last_hit.score, fate.last_hit.cosine],
     fate.best && ["The best hit", fate.best.rank, fate.best.score, fate.best.cosine],
   ].filter(Boolean);
-  const own = [fate.dense_rank && `${ordinal(fate.dense_rank)} by meaning`, fate.lexical_rank && `${ordinal(fate.lexical_rank)} by words`].filter(Boolean);
   return el("div", {},
-    own.length ? el("p", { class: "muted small" }, `It ranks ${own.join(" and ")}, before the reordering.`) : null,
     el("table", { class: "verdict-ranks" }, el("caption", { class: "visually-hidden" }, "Its rank and scores beside those of the hits"),
       el("thead", {}, el("tr", {}, ["", "Rank", "Score", "Similarity"].map((each, i) => (i ? el("th", { scope: "col" }, each) : el("td", {}))))),
       el("tbody", {}, rows.map(([name, rank, score, cosine]) => el("tr", {}, el("th", { scope: "row" }, name),
@@ -105,11 +103,6 @@ function lowered({ signals, meanings }) {
 function sentenceOf(phrase) {
   const [first = "", ...rest] = Array.from(phrase);
   return `${first.toUpperCase()}${rest.join("")}${/[.!?]$/.test(phrase) ? "" : "."}`;
-}
-
-function ordinal(rank) {
-  const ending = [11, 12, 13].includes(rank % 100) ? "th" : { 1: "st", 2: "nd", 3: "rd" }[rank % 10] ?? "th";
-  return `${rank.toLocaleString()}${ending}`;
 }
 
 function decimal(number) {
