@@ -24,6 +24,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   let hits = [];
   let shown = [];
   let current = null;
+  let marked = null;
   let hit = null;
   let isOpen = null;
 
@@ -31,12 +32,14 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   function setWindows(found) {
     windows = found;
     hits = hitsOf(found);
-    current = hit = null;
+    current = marked = hit = null;
     if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) { reader.close?.(); isOpen = null; }
   }
 
-  async function go(docId, start, cards) {
+  /** Show a place of a document; `current` is what stands out there: a window, or the start of a hit. */
+  async function go(docId, start, cards, standsOut = current) {
     shown = cards;
+    marked = standsOut;
     try {
       if (isOpen === docId) {
         highlight();
@@ -71,12 +74,12 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
-    return go(docId, start, cards);
+    return go(docId, start, cards, start);
   }
 
   /** Mark a window as chosen whose document is in view. */
   function select(card) {
-    current = card;
+    current = marked = card;
     onCard(card, { isChosen: true, focus: false });
     highlight();
   }
@@ -97,7 +100,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     current = hit.card;
     onCard(current, { isChosen: true, focus: false });
     reads();
-    go(current.doc_id, hit.start, windows);
+    go(current.doc_id, hit.start, windows, hit.start);
   }
 
   function reads() {

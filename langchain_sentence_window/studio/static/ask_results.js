@@ -8,7 +8,6 @@ const LIMITS = {
   filter: "A filter is set, so only some of the documents are searched. Widen it or remove it.",
   min_score: "Sentences below a similarity of min_score don't count. Lower it or remove it.",
   min_relevance: "min_relevance leaves out windows that the question doesn't support. Remove it to see the best ones anyway.",
-  max_tokens: "No hit fits into max_tokens. Raise it.",
 };
 
 /**
