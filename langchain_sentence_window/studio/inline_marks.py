@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 STRONG = "b"
 EMPHASIS = "i"
@@ -33,31 +32,18 @@ _TAIL = re.compile(
 )
 
 
-class Styled(NamedTuple):
-    """A stretch of a text.
-
-    Attributes:
-        start: Its first code point.
-        end: One past its last code point.
-        style: Letters, each once and in order; empty for plain text.
-    """
-
-    start: int
-    end: int
-    style: str
-
-
-def styled(text: str) -> list[Styled]:
+def styled(text: str) -> list[tuple[int, int, str]]:
     """Cut a text at its marks.
 
     Args:
         text: Any string, such as a paragraph.
 
     Returns:
-        Stretches in order that tile the text.
+        Stretches in order that tile the text: the first code point, one past the last, and the style: letters, each
+        once and in order; none for plain text.
     """
     if not _SPECIAL.search(text):
-        return [Styled(0, len(text), "")] if text else []
+        return [(0, len(text), "")] if text else []
     scan = _Scan(text)
     scan.read()
     return list(_swept(scan.found, len(text)))
@@ -200,7 +186,7 @@ def _fit(opener: _Run, closer: _Run) -> bool:
     return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)
 
 
-def _swept(found: list[tuple[int, int, str]], length: int) -> Iterator[Styled]:
+def _swept(found: list[tuple[int, int, str]], length: int) -> Iterator[tuple[int, int, str]]:
     """Yield the stretches between all edges, each with the styles that hold there."""
     begins: dict[int, list[str]] = {}
     ends: dict[int, list[str]] = {}
@@ -214,4 +200,4 @@ def _swept(found: list[tuple[int, int, str]], length: int) -> Iterator[Styled]:
             counts[style] = counts.get(style, 0) + 1
         for style in ends.get(start, []):
             counts[style] -= 1
-        yield Styled(start, end, "".join(sorted(style for style, count in counts.items() if count)))
+        yield start, end, "".join(sorted(style for style, count in counts.items() if count))

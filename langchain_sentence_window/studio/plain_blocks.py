@@ -51,7 +51,7 @@ def plain_blocks(text: str, sentences: Sequence[PlainSentence]) -> list[Block]:
             found[-1].rows.append(Row(_cells(text, start, end), first.is_header))
         else:
             level = (first.level or 1) if kind == HEADING else int(kind == ITEM)
-            found.append(Block(kind, [Run(start, end)], level=level))
+            found.append(Block(kind, [(start, end, "")], level=level))
     return found
 
 
@@ -80,6 +80,6 @@ def _cells(text: str, start: int, end: int) -> list[list[Run]]:
     while start < end:
         tab = text.find("\t", start, end)
         stop = end if tab < 0 or tab + 1 >= end or text[tab:end].isspace() else tab + 1
-        cells.append([Run(start, stop)])
+        cells.append([(start, stop, "")])
         start = stop
     return cells
