@@ -12,22 +12,26 @@ All places are spans of code points: of the answer, or of a document.
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
-from langchain_core.runnables.utils import AddableDict
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.answering.chain import Citing, create_rag_chain
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window.answering.chain import Citing
 from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
+from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.message_citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
+from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
 from langchain_sentence_window.answering.quotes.records import VerifiedQuote
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
+from langchain_sentence_window.answering.quoting import answer_in_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.studio.asking import Asking, asked_with
@@ -40,7 +44,8 @@ logger = logging.getLogger("langchain_sentence_window")
 MAX_ERROR_CHARS = 500
 """The most characters of a chat model's error that the page shows."""
 
-_WANTED = ("answer", "quotes", "message")
+_CITED = ("verbatim", "normalized", "misattributed")
+"""The verdicts of quotes whose sources stand after a statement; see `answer_in_quotes`."""
 
 
 class Answering(Asking):
@@ -65,7 +70,7 @@ async def answer(studio: Studio, given: Answering) -> Response:
     """
     if studio.chat_model is None:
         raise Refused(409, "this page has no chat model; start it with one: serve_studio(retriever, chat_model=...)")
-    retriever, settings = asked_with(studio, given.settings)
+    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
     began = time.perf_counter()
     windows = await retriever.ainvoke(given.query, **settings)
     seconds = time.perf_counter() - began
@@ -77,59 +82,68 @@ async def _answered(
 ) -> AsyncIterator[Mapping[str, Any]]:
     yield {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
     began = time.perf_counter()
-    state = AddableDict()
+    text, quotes = "", list[VerifiedQuote]()
     # Without sources there is nothing that a model could answer from.
     if windows:
-        async for part in _parts(model, given, windows):
-            state += AddableDict({key: value for key, value in part.items() if key in _WANTED})
-            added, quotes = part.get("answer") or "", part.get("quotes") or []
-            if added or quotes:
-                yield {"text": added, "quotes": [_quote(each) for each in quotes]}
-    whole = await ASYNC.in_thread(_whole, state, windows)
+        async for added, found in _parts(model, given, windows):
+            text += added
+            quotes += found
+            yield {"text": added, "quotes": [_quote(each) for each in found]}
+    if given.citations == "numbers":
+        quotes = await ASYNC.in_thread(verify_quotes, text, windows)
+    whole = await ASYNC.in_thread(_whole, given.citations, text, windows, quotes)
     yield {"done": whole | {"seconds": time.perf_counter() - began}}
 
 
-async def _parts(model: BaseChatModel, given: Answering, windows: list[Document]) -> AsyncIterator[dict[str, Any]]:
-    """Yield the parts of the chain's answer.
+async def _parts(
+    model: BaseChatModel, given: Answering, windows: list[Document]
+) -> AsyncIterator[tuple[str, list[VerifiedQuote]]]:
+    """Yield what an answer grows by, with its quotes.
+
+    It is that of `create_rag_chain`, without the tasks that LangChain starts in such a chain: these go on when nobody
+    reads the answer any more, and so does the model.
 
     Raises:
         Refused: The model failed.
         SentenceWindowError: It wrote something else than an answer.
     """
-    chain = create_rag_chain(RunnableLambda(lambda _: windows), model, citations=given.citations)
+    state = {"question": encodable(given.query), "context": windows}
+    prompt = RunnableLambda(_prompt_values)
     try:
-        async for part in chain.astream(given.query):
-            yield part
+        if given.citations == "quotes":
+            async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark").astream(state):
+                if part.get("answer") or part.get("quotes"):
+                    yield part["answer"], part["quotes"]
+        else:
+            async for text in (prompt | PROMPT | model | StrOutputParser()).astream(state):
+                if text:
+                    yield text, []
     except SentenceWindowError:
         raise
     except Exception as error:
-        logger.warning("the chat model failed", exc_info=error)
+        logger.warning("the chat model failed: %r", error)
         raise Refused(502, f"the chat model failed with {type(error).__name__}: {_short(str(error))}") from error
 
 
-def _whole(state: Mapping[str, Any], windows: Sequence[Document]) -> dict[str, Any]:
-    """Return what the page shows of a whole answer.
+def _prompt_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "context": format_context(state["context"])}
 
-    Args:
-        state: What the chain returned. It has ``quotes`` if the model was asked for quotes; else they are looked for.
-        windows: The sources.
-    """
-    text: str = state.get("answer") or ""
-    if "quotes" in state:
-        quotes: Sequence[VerifiedQuote] = state["quotes"]
-        blocks = _annotations(state["message"])
-    else:
-        quotes = verify_quotes(text, windows)
-        blocks = citation_blocks(text, windows, quotes=quotes)
+
+def _whole(citing: Citing, text: str, windows: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> dict[str, Any]:
+    """Return what the page shows of a whole answer."""
+    cited = quotes if citing == "numbers" else [_as_cited(each) for each in quotes if each.verdict in _CITED]
     return {
         "answer": text,
-        "citations": [_citation(cast("Mapping[str, Any]", block)) for block in blocks],
+        "citations": [
+            _citation(cast("Mapping[str, Any]", each)) for each in citation_blocks(text, windows, quotes=cited)
+        ],
         "quotes": [_quote(quote) for quote in quotes],
     }
 
 
-def _annotations(message: AIMessage) -> list[Any]:
-    return [each for block in message.content_blocks if block["type"] == "text" for each in block["annotations"]]
+def _as_cited(quote: VerifiedQuote) -> VerifiedQuote:
+    """Return a quote of a statement as its citation has it: cited where it stands."""
+    return replace(quote, cited=tuple(place.number for place in quote.places))
 
 
 def _citation(block: Mapping[str, Any]) -> dict[str, Any]:

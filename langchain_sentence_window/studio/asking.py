@@ -20,7 +20,7 @@ from langchain_sentence_window.studio.state import Studio
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200
 
-_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance", "max_tokens")
+_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance")
 """Settings by which a search may return nothing."""
 
 
@@ -47,7 +47,7 @@ async def ask(studio: Studio, given: Asking) -> object:
     With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
     something out, if it found nothing.
     """
-    retriever, settings = asked_with(studio, given.settings)
+    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
     began = time.perf_counter()
     windows = await retriever.ainvoke(given.query, **settings)
     seconds = time.perf_counter() - began
@@ -68,10 +68,16 @@ async def examples(studio: Studio, _: Arguments) -> object:
         except InvalidInputError:  # there is no such file yet, or the page of questions says what is wrong with it
             found = []
     if not found:
-        documents = await studio.retriever.adocuments()
-        titles = [on_one_line(each.title or "", MAX_EXAMPLE_CHARS) for each in documents]
-        found = [f"What is said in “{title}”?" for title in titles if title]
+        found = [f"What is said in “{title}”?" for title in await _titles(studio)]
     return {"examples": [each for each in dict.fromkeys(found) if len(each) <= MAX_EXAMPLE_CHARS][:MAX_EXAMPLES]}
+
+
+async def _titles(studio: Studio) -> list[str]:
+    try:
+        documents = await studio.retriever.adocuments()
+    except InvalidInputError:  # the store can't list them
+        return []
+    return [title for each in documents if (title := on_one_line(each.title or "", MAX_EXAMPLE_CHARS))]
 
 
 def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:

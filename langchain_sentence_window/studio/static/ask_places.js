@@ -24,27 +24,34 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   let hits = [];
   let shown = [];
   let current = null;
+  let marked = null;
   let hit = null;
   let isOpen = null;
+  let opening = null;
 
   /** Take the windows of a new result. */
   function setWindows(found) {
     windows = found;
     hits = hitsOf(found);
-    current = hit = null;
+    current = marked = hit = null;
     if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) { reader.close?.(); isOpen = null; }
   }
 
-  async function go(docId, start, cards) {
+  /** Show a place of a document; `current` is what stands out there: a window, or the start of a hit. */
+  async function go(docId, start, cards, standsOut = current) {
     shown = cards;
+    marked = standsOut;
     try {
-      if (isOpen === docId) {
-        highlight();
-        if (start !== null) reader.scrollTo(start);
+      if (isOpen !== docId) {
+        isOpen = docId;
+        opening = reader.open(docId, { windows: cards, current: marked, fates: fates(docId), scrollTo: start });
+        await opening;
         return;
       }
-      isOpen = docId;
-      await reader.open(docId, { windows: cards, current, fates: fates(docId), scrollTo: start });
+      await opening;
+      if (isOpen !== docId) return;
+      highlight();
+      if (start !== null) reader.scrollTo(start);
     } catch (error) {
       if (isOpen === docId) isOpen = null;
       complain(error);
@@ -52,7 +59,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function highlight() {
-    if (isOpen !== null) reader.highlight({ windows: shown, current, fates: fates(isOpen) });
+    if (isOpen !== null) reader.highlight({ windows: shown, current: marked, fates: fates(isOpen) });
   }
 
   function openCard(card, { isChosen, focus = false }) {
@@ -71,12 +78,12 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
-    return go(docId, start, cards);
+    return go(docId, start, cards, start);
   }
 
   /** Mark a window as chosen whose document is in view. */
   function select(card) {
-    current = card;
+    current = marked = card;
     onCard(card, { isChosen: true, focus: false });
     highlight();
   }
@@ -97,7 +104,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     current = hit.card;
     onCard(current, { isChosen: true, focus: false });
     reads();
-    go(current.doc_id, hit.start, windows);
+    go(current.doc_id, hit.start, windows, hit.start);
   }
 
   function reads() {
