@@ -13,6 +13,8 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
+from langchain_sentence_window.stores.faiss.checks.result import CheckResult
+from langchain_sentence_window.stores.faiss.checks.whole import check_folder, check_memory
 from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
@@ -177,6 +179,15 @@ class StoreEngine:
     def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
         """Return what is known of the documents that meet a condition; see `list_sources`."""
         return self._read(lambda snapshot: snapshot.sources(of_sources, of_sentences))
+
+    def count_sources(self, of_sources: Condition | None, of_sentences: Condition) -> int:
+        """Count the documents that meet a condition; see `list_sources`."""
+        return self._read(lambda snapshot: snapshot.count_sources(of_sources, of_sentences))
+
+    def check(self) -> CheckResult:
+        """Check everything that the index holds; see `check_folder`."""
+        folder = self._folder
+        return self._run(lambda: check_memory(self._database) if folder is None else check_folder(folder))
 
     def unknown_keys(self, keys: Sequence[str]) -> list[str]:
         """Return the keys that no record has in its metadata; none for an empty index."""

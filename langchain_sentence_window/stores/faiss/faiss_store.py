@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
+from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
@@ -115,6 +117,17 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
+        cls.check_exists(path)
+        return cls(embedding, path, **settings)
+
+    @classmethod
+    def check_exists(cls, path: str | PathLike[str]) -> None:
+        """Check that there is a store at a path.
+
+        Raises:
+            IndexNotFoundError: There is none.
+            StoreError: The path is a file.
+        """
         folder = as_folder(path)
         if folder.is_file():
             is_of_index = folder.name == DATABASE_FILE
@@ -124,7 +137,6 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
-        return cls(embedding, path, **settings)
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
@@ -186,6 +198,11 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         """The embedder of texts and queries."""
         return self._embedding
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store, as an absolute path; ``None`` for a store in memory."""
+        return self._engine.folder
+
     # Reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -231,6 +248,22 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """Async version of `list_documents`."""
         return await run_in_executor(None, self.list_documents, filter)
+
+    def count_documents(self, filter: Filter | None = None) -> int:
+        """Count the documents that `list_documents` lists, without reading them.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        return self._engine.count_sources(compile_for_sources(given), compile_filter(given))
+
+    async def acount_documents(self, filter: Filter | None = None) -> int:
+        """Async version of `count_documents`."""
+        return await run_in_executor(None, self.count_documents, filter)
 
     def sample_embedded(self) -> list[tuple[str, Vectors]]:
         """Return a few texts as they were embedded, with their unit vectors.
@@ -304,6 +337,19 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     async def astats(self) -> StoreStats:
         """Async version of `stats`."""
         return await run_in_executor(None, self.stats)
+
+    def check(self) -> CheckResult:
+        """Read everything that the store holds, and list what is wrong.
+
+        Each row of the database is compared with its checksum, the sentences of each document with each other, and the
+        saved FAISS index and lexical index with the database. One that is only behind is no problem: it catches up
+        before the next search. Nothing is changed or embedded.
+        """
+        return self._engine.check()
+
+    async def acheck(self) -> CheckResult:
+        """Async version of `check`."""
+        return await run_in_executor(None, self.check)
 
     # The files
 
