@@ -68,6 +68,10 @@ class FaissStoreAdapter(StoreAdapter):
         found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
         return found
 
+    async def count_documents(self, io: IO, filter: Any = None) -> int:
+        """Count them without reading them."""
+        return int(await io.call(self.store.count_documents, self.store.acount_documents, filter))
+
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
     ) -> int | None:

@@ -60,6 +60,14 @@ class ReadMethods(StoreTraits):
         sentences = map(self.read, await self.list_sentences(io, filter))
         return indexed_documents(runs_of(each for each in sentences if source in (None, source_of(each.source))))
 
+    async def count_documents(self, io: IO, filter: Any = None) -> int:
+        """Count the documents that `list_documents` lists.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        return len(await self.list_documents(io, filter))
+
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
 

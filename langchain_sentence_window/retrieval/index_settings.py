@@ -207,6 +207,12 @@ def _check_ranking(name: str, ranking: object) -> None:
         raise InvalidInputError(
             f"{name} is {shown(ranking)}; it must be the path of a JSON file that holds one, or None"
         )
+    if ranking is None or Path(ranking).is_absolute():
+        return
+    if ".." in Path(ranking).parts or Path(ranking).suffix.lower() != ".json":
+        raise InvalidInputError(
+            f"{name} is {shown(ranking)}; a path that isn't absolute must be that of a .json file in the index's folder"
+        )
 
 
 def _check_key(name: str, key: object) -> None:

@@ -9,28 +9,24 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
 
-from langchain_sentence_window._arguments import check_order, checked_documents
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window.adapters.scope import check_binds
-from langchain_sentence_window.documents.ids import checked_ids
-from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.embedding.checked import checked_embedding
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._io import ASYNC, BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.callback_runs import search_params
-from langchain_sentence_window.retrieval.indexing import delete_documents, read_documents
-from langchain_sentence_window.retrieval.ingest import ingest_documents
+from langchain_sentence_window.retrieval.document_methods import DocumentMethods
+from langchain_sentence_window.retrieval.index_methods import IndexMethods
 from langchain_sentence_window.retrieval.observing import observed
-from langchain_sentence_window.retrieval.settings import CallSettings, RetrieverSettings
-from langchain_sentence_window.retrieval.tracing.explain import explain
-from langchain_sentence_window.retrieval.tracing.trace import Trace
+from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 if TYPE_CHECKING:
     from langchain_core.indexing.base import DocumentIndex
 
+    from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
+    from langchain_sentence_window.retrieval.tracing.trace import Trace
 
-class SentenceWindowRetriever(RetrieverSettings):
+
+class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     """A retriever that searches single sentences and returns the windows around them, merged and cited.
 
     A window is an unbroken run of sentences of one section. No sentence is in two windows.
@@ -101,122 +97,6 @@ class SentenceWindowRetriever(RetrieverSettings):
             await ASYNC.in_thread(store.save)
         return retriever
 
-    @classmethod
-    def open(
-        cls,
-        path: str | PathLike[str],
-        embedding: Embeddings,
-        *,
-        neighbor_weights: Sequence[float] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Open an index on disk without embedding anything.
-
-        Args:
-            path: The folder of the index.
-            embedding: The embedder that the index was made with.
-            neighbor_weights: Weights to use instead of the index's own; ``None`` keeps those.
-            **settings: The retriever's fields.
-
-        Raises:
-            IndexNotFoundError: There is no index at the path.
-            IndexMismatchError: The index was made with another embedder or a newer version.
-        """
-        check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
-        cls._check_settings(embedding, settings)
-        return cls(vectorstore=FaissStore.open(path, embedding, neighbor_weights=neighbor_weights), **settings)
-
-    def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
-        """Index documents; each replaces the document of the same ``doc_id``.
-
-        Pages, elements, rows and chunks of one source are parts of one document, and are joined first. Parts that are
-        given alone are added to those that the store has.
-
-        Args:
-            documents: The documents. Each is named by its id, else by ``doc_id`` in its metadata, else by its source,
-                else by a hash of its text. So several texts of one source need ids, unless they are its parts.
-            show_progress: Whether to show a progress bar while embedding.
-
-        Returns:
-            The ``doc_id`` of each document, in order.
-
-        Raises:
-            InvalidInputError: Two documents have the same id, one isn't a Document, or the filter forbids one or
-                what it would replace. Nothing was stored.
-        """
-        documents = checked_documents(documents)
-        return run(self._add(BLOCKING, documents, show_progress=show_progress))
-
-    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Async version of `add_documents`."""
-        return await self._add(ASYNC, checked_documents(documents), show_progress=False)
-
-    def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
-        """List the documents in the store: their names, sources, titles, numbers of sentences and pages.
-
-        Args:
-            filter: Narrows the retriever's own filter. A document of which it lets through a part is listed with that
-                part's sentences and pages.
-            source: The source that their metadata names, such as a path or an address; ``None`` for any.
-
-        Raises:
-            InvalidInputError: The store can't list what it holds, or the filter can't be read.
-        """
-        scope = self.scope(filter)
-        return run(scope.adapter.list_documents(BLOCKING, scope.filter, _text_of(source)))
-
-    async def adocuments(
-        self, filter: Any = None, *, source: str | PathLike[str] | None = None
-    ) -> list[IndexedDocument]:
-        """Async version of `documents`."""
-        scope = self.scope(filter)
-        return await scope.adapter.list_documents(ASYNC, scope.filter, _text_of(source))
-
-    def delete(
-        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
-    ) -> int:
-        """Delete whole documents: by their ``doc_id``, their source, or a filter. All that are given must fit.
-
-        Documents that don't exist, or that the retriever's own filter forbids, are ignored.
-
-        Args:
-            ids: The ``doc_id`` of each document.
-            source: The source that their metadata names, such as a path or an address.
-            filter: Narrows the retriever's own filter. A document is deleted if all its sentences match.
-
-        Returns:
-            The number of documents deleted.
-
-        Raises:
-            InvalidInputError: There is no list of ids, no source and no filter; or a filter allows only a part of a
-                document, or can't be read; or the store can't list what it holds. Nothing was deleted.
-        """
-        return run(self._delete(BLOCKING, ids, source, filter))
-
-    async def adelete(
-        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
-    ) -> int:
-        """Async version of `delete`."""
-        return await self._delete(ASYNC, ids, source, filter)
-
-    def get(self, ids: Sequence[str]) -> list[Document]:
-        """Read whole documents by their ``doc_id``, joined from their sentences.
-
-        Documents that don't exist, or of which the filter forbids any part, are left out.
-
-        Returns:
-            The documents, each with its text from the first sentence to the last, ``source[start_index:end_index]``.
-            If it was joined from parts, ``parts`` in its metadata says where each of them stands.
-
-        Raises:
-            IncompleteWindowError: The store can't fetch by id, or lacks sentences.
-        """
-        return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
-
-    async def aget(self, ids: Sequence[str]) -> list[Document]:
-        """Async version of `get`."""
-        return await read_documents(ASYNC, self.scope(), checked_ids(ids))
-
     def as_document_index(self) -> "DocumentIndex":
         """Return an object that LangChain's ``index()`` and ``aindex()`` take in place of a vector store.
 
@@ -227,7 +107,7 @@ class SentenceWindowRetriever(RetrieverSettings):
 
         return WindowDocumentIndex(retriever=self)
 
-    def explain(self, query: str, **settings: Unpack[CallSettings]) -> Trace:
+    def explain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
         """Run a query and record what became of every hit and window.
 
         Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, by meaning alone and
@@ -240,11 +120,46 @@ class SentenceWindowRetriever(RetrieverSettings):
         Returns:
             The trace. ``print`` it, show it in a notebook, or call its ``to_dict``.
         """
+        from langchain_sentence_window.retrieval.tracing.explain import explain
+
         return run(explain(BLOCKING, self._request(query, settings), self.reranker))
 
-    async def aexplain(self, query: str, **settings: Unpack[CallSettings]) -> Trace:
+    async def aexplain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
         """Async version of `explain`."""
+        from langchain_sentence_window.retrieval.tracing.explain import explain
+
         return await explain(ASYNC, self._request(query, settings), self.reranker)
+
+    def why(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
+        """Find out what became of one sentence in a query, and what would have returned it.
+
+        Use it to ask why a sentence isn't there. It searches far down by meaning and by words, and then runs the query
+        with other settings until two of them return the sentence: up to ten more queries, and calls of the reranker.
+
+        Args:
+            query: The question.
+            doc_id: The document.
+            sentence: The index of the sentence in it, from 0.
+            **settings: The settings of the call, as for `invoke`.
+
+        Returns:
+            The fate of the sentence. ``print`` it, or call its ``to_dict``. Of a sentence that the retriever's own
+            filter forbids it says no more than of one that doesn't exist.
+
+        Raises:
+            InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
+        """
+        from langchain_sentence_window.retrieval.tracing.why import checked_key, why
+
+        key = checked_key(doc_id, sentence)
+        return run(why(BLOCKING, self._request(query, settings), self.scope(), self.reranker, key))
+
+    async def awhy(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
+        """Async version of `why`."""
+        from langchain_sentence_window.retrieval.tracing.why import checked_key, why
+
+        key = checked_key(doc_id, sentence)
+        return await why(ASYNC, self._request(query, settings), self.scope(), self.reranker, key)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
@@ -273,43 +188,3 @@ class SentenceWindowRetriever(RetrieverSettings):
                 f"there is nothing to index: {len(found)} documents were given, and none of them has any text"
             )
         return found
-
-    @classmethod
-    def _check_settings(cls, embedding: Embeddings, settings: Mapping[str, Any]) -> None:
-        if "vectorstore" in settings:
-            raise InvalidInputError(
-                "vectorstore can't be set here, as a FaissStore is created; write "
-                "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
-            )
-        with FaissStore(checked_embedding(embedding)) as store:
-            cls(vectorstore=store, **settings)
-
-    async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
-        check_binds(filter)
-        names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
-        return await delete_documents(
-            io, self.scope(filter), names, source=_text_of(source), bm25_index=self.bm25_index
-        )
-
-    async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
-        return await ingest_documents(
-            io,
-            self.scope(),
-            documents,
-            self.splitter,
-            embed_headings=self.embed_headings,
-            situate=self.situate,
-            bm25_index=self.bm25_index,
-            show_progress=show_progress,
-        )
-
-
-def _text_of(source: str | PathLike[str] | None) -> str | None:
-    """Return a source as metadata has it.
-
-    Raises:
-        InvalidInputError: It isn't a string or a path.
-    """
-    if source is None or isinstance(source, str | PathLike):
-        return None if source is None else str(source)
-    raise InvalidInputError(f"source is {shown(source)}; give the source in the documents' metadata as a string")

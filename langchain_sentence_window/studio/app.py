@@ -27,8 +27,11 @@ from langchain_sentence_window.studio import (
     tracing,
     tuning,
 )
+from langchain_sentence_window.studio.gold_texts import GoldTexts
 from langchain_sentence_window.studio.guard import Guard
 from langchain_sentence_window.studio.listing import Library
+from langchain_sentence_window.studio.question_list import QuestionList
+from langchain_sentence_window.studio.runs import Runs
 from langchain_sentence_window.studio.state import Studio
 from langchain_sentence_window.studio.uploads import Uploads, uploads_folder
 
@@ -90,10 +93,12 @@ def create_studio(
     studio = Studio(
         retriever,
         jobs=jobs.Jobs(),
+        question_list=QuestionList(None if questions is None else Path(questions).absolute()),
+        gold_texts=GoldTexts(),
+        runs=Runs(),
         library=Library(),
         uploads=Uploads(uploads),
         folders=tuple(each.resolve() for each in [*given, *([] if uploads is None else [uploads])]),
-        questions=None if questions is None else Path(questions).absolute(),
         chat_model=chat_model,
         is_read_only=read_only,
     )

@@ -98,6 +98,8 @@ def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
         ({"retriever": {"lexical_weight": float("inf")}}, "can't be stored as JSON"),
         ({"retriever": {"ranking": 3}}, "ranking is 3"),
         ({"retriever": {"ranking": ""}}, "ranking is ''"),
+        ({"retriever": {"ranking": "../ranking.json"}}, "must be that of a .json file in the index's folder"),
+        ({"retriever": {"ranking": "sentences.sqlite3"}}, "must be that of a .json file in the index's folder"),
         ({"retriever": {"order": "best"}}, "order is 'best'"),
         ({"retriever": {"min_relevance": 1}}, "min_relevance is 1"),
         ({"retriever": {"window_key": 1}}, "window_key is 1"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -35,6 +35,9 @@ from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
 from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
 from langchain_sentence_window.stores.faiss.stats import StoreStats
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 
 
 class FaissStore(OpenFiles, SearchMethods, WriteMethods):
@@ -116,6 +119,17 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
+        cls.check_exists(path)
+        return cls(embedding, path, **settings)
+
+    @classmethod
+    def check_exists(cls, path: str | PathLike[str]) -> None:
+        """Check that there is a store at a path.
+
+        Raises:
+            IndexNotFoundError: There is none.
+            StoreError: The path is a file.
+        """
         folder = as_folder(path)
         if folder.is_file():
             is_of_index = folder.name == DATABASE_FILE
@@ -125,7 +139,6 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
             raise IndexNotFoundError(
                 f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
             )
-        return cls(embedding, path, **settings)
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
@@ -238,6 +251,22 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         """Async version of `list_documents`."""
         return await run_in_executor(None, self.list_documents, filter)
 
+    def count_documents(self, filter: Filter | None = None) -> int:
+        """Count the documents that `list_documents` lists, without reading them.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        return self._engine.count_sources(compile_for_sources(given), compile_filter(given))
+
+    async def acount_documents(self, filter: Filter | None = None) -> int:
+        """Async version of `count_documents`."""
+        return await run_in_executor(None, self.count_documents, filter)
+
     def sample_embedded(self) -> list[tuple[str, Vectors]]:
         """Return a few texts as they were embedded, with their unit vectors.
 
@@ -310,6 +339,19 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
     async def astats(self) -> StoreStats:
         """Async version of `stats`."""
         return await run_in_executor(None, self.stats)
+
+    def check(self) -> "CheckResult":
+        """Read everything that the store holds, and list what is wrong.
+
+        Each row of the database is compared with its checksum, the sentences of each document with each other, and the
+        saved FAISS index and lexical index with the database. One that is only behind is no problem: it catches up
+        before the next search. Nothing is changed or embedded.
+        """
+        return self._engine.check()
+
+    async def acheck(self) -> "CheckResult":
+        """Async version of `check`."""
+        return await run_in_executor(None, self.check)
 
     # The files
 

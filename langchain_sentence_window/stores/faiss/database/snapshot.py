@@ -93,7 +93,10 @@ class Snapshot:
     @property
     def state(self) -> State:
         """The state of the database."""
-        return State(**self.fact("state"))
+        try:
+            return State(**self.fact("state"))
+        except TypeError as error:
+            raise StoreError("the database is damaged where it keeps 'state'; restore it from a backup") from error
 
     @property
     def version(self) -> Version:
@@ -253,6 +256,12 @@ class Snapshot:
             [row],
         ):
             yield number, loaded_text(text), section
+
+    def in_order(self) -> Iterator[list[Record]]:
+        """Yield all records by document and index, in slices that split no section."""
+        for rows, _, _ in self.vectors_in_order(("1", [])):
+            records = self.by_rows(rows.tolist())
+            yield [records[row] for row in rows.tolist()]
 
     # Vectors
 

@@ -24,7 +24,9 @@ Current: TypeAlias = tuple[VectorIndex | None, Version | None]
 """An index, and the version of the database that it is at."""
 
 _NOTHING: Current = (None, None)
-_FACT = "vectors"
+VECTORS_FACT = "vectors"
+"""The name of the fact that describes the saved index."""
+
 _MAX_ATTEMPTS = 3
 
 
@@ -141,7 +143,7 @@ class VectorCache:
             "trained_on": index.trained_on,
             "seal": self._lock.read(lambda: index.save(file)),
         }
-        transaction.set_fact(_FACT, record)
+        transaction.set_fact(VECTORS_FACT, record)
 
     def _put(self, current: Current) -> Current:
         self._current = current
@@ -175,7 +177,7 @@ class VectorCache:
 
     def _read_file(self, snapshot: Snapshot, version: Version) -> tuple[VectorIndex | None, Changes | None]:
         """Load the saved index, and the changes since it was saved."""
-        saved = snapshot.fact(_FACT)
+        saved = snapshot.fact(VECTORS_FACT)
         if self._file is None or saved is None:
             return None, None
         if (saved["index"], tuple(saved["weights"])) != (self._factory, self._weights):

@@ -227,6 +227,17 @@ class VectorIndex:
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
 
+    @property
+    def live_rows(self) -> Rows:
+        """The rows that have a vector, in any order."""
+        return np.asarray(self._rows.filled[self._rows.filled != _DEAD])
+
+    def decoded(self, rows: Rows) -> Vectors:
+        """Return the vectors of some rows as the index keeps them, shape ``(len(rows), dimension)``."""
+        if clusters_of(self._faiss):
+            self._faiss.make_direct_map()
+        return np.asarray(self._faiss.reconstruct_batch(self._positions_of(rows)))
+
     def _positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows; those without a vector are left out."""
         filled = self._rows.filled

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of, seals_in
+from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of, seals_in
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Version
@@ -151,7 +151,7 @@ class LexicalCache:
 
     def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
         """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
-        kept = _record(snapshot)
+        kept = recorded_index(snapshot)
         if kept is None:
             return None
         if self._index is None:
@@ -177,19 +177,10 @@ class LexicalCache:
 
     def _copied(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""
-        kept = _record(snapshot)
+        kept = recorded_index(snapshot)
         if kept is None or (kept["generation"], kept["token"]) != snapshot.version:
             return None
-        if not (self._folder and kept["files"]):
-            return None
-        copy = _TemporaryFolder()
-        try:
-            for name in kept["files"]:
-                shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
-        except OSError:
-            return None
-        # The copy is checked, not the original, which may have changed meanwhile.
-        return LexicalIndex(copy.path, owner=copy) if is_intact(seals_in(copy.path), kept["files"]) else None
+        return copied_index(self._folder, kept["files"]) if self._folder and kept["files"] else None
 
     def _built(self, snapshot: Snapshot) -> LexicalIndex:
         index = LexicalIndex(None)
@@ -197,7 +188,27 @@ class LexicalCache:
         return index
 
 
-def _record(snapshot: Snapshot) -> dict[str, Any] | None:
+def copied_index(folder: Path, files: Mapping[str, Seal]) -> LexicalIndex | None:
+    """Open a copy of an index, which is removed when nothing uses it any more.
+
+    Args:
+        folder: The folder of the index.
+        files: The seals of its files by name.
+
+    Returns:
+        ``None`` if the files aren't those that were sealed.
+    """
+    copy = _TemporaryFolder()
+    try:
+        for name in files:
+            shutil.copyfile(folder / name, copy.path / name, follow_symlinks=False)
+    except OSError:
+        return None
+    # The copy is checked, not the original, which may have changed meanwhile.
+    return LexicalIndex(copy.path, owner=copy) if is_intact(seals_in(copy.path), files) else None
+
+
+def recorded_index(snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the record of the index from when it was last brought up to date, if it has this format."""
     kept: dict[str, Any] | None = snapshot.fact(_FACT)
     return kept if kept is not None and kept.get("format") == FORMAT else None

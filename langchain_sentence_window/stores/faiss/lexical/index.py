@@ -21,6 +21,7 @@ _TEXT = "heading_and_text"
 
 _TOKENIZER = "words"
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
+_MAX_WORDS_COMPARED = 200
 _MAX_ROWS_IN_QUERY = 10_000
 """The largest number of allowed rows to pass to tantivy; with more, hits are filtered until there are enough."""
 
@@ -146,6 +147,21 @@ class LexicalSearcher:
         rows = self._rows(hits)
         rows = rows[np.isin(rows, allowed)]
         return len(rows), np.array(_evenly(rows.tolist(), size), dtype=np.int64)
+
+    def all_rows(self) -> Rows:
+        """Return all rows, in any order."""
+        every = _tantivy().Query.all_query()
+        return self._rows(self._searcher.search(every, max(1, self._searcher.num_docs), count=False).hits)
+
+    def has_words(self, row: int, text: str) -> bool:
+        """Return whether a row's text has all words of another text."""
+        words = list(dict.fromkeys(self._analyzer.analyze(encodable(text))))[:_MAX_WORDS_COMPARED]
+        tantivy = _tantivy()
+        must = tantivy.Occur.Must
+        terms = [tantivy.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
+        of_row = tantivy.Query.term_query(self._schema, _ROW, row)
+        every = tantivy.Query.boolean_query([(must, each) for each in (of_row, *terms)])
+        return bool(self._searcher.search(every, 1, count=False).hits)
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)

@@ -1,0 +1,149 @@
+"""The retriever's methods that add, list, read and delete whole documents."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.scope import check_binds
+from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.settings import RetrieverSettings
+
+
+class DocumentMethods(RetrieverSettings):
+    """The methods of `SentenceWindowRetriever` for the documents of its store."""
+
+    def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
+        """Index documents; each replaces the document of the same ``doc_id``.
+
+        Pages, elements, rows and chunks of one source are parts of one document, and are joined first. Parts that are
+        given alone are added to those that the store has.
+
+        Args:
+            documents: The documents. Each is named by its id, else by ``doc_id`` in its metadata, else by its source,
+                else by a hash of its text. So several texts of one source need ids, unless they are its parts.
+            show_progress: Whether to show a progress bar while embedding.
+
+        Returns:
+            The ``doc_id`` of each document, in order.
+
+        Raises:
+            InvalidInputError: Two documents have the same id, one isn't a Document, or the filter forbids one or
+                what it would replace. Nothing was stored.
+        """
+        documents = checked_documents(documents)
+        return run(self._add(BLOCKING, documents, show_progress=show_progress))
+
+    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
+        """Async version of `add_documents`."""
+        return await self._add(ASYNC, checked_documents(documents), show_progress=False)
+
+    def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
+        """List the documents in the store: their names, sources, titles, counts, and when they were added.
+
+        Args:
+            filter: Narrows the retriever's own filter. A document of which it lets through a part is listed with that
+                part's sentences and pages.
+            source: The source that their metadata names, such as a path or an address; ``None`` for any.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds, or the filter can't be read.
+        """
+        scope = self.scope(filter)
+        return run(scope.adapter.list_documents(BLOCKING, scope.filter, _text_of(source)))
+
+    async def adocuments(
+        self, filter: Any = None, *, source: str | PathLike[str] | None = None
+    ) -> list[IndexedDocument]:
+        """Async version of `documents`."""
+        scope = self.scope(filter)
+        return await scope.adapter.list_documents(ASYNC, scope.filter, _text_of(source))
+
+    def delete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
+        """Delete whole documents: by their ``doc_id``, their source, or a filter. All that are given must fit.
+
+        Documents that don't exist, or that the retriever's own filter forbids, are ignored.
+
+        Args:
+            ids: The ``doc_id`` of each document.
+            source: The source that their metadata names, such as a path or an address.
+            filter: Narrows the retriever's own filter. A document is deleted if all its sentences match.
+
+        Returns:
+            The number of documents deleted.
+
+        Raises:
+            InvalidInputError: There is no list of ids, no source and no filter; or a filter allows only a part of a
+                document, or can't be read; or the store can't list what it holds. Nothing was deleted.
+        """
+        return run(self._delete(BLOCKING, ids, source, filter))
+
+    async def adelete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
+        """Async version of `delete`."""
+        return await self._delete(ASYNC, ids, source, filter)
+
+    def get(self, ids: Sequence[str]) -> list[Document]:
+        """Read whole documents by their ``doc_id``, joined from their sentences.
+
+        Documents that don't exist, or of which the filter forbids any part, are left out.
+
+        Returns:
+            The documents, each with its text from the first sentence to the last, ``source[start_index:end_index]``.
+            If it was joined from parts, ``parts`` in its metadata says where each of them stands.
+
+        Raises:
+            IncompleteWindowError: The store can't fetch by id, or lacks sentences.
+        """
+        from langchain_sentence_window.retrieval.indexing import read_documents
+
+        return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
+
+    async def aget(self, ids: Sequence[str]) -> list[Document]:
+        """Async version of `get`."""
+        from langchain_sentence_window.retrieval.indexing import read_documents
+
+        return await read_documents(ASYNC, self.scope(), checked_ids(ids))
+
+    async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
+        from langchain_sentence_window.retrieval.indexing import delete_documents
+
+        check_binds(filter)
+        names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
+        return await delete_documents(
+            io, self.scope(filter), names, source=_text_of(source), bm25_index=self.bm25_index
+        )
+
+    async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
+        from langchain_sentence_window.retrieval.ingest import ingest_documents
+
+        return await ingest_documents(
+            io,
+            self.scope(),
+            documents,
+            self.splitter,
+            embed_headings=self.embed_headings,
+            situate=self.situate,
+            bm25_index=self.bm25_index,
+            show_progress=show_progress,
+        )
+
+
+def _text_of(source: str | PathLike[str] | None) -> str | None:
+    """Return a source as metadata has it.
+
+    Raises:
+        InvalidInputError: It isn't a string or a path.
+    """
+    if source is None or isinstance(source, str | PathLike):
+        return None if source is None else str(source)
+    raise InvalidInputError(f"source is {shown(source)}; give the source in the documents' metadata as a string")
