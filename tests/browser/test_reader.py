@@ -226,16 +226,15 @@ def test_fates_are_shown_on_sentences(reader: "Page") -> None:
 
 def test_a_pdf_is_shown_as_pages_with_boxes(reader: "Page") -> None:
     windows = opened(reader, AGREEMENT, "seat")
-    reader.locator(".page img").first.wait_for()
-    reader.locator(".page[data-page='1'] .box.hit").first.wait_for()
+    for page in range(2):
+        reader.locator(f".page[data-page='{page}'] img").wait_for()
+        reader.locator(f".page[data-page='{page}'] .box.hit").first.wait_for()
     hits = {hit["sentence_index"] for window in windows for hit in window["hits"]}
     assert {int(each.get_attribute("data-p") or -1) for each in reader.locator(".box.hit").all()} == hits
     reader.evaluate("reader.nextHit()")
     reader.wait_for_timeout(100)
     assert in_view(reader, ".box.current")
-    assert reader.evaluate(
-        "[...document.querySelectorAll('.page img')].every((img) => img.complete && img.naturalWidth > 0)"
-    )
+    wait(reader, "[...document.querySelectorAll('.page img')].every((img) => img.complete && img.naturalWidth > 0)")
     assert axe(reader, within=".reader") == []
     shot(reader, "reader-pages")
 
