@@ -103,8 +103,13 @@ class ReadDocument:
     @cached_property
     def pages(self) -> list[int] | None:
         """For each sentence, the page that it begins on, from 0; ``None`` if the metadata doesn't say it of each."""
-        found = [page for each in self.sentences if (page := page_of(each.source)) is not None]
-        return found if len(found) == len(self.sentences) else None
+        found: list[int] = []
+        for each in self.sentences:
+            page = page_of(each.source)
+            if page is None:
+                return None
+            found.append(page)
+        return found
 
     @property
     def page_count(self) -> int | None:

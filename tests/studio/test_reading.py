@@ -148,6 +148,22 @@ def test_of_a_document_that_the_filter_cuts_only_the_rest_is_told() -> None:
     assert {index for _, index, _ in runs_of(found)} == {-1, 0, 1, 4, 5}
 
 
+def test_documents_are_read_in_any_order_and_again() -> None:
+    texts = [f"Seat {i} is free. A card." for i in range(7)]
+    client = client_for(*texts)
+    for _ in range(2):
+        for i, text in enumerate(texts):
+            assert text_of(read(client, f"d{i}")) == text
+
+
+def test_a_document_that_was_replaced_is_read_anew() -> None:
+    retriever = SentenceWindowRetriever.from_documents([document(TEXT, "d0")], WordEmbeddings(), **BY_COSINE)
+    client = client_of(retriever)
+    assert text_of(read(client)) == TEXT.rstrip()
+    retriever.add_documents([document("A new seat.", "d0")])
+    assert text_of(read(client)) == "A new seat."
+
+
 def test_a_document_that_was_deleted_is_gone_at_once() -> None:
     retriever = SentenceWindowRetriever.from_documents([document(TEXT, "d0")], WordEmbeddings(), **BY_COSINE)
     client = client_of(retriever)
