@@ -80,6 +80,14 @@ def test_a_text_without_marks_is_text() -> None:
     assert text_of(found) == "A seat. A card.\n\nA page."
 
 
+@pytest.mark.parametrize("content_type", ["text/html", "text/markdown"])
+def test_html_that_was_read_as_markdown_is_shown_as_such(content_type: str) -> None:
+    given = [document("A *seat*.", "d0", content_type=content_type)]
+    found = read(client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)))
+    assert found["kind"] == "markdown"
+    assert ("seat", 0, "i") in runs_of(found)
+
+
 @settings(max_examples=25)
 @given(st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_any_text_is_read_with_its_offsets(text: str) -> None:
