@@ -25,6 +25,8 @@ CHECK_MS = 2_000
 RETRY_CHECKS = 15
 """Such checks after which a sync that failed is tried again, even if nothing has changed since."""
 
+_GONE = "deleted"
+
 OnSync = Callable[[SyncResult], object]
 OnError = Callable[[Exception], object]
 
@@ -72,7 +74,8 @@ def watch_files(
     on_sync(sync_files(retriever, given, delete=delete, on_progress=on_progress))
     has_failed = False
     for has_changed, checks in watched.changes(library, stop):
-        if not has_changed and not (has_failed and checks % RETRY_CHECKS == 0):
+        # What changed after the first sync and before the watching began is found by the first check.
+        if not has_changed and checks > 1 and not (has_failed and checks % RETRY_CHECKS == 0):
             continue
         try:
             result = sync_files(retriever, given, delete=delete, on_progress=on_progress)
@@ -113,7 +116,7 @@ class _Watched:
         if self._folders:
             yield from library.watch(
                 *self._folders,
-                watch_filter=lambda _, path: self._is_watched(path),
+                watch_filter=lambda change, path: self._is_watched(path, is_gone=change.name == _GONE),
                 debounce=DEBOUNCE_MS,
                 rust_timeout=CHECK_MS,
                 yield_on_timeout=True,
@@ -124,12 +127,12 @@ class _Watched:
         while not stop.wait(CHECK_MS / 1000):
             yield ()
 
-    def _is_watched(self, path: str) -> bool:
+    def _is_watched(self, path: str, *, is_gone: bool) -> bool:
         """Return whether a change at a path may matter: of a file that is read, or of a folder."""
-        suffix = Path(path).suffix.lower()
         if self._leave_out is not None and (path == self._leave_out or is_below(path, self._leave_out)):
             return False
-        return suffix in SUFFIXES or not suffix or Path(path).is_dir()
+        # What has gone may have been a folder, whatever its name.
+        return is_gone or Path(path).suffix.lower() in SUFFIXES or Path(path).is_dir()
 
     def _marks(self) -> list[tuple[int, int, int] | None]:
         return [_mark(path) for path in self._files]

@@ -122,7 +122,8 @@ def _text(sentences: Sequence[StoredSentence], starts: Sequence[int], span: Span
         if number == len(sentences):
             return None
         each = sentences[number]
-        text = each.text + each.separator
+        is_last = number + 1 == len(sentences)
+        text = each.text if is_last else each.text + each.separator
         if not each.start <= at < each.start + len(text):
             return None
         parts.append(text[at - each.start : end - each.start])

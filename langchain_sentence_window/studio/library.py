@@ -75,14 +75,15 @@ async def list_documents(studio: Studio, wanted: Wanted) -> object:
         "found": len(found),
         "total": len(listing.documents),
         "sentences": sum(each.sentences for each in found),
+        "can_change": not studio.is_read_only,
         "adding": what_can_be_added(studio),
     }
 
 
 async def list_ids(studio: Studio, wanted: Searched) -> object:
-    """Return the names of all documents that a search finds, to choose them all."""
-    found = (await studio.library.current(studio.retriever)).found(wanted.search)
-    return {"doc_ids": [each.doc_id for each in found[:MAX_DELETED]]}
+    """Return the names of all documents that a search finds, and the numbers of their sentences, to choose them all."""
+    found = (await studio.library.current(studio.retriever)).found(wanted.search)[:MAX_DELETED]
+    return {"doc_ids": [each.doc_id for each in found], "sentences": [each.sentences for each in found]}
 
 
 async def show_document(studio: Studio, wanted: One) -> object:

@@ -105,9 +105,13 @@ async def sweep(studio: Studio, given: Swept) -> object:
     if len(combinations) > MAX_VARIANTS:
         raise Refused(400, f"these are {len(combinations):,} combinations; try at most {MAX_VARIANTS} at once")
     variants = {_described(given.settings) or AS_IT_IS: given.settings}
+    base = await ASYNC.in_thread(retriever_with, studio, given.settings)
     for values in combinations:
         chosen = dict(zip(given.values, values, strict=True))
-        variants[_described(chosen)] = {**given.settings, **chosen}
+        settings = {**given.settings, **chosen}
+        copy = await ASYNC.in_thread(retriever_with, studio, settings)
+        if any(getattr(copy, name) != getattr(base, name) for name in chosen):
+            variants[_described(chosen)] = settings
     return await _started(studio, given, "sweep", variants)
 
 

@@ -214,8 +214,8 @@ def test_what_was_not_received_can_not_be_added(client: TestClient) -> None:
     received = upload(client, "a.txt", b"A card.").json()["upload"]
     for wrong in (["x"], [received, "../../etc/passwd"], ["a.txt"]):
         assert client.post("/api/documents/add", json={"uploads": wrong}).status_code == 404
-    for wrong in ([], "x", None, [1]):
-        assert client.post("/api/documents/add", json={"uploads": wrong}).status_code == 400
+    for odd in ([], "x", None, [1]):
+        assert client.post("/api/documents/add", json={"uploads": odd}).status_code == 400
     first = client.post("/api/documents/add", json={"uploads": [received, received]})
     assert ended(client, first.json()["number"])["result"]["added"] == 1
     assert client.post("/api/documents/add", json={"uploads": [received]}).status_code == 404

@@ -85,7 +85,7 @@ class BlockWriter:
             if event == "start":
                 self._start(element, is_data=element in tables)
                 self._add(element.text)
-            else:
+            elif event == "end":
                 self._end(element, is_data=element in tables)
             if event != "start" and element is not root:
                 self._add(element.tail)
@@ -147,8 +147,9 @@ class BlockWriter:
 
     def _end_block(self, element: Any, tag: str, *, is_data: bool) -> None:
         if tag == "dt" and self._buffer and self._pre is None:
-            self._buffer.append("\n")
-            self._after_term = True
+            if not self._after_term:  # libxml2 nests terms that are left open
+                self._buffer.append("\n")
+                self._after_term = True
             return
         if tag in _PRE and self._pre is not None:
             self._end_pre(element)

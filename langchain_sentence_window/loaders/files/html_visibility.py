@@ -24,15 +24,13 @@ def is_shown(element: Any) -> bool:
     if element.tag == "a" and _is_mark(element):
         return False
     attributes = element.attrib
-    return not (
-        attributes
-        and (
-            "hidden" in attributes
-            or attributes.get("aria-hidden", "").lower() == "true"
-            or attributes.get("role") == "navigation"
-            or _HIDING.search(attributes.get("style", ""))
-            or (element.tag == "dialog" and "open" not in attributes)
-        )
+    if element.tag == "dialog":
+        return "open" in attributes
+    return not attributes or not (
+        "hidden" in attributes
+        or attributes.get("aria-hidden", "").lower() == "true"
+        or attributes.get("role") == "navigation"
+        or _HIDING.search(attributes.get("style", ""))
     )
 
 

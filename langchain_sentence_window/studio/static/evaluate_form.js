@@ -9,7 +9,7 @@ import { createSettingsForm } from "./settings_form.js";
 const SWEPT = [
   ["window", "Window", "auto, 1, (0, 2)", "auto, sentences on each side, or pairs (before, after)"],
   ["k", "k", "", "windows that are returned; few may not fill the budgets"],
-  ["lexical_weight", "Weight of words", "", "0 ignores words, 1 counts them as usual"],
+  ["lexical_weight", "Weight of words", "", "how much words count beside meaning; 0 ignores them"],
 ];
 
 /**

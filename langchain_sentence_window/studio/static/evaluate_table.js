@@ -33,26 +33,26 @@ export function createRunTable({ onDrawn, onBase, onActive }) {
         const means = run.averages.find((each) => each.budget === budget);
         const difference = differenceOf(differences.get(run.number), budget);
         return el("tr", { class: run.number === active ? "active" : "" },
-          el("td", {}, el("input", { type: "checkbox", checked: drawn.has(run.number), aria: { label: `Draw ${run.name}` }, on: { change: (event) => {
+          el("td", {}, el("input", { type: "checkbox", checked: drawn.has(run.number), aria: { label: `Draw run ${run.number}, ${run.name}` }, on: { change: (event) => {
             if (event.target.checked) drawn.add(run.number);
             else drawn.delete(run.number);
             onDrawn([...drawn]);
           } } })),
           el("th", { scope: "row" }, el("span", { class: "run-name" }, run.name), run.number === best ? el("span", { class: "badge good" }, "best") : null,
-            el("span", { class: "muted small run-count" }, `${run.count.toLocaleString()} questions`, run.left_out ? `, ${run.left_out} left out` : "")),
+            el("span", { class: "muted small run-count" }, `run ${run.number}, ${run.count.toLocaleString()} questions`, run.left_out ? `, ${run.left_out} left out` : ""),
+            el("span", { class: "row run-buttons" },
+              el("button", { type: "button", class: "small", aria: { pressed: String(run.number === active), label: `List the questions of run ${run.number}` }, on: { click: () => onActive(run.number) } }, "Questions"),
+              run.number === base ? null : el("button", { type: "button", class: "small", aria: { label: `Compare with run ${run.number}` }, on: { click: () => onBase(run.number) } }, "Compare"))),
           el("td", { class: "number" }, interval(means.recall)),
           el("td", { class: "number" }, run.number === base ? el("span", { class: "muted" }, "compared with this") : difference ? [points(difference), el("br"), verdict(difference)] : "–"),
           el("td", { class: "number" }, percent(means.precision.mean)),
           el("td", { class: "number" }, percent(means.full_coverage.mean)),
-          el("td", { class: "number" }, run.wrong_section ? percent(run.wrong_section.mean) : "–"),
-          el("td", {}, el("div", { class: "row run-buttons" },
-            el("button", { type: "button", class: "small", aria: { pressed: String(run.number === active), label: `List the questions of ${run.name}` }, on: { click: () => onActive(run.number) } }, "Questions"),
-            run.number === base ? null : el("button", { type: "button", class: "small", aria: { label: `Compare with ${run.name}` }, on: { click: () => onBase(run.number) } }, "Compare"))));
+          el("td", { class: "number" }, run.wrong_section ? percent(run.wrong_section.mean) : "–"));
       });
       fill(element, rows.length ? el("table", {},
         el("caption", {}, `At ${budget.toLocaleString()} characters, in %, with 95 % intervals`),
-        el("thead", {}, el("tr", {}, ["Draw", "Run", "Recall", "Recall, difference in points", "Precision", "Wholly found", "Wrong section first", ""]
-          .map((each) => (each ? el("th", { scope: "col" }, each) : el("td", {}))))),
+        el("thead", {}, el("tr", {}, ["Draw", "Run", "Recall", "Recall, difference in points", "Precision", "Wholly found", "Wrong section first"]
+          .map((each) => el("th", { scope: "col" }, each)))),
         el("tbody", {}, rows)) : null);
     },
   };
@@ -73,5 +73,5 @@ function differenceOf(found, budget) {
 function verdict({ low, high }) {
   if (low > 0) return el("span", { class: "better" }, "better");
   if (high < 0) return el("span", { class: "worse" }, "worse");
-  return el("span", { class: "muted" }, "no clear difference");
+  return el("span", { class: "muted" }, low === 0 && high === 0 ? "the same" : "no clear difference");
 }

@@ -5,6 +5,7 @@ import { el, fill, svg } from "./dom.js";
 const HEIGHT = 300;
 const MARGIN = { left: 64, right: 16, top: 12, bottom: 46 };
 const MIN_WIDTH = 260;
+const APART = 5;
 /** Lines differ by color, dashes and marks, so that no color needs to be told from another. */
 export const MAX_LINES = 6;
 const DASHES = ["", "7 4", "2 4", "10 4 2 4", "14 5", "4 2"];
@@ -61,7 +62,8 @@ function picture(lines, width, xLabel, yLabel) {
     svg("text", { class: "plot-title", x: 0, y: 0, "text-anchor": "middle",
       transform: `translate(12 ${(inner.top + inner.bottom) / 2}) rotate(-90)` }, yLabel),
     lines.map(({ points }, i) => band(points, i, at, height)),
-    lines.map(({ name, points }, i) => line(name, points, i, at, height)));
+    // A little beside each other, so that none hides the interval of another.
+    lines.map(({ name, points }, i) => line(name, points, i, (x) => at(x) + APART * (i - (lines.length - 1) / 2), height)));
 }
 
 /** Leave out labels that would touch each other. */
