@@ -6,7 +6,7 @@ such as ``#``, is in a run of the style `MARK`, which the page keeps and doesn't
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from langchain_sentence_window.studio.inline_marks import MARK
 
@@ -23,18 +23,9 @@ NUMBER = "k"
 """The style of the number of a list item, which is shown."""
 
 
-class Run(NamedTuple):
-    """A stretch of a text that looks alike.
-
-    Attributes:
-        start: Its first code point in the text.
-        end: One past its last code point.
-        style: Letters, see `inline_marks`; empty for plain text.
-    """
-
-    start: int
-    end: int
-    style: str = ""
+Run: TypeAlias = tuple[int, int, str]
+"""A stretch of a text that looks alike: its first code point, one past its last, and its style: letters, see
+`inline_marks`; empty for plain text. A plain tuple, as a document has very many."""
 
 
 def tiled(start: int, end: int, shown: Iterable[Run]) -> list[Run]:
@@ -42,12 +33,12 @@ def tiled(start: int, end: int, shown: Iterable[Run]) -> list[Run]:
     found: list[Run] = []
     at = start
     for run in shown:
-        if at < run.start:
-            found.append(Run(at, run.start, MARK))
+        if at < run[0]:
+            found.append((at, run[0], MARK))
         found.append(run)
-        at = run.end
+        at = run[1]
     if at < end:
-        found.append(Run(at, end, MARK))
+        found.append((at, end, MARK))
     return found
 
 
@@ -104,7 +95,7 @@ class Block:
             texts, the indexes of their sentences, styles. They are cut where sentences begin and end.
         """
         first = next(self.all_runs(), None)
-        made: dict[str, Any] = {"kind": self.kind, "start": offset + (first.start if first else 0)}
+        made: dict[str, Any] = {"kind": self.kind, "start": offset + (first[0] if first else 0)}
         if self.rows:
             made["rows"] = [
                 {"header": row.is_header, "cells": [sentences.cut(text, cell) for cell in row.cells]}

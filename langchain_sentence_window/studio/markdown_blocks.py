@@ -148,11 +148,11 @@ class _Layout:
         start, end = self._span(leaf)
         shown: list[Run] = []
         if leaf.kind == CODE:
-            shown = [Run(*piece) for piece in self._code(leaf)]
+            shown = [(*piece, "") for piece in self._code(leaf)]
         elif leaf.kind in (PARAGRAPH, HEADING):
             numbers, pieces = self._prose(leaf)
             shown = [*numbers, *self._inline(pieces)]
-        is_numbered = any(run.style == NUMBER for run in shown)
+        is_numbered = any(style == NUMBER for _, _, style in shown)
         is_item = leaf.kind == PARAGRAPH and leaf.begun > 0
         return Block(
             ITEM if is_item else leaf.kind or PARAGRAPH,
@@ -169,7 +169,7 @@ class _Layout:
         last = leaf.first if leaf.kind == HEADING else leaf.stop - 1  # a heading may have an underline
         for line in range(leaf.first, last + 1):
             begin, number = self._prefix(leaf, line)
-            numbers += [Run(*number, NUMBER)] if number else []
+            numbers += [(*number, NUMBER)] if number else []
             end = self._lines[line][1]
             if line == last:
                 end = begin + len(self._text[begin:end].rstrip(_BLANK))
@@ -186,18 +186,18 @@ class _Layout:
         """Yield the runs of stretches that are read as one text."""
         if len(pieces) == 1:
             low = pieces[0][0]
-            yield from (Run(low + each.start, low + each.end, each.style) for each in styled(self._text[slice(*pieces[0])]))
+            yield from ((low + start, low + end, style) for start, end, style in styled(self._text[slice(*pieces[0])]))
             return
         stretches = iter(styled("".join([self._text[low:high] for low, high in pieces])))
-        styles = next(stretches, None)
-        read = 0
+        read = end = 0
+        style = ""
         for low, high in pieces:
-            while low < high and styles is not None:
-                stop = min(high, low + styles.end - read)
-                yield Run(low, stop, styles.style)
+            while low < high:
+                if read == end:
+                    _, end, style = next(stretches)
+                stop = min(high, low + end - read)
+                yield low, stop, style
                 low, read = stop, read + stop - low
-                if read == styles.end:
-                    styles = next(stretches, None)
 
     def _code(self, leaf: _Leaf) -> Iterator[tuple[int, int]]:
         """Yield the stretches of code, one for each line."""
