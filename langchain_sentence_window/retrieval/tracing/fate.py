@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 Outcome: TypeAlias = Literal[
     "returned",
-    "lead_in",
+    "leads_in",
     "same_text",
     "trimmed",
     "left_out",
@@ -20,7 +20,7 @@ Outcome: TypeAlias = Literal[
 ]
 """What became of a sentence.
 
-``returned``: it is in a returned window, as a hit or beside one. ``lead_in``: a returned window has it as a lead-in.
+``returned``: it is in a returned window, as a hit or beside one. ``leads_in``: a returned window has it as a lead-in.
 ``same_text``: a returned window has the text of its window, and names this place.
 ``trimmed``: it was in a window that was returned without it. ``left_out``: its window wasn't returned.
 ``no_window``: it was a hit, and got no window. ``ranked_below``: it was a candidate, and ranked below the hits.
@@ -123,7 +123,8 @@ class SentenceFate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fate as dicts, lists and scalars that JSON can hold."""
-        return {**asdict(self), "signals": {name: list(both) for name, both in self.signals.items()}}
+        signals = {name: list(both) for name, both in self.signals.items()}
+        return {**asdict(self), "signals": signals, "tried": list(self.tried)}
 
     def __str__(self) -> str:
         """Return the fate in a few lines."""

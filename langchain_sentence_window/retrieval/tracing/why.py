@@ -6,7 +6,7 @@ from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID
@@ -66,7 +66,7 @@ async def why(
     ranks = await own_ranks(io, request, sentence)
     found = _ranked(found, retrieval, watch, ranks)
     found = _told(found, retrieval, sentence, request)
-    if found.is_returned or found.outcome in ("lead_in", "same_text"):
+    if found.is_returned or found.outcome in ("leads_in", "same_text"):
         return replace(found, advice=ranks.sentence(found.rank, found.candidates))
     told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, retrieval=retrieval)
     advice = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), told.text]))
@@ -178,11 +178,16 @@ def _told(found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, r
         )
     for position, document in enumerate(retrieval.documents, 1):
         same = document.metadata[DOC_ID] == sentence.doc_id
-        if same and any(span == (sentence.start, sentence.end) for span, _ in read_lead_ins(document)):
+        if same and any(_is_within(span, sentence) for span, _ in read_lead_ins(document)):
             reason = f"window {position} has it as a lead-in, which isn't part of its text"
-            return replace(found, outcome="lead_in", reason=reason)
+            return replace(found, outcome="leads_in", reason=reason)
     outcome, reason = _outcome(found, retrieval, sentence, request)
     return replace(found, outcome=outcome, reason=reason, nearest=_nearest(retrieval, sentence))
+
+
+def _is_within(span: Span, sentence: StoredSentence) -> bool:
+    # A table's header row is shown without the rule below it.
+    return sentence.start <= span[0] and span[1] <= sentence.end
 
 
 def _outcome(
@@ -215,7 +220,7 @@ def _outcome_without_window(found: SentenceFate, retrieval: Retrieval, request: 
     if found.rank is not None:
         ranked = f"it ranked {ordinal(found.rank)} of {found.candidates:,} candidates"
         return "ranked_below", f"{ranked}, and {found.hits:,} were taken as hits"
-    return "no_candidate", f"it wasn't among the {found.candidates:,} candidates that the search found"
+    return "no_candidate", f"it wasn't among the best {found.candidates:,} that the search found"
 
 
 def _position_of_equal(number: int, facts: Outcomes, retrieval: Retrieval) -> int | None:

@@ -129,7 +129,7 @@ function empty() {
 }
 
 function noModel() {
-  return el("div", { class: "empty", hidden: true }, el("h3", {}, "There is no chat model"),
+  return el("div", { class: "empty", hidden: true }, el("h2", {}, "There is no chat model"),
     el("p", {}, "Start this page with one, and it answers from the windows, with citations that are checked:"),
     el("pre", {}, el("code", {}, "sentence-window serve --chat-model openai:gpt-5-mini")),
     el("p", {}, "or in Python:"),

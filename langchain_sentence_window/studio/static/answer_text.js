@@ -36,7 +36,7 @@ export function answerNodes({ answer, citations, windows }, onPlace) {
 /** Return the quotes of an answer as a list, with their verdicts and places. */
 export function quoteList({ quotes, windows }, onPlace) {
   if (!quotes.length) return [];
-  return [el("h3", {}, "Quotes"), el("ol", { class: "plain quotes" }, quotes.map((quote) => {
+  return [el("h2", {}, "Quotes"), el("ol", { class: "plain quotes" }, quotes.map((quote) => {
     const verdict = VERDICTS[quote.verdict] ?? VERDICTS.not_found;
     return el("li", { class: `quote ${quote.verdict}` },
       el("p", { class: "verdict small" }, el("span", { aria: { hidden: "true" } }, verdict.icon), ` ${verdict.name}`,

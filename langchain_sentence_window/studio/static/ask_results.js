@@ -54,7 +54,7 @@ export function createResults({ onOpen, onAsk, onRetry, onWhy, addressOf }) {
 
   function nothing(limits = []) {
     const reasons = limits.map((name) => LIMITS[name]).filter(Boolean);
-    return el("div", { class: "empty" }, el("h3", {}, "Nothing was found"),
+    return el("div", { class: "empty" }, el("h2", {}, "Nothing was found"),
       reasons.length ? el("ul", {}, reasons.map((each) => el("li", {}, each)))
         : el("p", {}, "Try other words, or ask about something that the documents tell."),
       el("button", { type: "button", on: { click: onWhy } }, "See why"));
@@ -98,7 +98,7 @@ export function createResults({ onOpen, onAsk, onRetry, onWhy, addressOf }) {
 }
 
 function emptyIndex(about) {
-  return el("div", { class: "empty" }, el("h3", {}, "The index is empty"),
+  return el("div", { class: "empty" }, el("h2", {}, "The index is empty"),
     about.is_read_only ? el("p", {}, "This page is read-only. Add documents with the command line or in Python.")
       : el("p", {}, "Add documents first: ", el("a", { href: "#/documents" }, "go to Documents"), "."));
 }

@@ -15,9 +15,10 @@ const SHOWN_CHARS = 1200;
  * @param {string} [options.badge] A short remark, such as what changed.
  * @param {[number, number]} [options.scale] The lowest and the highest score of the result, for the bar.
  * @param {(docId: string, start: number) => string} [options.addressOf] The address of another place of equal text.
+ * @param {string} [options.heading] The tag of its heading.
  * @returns {HTMLElement}
  */
-export function windowCard(card, { onOpen, isCurrent = false, badge, scale, addressOf } = {}) {
+export function windowCard(card, { onOpen, isCurrent = false, badge, scale, addressOf, heading = "h2" } = {}) {
   const element = el("article", {
     class: "card window-card", data: { rank: card.rank }, aria: isCurrent ? { current: "true" } : {},
     on: { click: (event) => { if (onOpen && isPlain(event)) onOpen(card); } },
@@ -28,7 +29,7 @@ export function windowCard(card, { onOpen, isCurrent = false, badge, scale, addr
   return fill(element,
     el("div", { class: "window-head" },
       el("span", { class: "rank number" }, el("span", { class: "visually-hidden" }, "Rank "), card.rank),
-      el("h3", { class: "grow" }, title),
+      el(heading, { class: "grow" }, title),
       badge ? el("span", { class: "badge small" }, badge) : null,
       scoreBar(card.score, scale)),
     breadcrumb(card),
