@@ -31,9 +31,11 @@ export function createVerdict({ onSentence, onSettings }) {
     try {
       const fate = await post("/api/why", { query, settings, doc_id: docId, sentence }, { signal: mine.signal });
       fill(element, told(fate, settings));
+      return fate;
     } catch (error) {
       if (error.name === "AbortError") throw error;
       fill(element, el("p", { class: "error" }, error.message));
+      return null;
     }
   }
 
