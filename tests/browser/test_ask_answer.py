@@ -165,6 +165,11 @@ def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, se
     page.locator(".reader-title", has_text="operations-manual.md").wait_for()
     assert axe(page, within="#view-ask .left") == []
     shot(page, "ask-follow-up")
+    server.faults.append(500)
+    page.get_by_role("textbox", name="Follow-up question").fill("And then?")
+    page.keyboard.press("Enter")
+    page.locator(".turn").nth(2).get_by_text("the chat model failed").wait_for()
+    assert page.get_by_role("textbox", name="Follow-up question").input_value() == "And then?"
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer-status", has_text="Answered in").wait_for()
     assert page.locator(".turn").count() == 1

@@ -42,7 +42,7 @@ export function createAnswer({ app, onPlace }) {
     const wasStopping = document.activeElement === stop;
     ask.hidden = Boolean(last?.isRunning());
     stop.hidden = !last?.isRunning();
-    followUp.hidden = !last?.isDone();
+    followUp.hidden = !last || last.isRunning() || !turns.some((each) => each.isDone());
     if (wasStopping && stop.hidden) (followUp.hidden ? ask : next).focus();
   }
 
@@ -75,7 +75,13 @@ export function createAnswer({ app, onPlace }) {
   }
 
   function take(query, history) {
-    const turn = createTurn({ query, isFollowUp: history.length > 0, onPlace, onChange: () => { if (turns.at(-1) === turn) refresh(); } });
+    const isFollowUp = history.length > 0;
+    const turn = createTurn({ query, isFollowUp, onPlace, onChange() {
+      if (turns.at(-1) !== turn) return;
+      // A follow-up without an answer can be asked again.
+      if (isFollowUp && !turn.isRunning() && !turn.isDone()) next.value ||= query;
+      refresh();
+    } });
     turns.push(turn);
     list.append(turn.element);
     const hadFocus = ask === document.activeElement || followUp.contains(document.activeElement);
