@@ -111,12 +111,8 @@ def test_a_value_that_cant_be_used_is_told_while_typing_and_not_asked(page: "Pag
     _, b = opened(page)
     shown = texts_of(b)
     windows = b.get_by_label("Windows", exact=True)
-    for wrong, told in (
-        ("0", "Write 1 or more."),
-        ("", "Write a number."),
-        ("1.5", "Write a whole number."),
-        ("501", "Write 500 or less."),
-    ):
+    problems = {"0": "1 or more", "": "a number", "1.5": "a whole number", "501": "500 or less"}
+    for wrong, told in problems.items():
         windows.fill(wrong)
         b.get_by_text(f"Write {told}.", exact=True).wait_for()
         assert windows.get_attribute("aria-invalid") == "true"
@@ -238,6 +234,31 @@ def test_questions_of_the_set_are_chosen_and_their_answers_marked(
     assert given_in(page)["q"] == QUESTION
 
 
+def test_both_settings_are_tried_on_all_questions(
+    page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path
+) -> None:
+    first, *_, last = retriever.invoke(QUESTION)
+    spans = [(each.metadata["start_index"], each.metadata["end_index"]) for each in (first, last)]
+    given = [
+        Question(QUESTION, first.metadata["doc_id"], (spans[0],)),
+        Question(f"{QUESTION} ", last.metadata["doc_id"], (spans[1],)),
+    ]
+    write_questions(tmp_path / "questions.jsonl", given)
+    page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(b={"k": 1, "window": [3, 8]}))
+    page.get_by_text("All 2 questions of the set").click()
+    page.get_by_role("button", name="Try all").click()
+    status = page.locator(".tune-all [role=status]")
+    status.get_by_text("Of 2 questions A holds the answer of 2").wait_for()
+    assert "B holds the answer of 1," in status.inner_text()
+    rows = page.locator(".tune-all tbody tr")
+    assert rows.locator("button").all_text_contents() == [f"{QUESTION} ", QUESTION]
+    assert ["✓" in each for each in rows.first.locator("td.number").all_inner_texts()] == [True, False]
+    assert axe(page) == []
+    rows.first.get_by_role("button").click()
+    settled(page, side(page, "A"), 10)
+    assert given_in(page)["q"].strip() == QUESTION
+
+
 def test_an_error_of_one_side_leaves_the_other(page: "Page", seen: Seen) -> None:
     seen.allow("status of 400")
     page.goto(address(q=QUESTION, b={"filter": {"page": {"$no": 1}}}))
@@ -277,7 +298,7 @@ def test_text_of_documents_stays_text(page: "Page", serve: Serve, minilm: Embedd
     side(page, "B").locator(".settings-more > summary").click()
     keys.focus()
     keys.locator("option", has_text="<u>key</u>").wait_for(state="attached")
-    assert page.locator(".tune img, .tune b, .tune script, .tune u").count() == 0
+    assert page.locator(".tune img, .tune script, .tune u, .tune i, .tune-cards b").count() == 0
 
 
 def test_a_phone_shows_a_side_at_a_time(page: "Page") -> None:
