@@ -34,7 +34,7 @@ export function createEditor({ reader, onSaved, onClose }) {
     el("div", { class: "row" }, marking, el("label", { class: "row" }, whole, "Whole sentences")), spans, picking);
   const element = el("form", { class: "editor", hidden: true, aria: { label: "Question" }, on: { submit } },
     title, choice.element, chosen, el("label", { class: "wide" }, "Question", words), gold, problem,
-    el("div", { class: "row" }, save, el("button", { type: "button", on: { click: close } }, "Cancel")));
+    el("div", { class: "row editor-end" }, save, el("button", { type: "button", on: { click: close } }, "Cancel")));
   let number = null;
   let doc = null;
   let text = null;
@@ -94,7 +94,7 @@ export function createEditor({ reader, onSaved, onClose }) {
     const span = whole.checked ? text.snap([selection.start, selection.end]) : text.trim([selection.start, selection.end]);
     if (!span) return complain(new Error("The selection holds only space. Select some text."));
     selection = null;
-    document.getSelection()?.removeAllRanges();
+    reader.clearSelection();
     put(text.joined(marked, span));
     say(`Marked ${text.named(span)} as gold.`);
   }

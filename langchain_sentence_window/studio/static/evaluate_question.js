@@ -52,7 +52,7 @@ export function createQuestionPanel({ onAsk, onEdit, onDelete, onStep, onPlace }
     return el("div", { class: "fared" },
       el("p", {}, "In ", el("b", {}, run.name), ` at ${budget.toLocaleString()} characters: `,
         el("b", {}, `${percent(at.recall)} % of the gold`), `, precision ${percent(at.precision)} %.`,
-        detail.wrong_section ? " The first window is from a wrong section." : ""),
+        ` ${detail.windowsRead} windows were read, up to that size.`, detail.wrong_section ? " The first window is from a wrong section." : ""),
       el("p", { class: "muted small" }, "At each size: ",
         detail.at.map((each) => `${each.budget.toLocaleString()}: ${percent(each.recall)} %`).join(" · ")),
       missed.length ? [el("h4", {}, "Missed"), el("ul", { class: "plain missed-list" }, missed.map(({ start, text }) =>

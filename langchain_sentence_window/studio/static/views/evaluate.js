@@ -110,17 +110,15 @@ export function mount(container, app) {
     panel.show(row, { canChange: canChange() });
     const detail = measured ? await get("/api/runs/question", { run: measured.run.number, question: number }).catch(() => null) : null;
     if (turn !== opened) return;
-    if (detail) panel.show(row, { canChange: canChange(), result: { ...measured, detail: { ...detail, missedTexts: missed(row, detail, measured.budget) } } });
+    if (detail) panel.show(row, { canChange: canChange(), result: { ...measured, detail: { ...detail, missedTexts: missed(row, detail, measured.budget), windowsRead: windowsRead(detail, measured.budget) } } });
     if (row.state === "ok") await reader.open(row.doc_id, { gold: row.spans, windows: detail ? await windowsOf(row, detail, measured) : [], scrollTo: row.spans[0][0] });
     else reader.close();
   }
 
   /** Ask again what the run asked, for the windows that it read within the size of the context. */
   async function windowsOf(row, detail, { run, budget }) {
-    let left = budget;
-    const read = detail.read.filter(([, start, end]) => { const isIn = left > 0; left -= end - start; return isIn; });
-    const { windows } = await post("/api/ask", { query: row.question, settings: { ...run.settings, k: Math.max(1, read.length), order: "relevance" } });
-    return windows;
+    const { windows } = await post("/api/ask", { query: row.question, settings: { ...run.settings, k: run.k, order: "relevance" } });
+    return windows.slice(0, windowsRead(detail, budget));
   }
 
   function ask(row) {
@@ -199,4 +197,10 @@ function missed(row, detail, budget) {
     const [a, b] = [Math.max(first, start), Math.min(last, end)];
     return a < b && row.texts[i] ? [{ start: a, text: Array.from(row.texts[i]).slice(a - start, b - start).join("") }] : [];
   }));
+}
+
+/** The number of windows that were read before the size of the context was used up; the last one may be cut. */
+function windowsRead(detail, budget) {
+  let left = budget;
+  return detail.read.filter(([, start, end]) => { const isIn = left > 0; left -= end - start; return isIn; }).length;
 }
