@@ -4,17 +4,21 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-stores check docs ragas format lock clean
+.PHONY: demo test test-stores test-browser check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(RUN) -m pytest --ignore tests/live_stores
+	$(RUN) -m pytest --ignore tests/live_stores --ignore tests/browser
 
 # Other vector stores, among them a PostgreSQL that is started and stopped.
 test-stores: $(VENV)/stores.stamp
 	$(RUN) -m pytest tests/live_stores
+
+# The page in a real browser. SHOTS=FOLDER keeps pictures of it.
+test-browser: $(VENV)/browser.stamp
+	STUDIO_SHOTS=$(SHOTS) $(RUN) -m pytest tests/browser
 
 check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -46,12 +50,18 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --group test --group check --group stores --group docs \
+		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --extra cli --extra studio --group test --group check --group stores --group browser --group docs \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
 	@echo "Installing the other vector stores."
 	$(PIP) --group stores
+	@touch $@
+
+$(VENV)/browser.stamp: $(VENV)/test.stamp
+	@echo "Installing what tests in a browser need."
+	$(PIP) --group browser
+	$(RUN) tests/browser/chromium.py
 	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python

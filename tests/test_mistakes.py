@@ -134,7 +134,10 @@ async def test_what_does_not_embed_is_told(way: Invoke, embedding: Any, message:
     with pytest.raises(InvalidInputError, match=message):
         await way(SentenceWindowRetriever, "from_documents", [DOCUMENT], embedding, path=tmp_path / "index")
     with pytest.raises(InvalidInputError, match=message):
-        SentenceWindowRetriever.open(tmp_path, embedding) if embedding is not None else FaissStore(embedding)
+        FaissStore(embedding, tmp_path / "index")
+    if embedding is not None:  # the index may remember it
+        with pytest.raises(InvalidInputError, match=message):
+            SentenceWindowRetriever.open(tmp_path, embedding)
     assert not (tmp_path / "index").exists()
 
 

@@ -24,7 +24,7 @@ _RANKING = "ranking"
 def folder_of(retriever: SentenceWindowRetriever) -> Path | None:
     """Return the folder of a retriever's index; ``None`` if it is in memory, or not a `FaissStore`."""
     store = retriever.vectorstore
-    return store._engine.folder if isinstance(store, FaissStore) else None
+    return store.folder if isinstance(store, FaissStore) else None
 
 
 def can_remember(name: str) -> bool:

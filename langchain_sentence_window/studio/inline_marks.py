@@ -71,46 +71,58 @@ class _Scan:
         self.found: list[tuple[int, int, str]] = []
         self._text = text
         self._runs: list[tuple[str, _Run]] = []
+        self._brackets: list[tuple[int, int, str]] = []
 
     def read(self) -> None:
         """Read the text once."""
-        text, at, brackets = self._text, 0, list[tuple[int, int, str]]()
-        ticks = _Ticks(text)
-        while match := _TOKEN.search(text, at):
-            at, start = match.end(), match.start()
+        at = 0
+        ticks = _Ticks(self._text)
+        while match := _TOKEN.search(self._text, at):
+            start, at = match.span()
             kind = match.lastgroup
-            if kind == "escape":
-                self._mark(start, start + 1)
-                if at - start > 2 or text[start + 1] == "\n":  # noqa: PLR2004 - a newline may have two characters
-                    self.found.append((start + 1, at, BREAK))
-            elif kind == "hard":
-                self.found.append((start, at, BREAK))
+            if kind in ("escape", "hard"):
+                self._escape(match[0], start)
             elif kind == "ticks":
-                if (close := ticks.close_of(start, at)) is not None:
-                    self._wrap(start, at, close, close + at - start, CODE)
-                    at = close + at - start
+                close = ticks.close_of(start, at)
+                at = at if close is None else self._wrap(start, at, close, close + at - start, CODE)
             elif kind == "address":
                 self._wrap(start, start + 1, at - 1, at, LINK)
             elif kind == "open":
-                brackets.append((start, at, IMAGE if text[start] == "!" else LINK))
+                self._brackets.append((start, at, IMAGE if match[0][0] == "!" else LINK))
             elif kind == "close":
-                if brackets and (tail := _TAIL.match(text, at)):
-                    self._wrap(brackets[-1][0], brackets[-1][1], start, tail.end(), brackets[-1][2])
-                    at = tail.end()
-                    brackets.clear()  # there are no links in links
-                elif brackets:
-                    brackets.pop()
+                at = self._close_bracket(start, at)
             else:
-                self._runs.append((text[start], _run(text, start, at)))
+                self._runs.append((match[0][0], _run(self._text, start, at)))
         self._pair()
+
+    def _escape(self, found: str, start: int) -> None:
+        """Take a backslash with the character after it, or a newline that is shown."""
+        if found[0] == "\\":
+            self._mark(start, start + 1)
+            start, found = start + 1, found[1:]
+        if found[-1] == "\n":
+            self.found.append((start, start + len(found), BREAK))
+
+    def _close_bracket(self, start: int, end: int) -> int:
+        """Take a closing bracket, and the address after it; return where to go on."""
+        if not self._brackets:
+            return end
+        tail = _TAIL.match(self._text, end)
+        if tail is None:
+            self._brackets.pop()
+            return end
+        opening, inner, style = self._brackets[-1]
+        self._brackets.clear()  # there are no links in links
+        return self._wrap(opening, inner, start, tail.end(), style)
 
     def _mark(self, start: int, end: int) -> None:
         self.found.append((start, end, MARK))
 
-    def _wrap(self, start: int, inner: int, inner_end: int, end: int, style: str) -> None:
+    def _wrap(self, start: int, inner: int, inner_end: int, end: int, style: str) -> int:
         self._mark(start, inner)
         self.found.append((inner, inner_end, style))
         self._mark(inner_end, end)
+        return end
 
     def _pair(self) -> None:
         """Pair runs as CommonMark does; the search for each kind ends where it was in vain before."""
@@ -129,8 +141,7 @@ class _Scan:
                 self._emphasize(stack[at][1], closer)
                 if not stack[at][1].left:
                     del stack[at]
-                for each in vain:
-                    vain[each] = min(vain[each], len(stack))
+                vain = {each: min(height, len(stack)) for each, height in vain.items()}
             if closer.opens and closer.left:
                 stack.append((mark, closer))
 

@@ -4,11 +4,17 @@ A document's metadata says where its file is. Whoever wrote the document may hav
 opened only if it lies in a folder that the page was given, links followed.
 """
 
+import hashlib
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.documents.file_states import FileState
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.folders.served import served_file
 from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
 from langchain_sentence_window.studio.read_document import ReadDocument
 from langchain_sentence_window.studio.replies import Refused
@@ -49,21 +55,17 @@ def pdf_of(document: ReadDocument, folders: Sequence[Path]) -> PdfState:
         raise Refused(404, "this document isn't from a PDF")
     if not document.is_whole:
         raise Refused(403, "the filter hides a part of this document, so its pages aren't shown")
-    path = _resolved(document.source, folders)
-    if path is None:
-        raise Refused(
-            403,
-            "the file isn't in a folder that this page may show; to see its pages, name its folder when you start the "
-            "page: serve_studio(retriever, folders=[...])",
-        )
-    try:
-        state = path.stat()
-        is_file = path.is_file()
-    except OSError:
-        is_file = False
-    if not is_file:
-        raise Refused(404, "the file isn't there any more")
-    return PdfState(path, state.st_mtime_ns, state.st_size)
+    path = _served(document.source, folders)
+    state = path.stat()
+    pdf = PdfState(path, state.st_mtime_ns, state.st_size)
+    if _has_changed(pdf, FileState.read(document.metadata)):
+        raise changed()
+    return pdf
+
+
+def changed() -> Refused:
+    """Return the refusal of a file whose content isn't that of the document any more."""
+    return Refused(409, "the file has changed since it was read; add it to the index again")
 
 
 def page_sizes(pdf: PdfState, page_count: int | None) -> list[tuple[float, float]]:
@@ -78,7 +80,7 @@ def page_sizes(pdf: PdfState, page_count: int | None) -> list[tuple[float, float
     """
     with opened(pdf) as file:
         if file.page_count != page_count:
-            raise Refused(409, "the file has changed since it was read; add it to the index again")
+            raise changed()
         return file.page_sizes()
 
 
@@ -94,15 +96,30 @@ def opened(pdf: PdfState) -> PdfFile:
         raise Refused(409, str(error)) from error
 
 
-def _resolved(source: str, folders: Sequence[Path]) -> Path | None:
+def _served(source: str, folders: Sequence[Path]) -> Path:
     """Return the path of a file that may be shown; a relative one counts from the current folder, or from a folder."""
     for base in (Path.cwd(), *folders):
-        try:
-            path = (base / source).resolve()
-        except (OSError, ValueError, RuntimeError):  # a NUL, or links in a circle
-            continue
-        if any(path.is_relative_to(folder) for folder in folders):
-            return path
-    return None
+        with suppress(InvalidInputError, ValueError):
+            return served_file(base / source, folders)
+    if any(Path(os.path.abspath(base / source)).is_relative_to(base) for base in folders):  # noqa: PTH100 - no link is read
+        raise Refused(404, "the file isn't there any more")
+    raise Refused(
+        403,
+        "the file isn't in a folder that this page may show; to see its pages, name its folder when you start the "
+        "page: serve_studio(retriever, folders=[...])",
+    )
 
 
+def _has_changed(pdf: PdfState, known: FileState | None) -> bool:
+    """Return whether a file isn't the one that was read, as far as its loader has said what that was."""
+    if known is None:
+        return False
+    if pdf.size != known.size:
+        return True
+    return pdf.modified_ns != known.modified_ns and _sha256(pdf) != known.sha256
+
+
+@lru_cache(maxsize=16)
+def _sha256(pdf: PdfState) -> str:
+    with pdf.path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

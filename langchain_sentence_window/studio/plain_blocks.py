@@ -4,7 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from langchain_sentence_window.splitting import blocks as splitting
-from langchain_sentence_window.studio.document_blocks import CODE, HEADING, ITEM, PARAGRAPH, TABLE, Block, Row, Run
+from langchain_sentence_window.studio.document_blocks import (
+    CODE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    TABLE,
+    Block,
+    Row,
+    Run,
+    tiled,
+)
 
 _CODE = frozenset({splitting.CODE, splitting.HTML, splitting.FRONT_MATTER})
 _OF_A_LINE = frozenset({splitting.HEADING, splitting.LIST_ITEM, splitting.TABLE_ROW, splitting.MESSAGE})
@@ -51,7 +61,7 @@ def plain_blocks(text: str, sentences: Sequence[PlainSentence]) -> list[Block]:
             found[-1].rows.append(Row(_cells(text, start, end), first.is_header))
         else:
             level = (first.level or 1) if kind == HEADING else int(kind == ITEM)
-            found.append(Block(kind, [(start, end, "")], level=level))
+            found.append(Block(kind, _trimmed(text, start, end), level=level))
     return found
 
 
@@ -80,6 +90,12 @@ def _cells(text: str, start: int, end: int) -> list[list[Run]]:
     while start < end:
         tab = text.find("\t", start, end)
         stop = end if tab < 0 or tab + 1 >= end or text[tab:end].isspace() else tab + 1
-        cells.append([(start, stop, "")])
+        cells.append(_trimmed(text, start, stop))
         start = stop
     return cells
+
+
+def _trimmed(text: str, start: int, end: int) -> list[Run]:
+    """Return a stretch whose white space at the end isn't shown."""
+    close = start + len(text[start:end].rstrip())
+    return tiled(start, end, [(start, close, "")] if start < close else [])

@@ -157,7 +157,7 @@ class ReadDocument:
         headers = {each.lead_in for each in self.sentences if each.kind == TABLE_ROW and each.lead_in is not None}
         for number, piece in enumerate(self.pieces):
             if number:
-                yield {"kind": GAP, "start": piece.start, "runs": []}
+                yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
             found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
             spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
             shown, sentences = _SURROGATE.sub("\ufffd", piece.text), Sentences(spans)

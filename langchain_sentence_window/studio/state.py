@@ -11,8 +11,10 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 if TYPE_CHECKING:
     from langchain_sentence_window.studio.gold_texts import GoldTexts
     from langchain_sentence_window.studio.jobs import Jobs
+    from langchain_sentence_window.studio.listing import Library
     from langchain_sentence_window.studio.question_list import QuestionList
     from langchain_sentence_window.studio.runs import Runs
+    from langchain_sentence_window.studio.uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Studio:
         runs: What was measured on them.
         folders: The folders and files whose contents the page may show, resolved. Nothing else on disk is read.
         chat_model: The model that answers; ``None`` for no answers.
+        library: The list of the index's documents.
+        uploads: The files that are added from the page.
         is_read_only: Whether the page may change neither the index nor the questions.
     """
 
@@ -35,6 +39,8 @@ class Studio:
     question_list: "QuestionList"
     gold_texts: "GoldTexts"
     runs: "Runs"
+    library: "Library"
+    uploads: "Uploads"
     folders: tuple[Path, ...] = ()
     chat_model: BaseChatModel | None = None
     is_read_only: bool = False

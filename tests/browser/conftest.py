@@ -1,6 +1,7 @@
 """These tests need Playwright and Chromium: ``make test-browser`` installs them where it can.
 
-``PLAYWRIGHT_CHROMIUM`` names another Chromium than Debian's, and ``STUDIO_SHOTS`` a folder for pictures of the page.
+``PLAYWRIGHT_CHROMIUM`` names another Chromium than the system's, and ``STUDIO_SHOTS`` a folder for pictures of the
+page. `wait_for_function` doesn't work here, as the page forbids `eval`; use ``expect(locator)``.
 """
 
 import os
@@ -16,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.loaders import load_pdf
+from tests.browser.chromium import find_chromium
 from tests.browser.looking import Seen, watched
 from tests.browser.serving import Serve, Served, serving
 
@@ -25,22 +27,18 @@ if TYPE_CHECKING:
 collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DEBIAN = "/usr/bin/chromium"
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import sync_playwright
 
-    path = os.environ.get("PLAYWRIGHT_CHROMIUM") or (DEBIAN if Path(DEBIAN).exists() else None)
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium: install Debian's chromium, or run `playwright install chromium`")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if is_root else [])
-        except Error as error:
-            if path is not None:
-                raise
-            pytest.skip(f"no Chromium: install Debian's, or run `playwright install chromium` ({error.message[:200]})")
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if is_root else [])
         yield started
         started.close()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -22,7 +22,6 @@ from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
-from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
@@ -36,6 +35,9 @@ from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
 from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
 from langchain_sentence_window.stores.faiss.stats import StoreStats
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 
 
 class FaissStore(OpenFiles, SearchMethods, WriteMethods):
@@ -338,7 +340,7 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         """Async version of `stats`."""
         return await run_in_executor(None, self.stats)
 
-    def check(self) -> CheckResult:
+    def check(self) -> "CheckResult":
         """Read everything that the store holds, and list what is wrong.
 
         Each row of the database is compared with its checksum, the sentences of each document with each other, and the
@@ -347,7 +349,7 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods):
         """
         return self._engine.check()
 
-    async def acheck(self) -> CheckResult:
+    async def acheck(self) -> "CheckResult":
         """Async version of `check`."""
         return await run_in_executor(None, self.check)
 

@@ -1,5 +1,6 @@
 // The document beside the list: at the window that is chosen, at the next hit, at the place of a citation.
 
+import { ApiError } from "./api.js";
 import { el } from "./dom.js";
 import { complain } from "./messages.js";
 import { createReader } from "./reader.js";
@@ -11,7 +12,8 @@ import { createReader } from "./reader.js";
  * @param {(card: Object, how: {isChosen: boolean, focus: boolean}) => void} options.onCard Called when a window's
  *   document is shown at it.
  * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
- * @param {() => void} options.onClose Called when the user goes back to the list.
+ * @param {(card: Object|null) => void} options.onClose Called when the user goes back to the list, with the window that
+ *   was chosen.
  * @param {(sentence: Object) => void} options.onSentence See reader.js.
  * @param {(docId: string) => Map|null} options.fates What became of each sentence of a document, for the reader to color.
  */
@@ -22,9 +24,8 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   let split = null;
   let windows = [];
   let hits = [];
-  let shown = [];
+  let shown = { windows: [], gold: [], current: null };
   let current = null;
-  let marked = null;
   let hit = null;
   let isOpen = null;
   let opening = null;
@@ -33,18 +34,20 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   function setWindows(found) {
     windows = found;
     hits = hitsOf(found);
-    current = marked = hit = null;
-    if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) { reader.close?.(); isOpen = null; }
+    current = hit = null;
+    if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) {
+      reader.close();
+      isOpen = null;
+    }
   }
 
-  /** Show a place of a document; `current` is what stands out there: a window, or the start of a hit. */
-  async function go(docId, start, cards, standsOut = current) {
-    shown = cards;
-    marked = standsOut;
+  /** Show a place of a document, with what is marked in it. */
+  async function go(docId, start, marks) {
+    shown = { windows, gold: [], current, ...marks };
     try {
       if (isOpen !== docId) {
         isOpen = docId;
-        opening = reader.open(docId, { windows: cards, current: marked, fates: fates(docId), scrollTo: start });
+        opening = reader.open(docId, { ...shown, fates: fates(docId), scrollTo: start });
         await opening;
         return;
       }
@@ -53,38 +56,50 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
       highlight();
       if (start !== null) reader.scrollTo(start);
     } catch (error) {
+      // What is wrong with a document stands in its place.
       if (isOpen === docId) isOpen = null;
-      complain(error);
+      if (error.name !== "AbortError" && !(error instanceof ApiError)) complain(error);
     }
   }
 
   function highlight() {
-    if (isOpen !== null) reader.highlight({ windows: shown, current: marked, fates: fates(isOpen) });
+    if (isOpen !== null) reader.highlight({ ...shown, fates: fates(isOpen) });
   }
 
   function openCard(card, { isChosen, focus = false }) {
+    if (!isChosen && isNarrow()) return; // it would cover the list
     current = card;
     hit = null;
     onCard(card, { isChosen, focus });
     if (isChosen) reads();
-    else if (isNarrow()) return;
-    return go(card.doc_id, card.start_index, windows);
+    go(card.doc_id, card.start_index);
   }
 
-  /** Show a place; `isGiven` if the address bar said so. */
-  function openPlace({ docId, start = null }, cards = windows, { isGiven = false } = {}) {
+  /**
+   * Show a place.
+   *
+   * @param {{docId: string, start: ?number, end: ?number}} place With an end, its text is marked.
+   * @param {Object} [options]
+   * @param {Object[]} [options.cards] The windows to mark; those of the result if they are left out.
+   * @param {boolean} [options.isGiven] Whether the address bar said so.
+   */
+  function openPlace({ docId, start = null, end = null }, { cards = windows, isGiven = false } = {}) {
+    if (docId === null) return;
     const inside = cards.find((each) => each.doc_id === docId && start !== null && each.start_index <= start && start < each.end_index);
     current = inside ?? null;
+    hit = null;
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
-    return go(docId, start, cards, start);
+    go(docId, start, { windows: cards, gold: end === null ? [] : [[start, end]] });
   }
 
   /** Mark a window as chosen whose document is in view. */
   function select(card) {
-    current = marked = card;
+    current = card;
+    hit = null;
     onCard(card, { isChosen: true, focus: false });
+    shown = { ...shown, current };
     highlight();
   }
 
@@ -97,14 +112,16 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   /** Go to the next or the previous hit: in the document, then in the next one of the list. */
   function stepHit(step) {
     if (!hits.length) return;
+    // The reader has its own buttons, so it knows best which hit is the current one.
+    const read = hits.find((each) => each.card.doc_id === isOpen && each.start === reader.hit()) ?? hit;
     const first = hits.findIndex((each) => each.card === current);
     // Without a hit before, the window that is chosen begins.
-    const next = hit !== null ? hits.indexOf(hit) + step : first < 0 ? 0 : step > 0 ? first : first - 1;
+    const next = read ? hits.indexOf(read) + step : first < 0 ? 0 : step > 0 ? first : first - 1;
     hit = hits.at(next % hits.length);
     current = hit.card;
     onCard(current, { isChosen: true, focus: false });
     reads();
-    go(current.doc_id, hit.start, windows, hit.start);
+    go(current.doc_id, hit.start);
   }
 
   function reads() {
@@ -119,11 +136,13 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
 
   function close() {
     showList();
-    onClose();
+    onClose(current);
   }
 
   return {
-    element, openCard, openPlace, select, stepCard, stepHit, highlight, showList, setWindows,
+    element, openCard, openPlace, select, stepCard, stepHit, highlight, showList, close, setWindows,
+    /** Return whether the document covers the list. */
+    covers: () => isNarrow() && split.classList.contains("reads"),
     attach(given) { split = given; },
   };
 }

@@ -19,7 +19,7 @@ const SETTLE_MS = 150;
  *   was pressed on it.
  * @param {(selection: {docId, start, end, text}|null) => void} [options.onSelect] Text was selected; null when the
  *   selection is gone.
- * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, clearSelection, close}}
+ * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, hit, clearSelection, close}}
  */
 export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}) {
   const nothing = el("p", { class: "reader-nothing muted" }, "Open a document to read it here.");
@@ -182,6 +182,8 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     /** Go to the next hit, and from the last one to the first; return it, or null. */
     nextHit: () => toHit(1),
     previousHit: () => toHit(-1),
+    /** Return the code point at which the current hit starts, or null. */
+    hit: () => marks?.hit?.start ?? null,
     clearSelection() { view?.clearSelection(); },
     close() {
       loading?.abort();

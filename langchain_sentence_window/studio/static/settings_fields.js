@@ -37,7 +37,7 @@ function choiceControl(field, { id, describedBy }) {
   };
 }
 
-const MODES = [["auto", "auto"], ["sides", "each side"], ["pair", "before, after"], ["kinds", "by kind"]];
+const MODES = [["auto", "auto"], ["sides", "each side"], ["pair", "two sides"], ["kinds", "by kind"]];
 
 function windowControl(field, { id, describedBy }) {
   const mode = choiceInput({ id, describedBy, label: "Kind of window", choices: MODES });
@@ -54,6 +54,7 @@ function windowControl(field, { id, describedBy }) {
     after.hidden = mode.value !== "pair";
     kinds.hidden = mode.value !== "kinds";
     before.setAttribute("aria-label", mode.value === "pair" ? "Sentences before" : "Sentences on each side");
+    for (const each of [before, after]) each.title = each.getAttribute("aria-label");
     for (const each of [before, after]) if (!each.value) each.value = 2;
     if (!kinds.value) kinds.value = '{"legal": [1, 3]}';
   }

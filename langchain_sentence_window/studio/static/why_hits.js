@@ -1,18 +1,18 @@
 // The hits of a query as a table that can be sorted.
 
-import { el, fill } from "./dom.js";
+import { el } from "./dom.js";
+import { leftOut } from "./why_facts.js";
 import { sentenceButton } from "./why_steps.js";
 
 const SHOWN_SIGNALS = 3;
 const LEAST_SHOWN = 0.005;
 const COLUMNS = [
   { name: "rank", title: "Rank", of: (hit) => hit.rank, goesUp: true },
-  { name: "text", title: "Sentence", of: (hit) => hit.text },
   { name: "score", title: "Score", of: (hit) => hit.score },
   { name: "dense", title: "Meaning", of: (hit) => hit.dense_rank ?? Infinity, goesUp: true },
   { name: "lexical", title: "Words", of: (hit) => hit.lexical_rank ?? Infinity, goesUp: true },
   { name: "signals", title: "Largest signals", of: null },
-  { name: "outcome", title: "Outcome", of: (hit) => hit.outcome },
+  { name: "outcome", title: "Outcome", of: (hit, window) => (window?.returned ?? Infinity), goesUp: true },
 ];
 
 /**
@@ -25,10 +25,12 @@ export function hitsTable(trace, onSentence) {
   const windows = new Map(trace.windows.map((each) => [each.number, each]));
   const largest = Math.max(...trace.hits.flatMap((hit) => Object.values(hit.signals).map(Math.abs)), LEAST_SHOWN);
   const rows = new Map(trace.hits.map((hit) => [hit, row(hit)]));
-  const body = el("tbody", {});
+  const table = el("table", { class: "hits" });
   const heads = COLUMNS.map((column) => el("th", { scope: "col" }, column.of
     ? el("button", { type: "button", class: "quiet sorter", on: { click: () => sort(column) } }, column.title, el("span", { class: "sort-mark", aria: { hidden: "true" } }))
     : column.title));
+  table.append(el("caption", { class: "visually-hidden" }, "The hits. The buttons in the first row sort them."),
+    el("thead", {}, el("tr", {}, heads)));
   let by = COLUMNS[0], isReversed = false;
   sort(by, false);
 
@@ -36,14 +38,14 @@ export function hitsTable(trace, onSentence) {
     isReversed = turns && column === by ? !isReversed : false;
     by = column;
     const order = [...trace.hits].sort((one, other) => {
-      const [a, b] = [column.of(one), column.of(other)];
-      const compared = typeof a === "string" ? a.localeCompare(b) : column.goesUp ? a - b : b - a;
+      const [a, b] = [one, other].map((hit) => column.of(hit, windows.get(hit.window)));
+      const compared = a === b ? 0 : (a < b) === Boolean(column.goesUp) ? -1 : 1;
       return (isReversed ? -compared : compared) || one.rank - other.rank;
     });
-    fill(body, order.map((hit) => rows.get(hit)));
+    table.append(...order.map((hit) => rows.get(hit)));
     COLUMNS.forEach((each, i) => {
       if (!each.of) return;
-      const isUp = (typeof each.of(trace.hits[0] ?? { text: "", outcome: "" }) === "string" || each.goesUp) !== isReversed;
+      const isUp = Boolean(each.goesUp) !== isReversed;
       heads[i].querySelector(".sort-mark").textContent = each === by ? (isUp ? " ▴" : " ▾") : "";
       if (each === by) heads[i].setAttribute("aria-sort", isUp ? "ascending" : "descending");
       else heads[i].removeAttribute("aria-sort");
@@ -53,19 +55,20 @@ export function hitsTable(trace, onSentence) {
   function row(hit) {
     const window = windows.get(hit.window);
     const isReturned = Boolean(window && window.returned !== null);
-    return el("tr", { class: isReturned ? "is-returned" : "" },
-      el("td", { class: "number" }, hit.rank),
-      el("td", { class: "hit-text" }, sentenceButton(trace, hit, onSentence)),
-      el("td", { class: "number" }, hit.score.toFixed(3)),
-      el("td", { class: "number" }, rank(hit.dense_rank, hit.dense_score)),
-      el("td", { class: "number" }, rank(hit.lexical_rank, hit.lexical_score)),
-      el("td", {}, signalBars(hit.signals, largest, trace.meanings)),
-      el("td", { class: "small" }, isReturned ? "✓ " : "✕ ", hit.outcome, window ? el("span", { class: "muted" }, ` (${window.outcome})`) : null));
+    return el("tbody", { class: isReturned ? "is-returned" : "" },
+      el("tr", {},
+        el("td", { class: "number", rowSpan: 2 }, hit.rank),
+        el("th", { class: "hit-text", scope: "rowgroup", colSpan: COLUMNS.length - 1 }, sentenceButton(trace, hit, onSentence))),
+      el("tr", {},
+        el("td", { class: "number" }, hit.score.toFixed(3)),
+        el("td", { class: "number" }, rank(hit.dense_rank, hit.dense_score)),
+        el("td", { class: "number" }, rank(hit.lexical_rank, hit.lexical_score)),
+        el("td", {}, signalBars(hit.signals, largest, trace.meanings)),
+        el("td", { class: "small", title: [hit.outcome, window?.outcome].filter(Boolean).join("; ") },
+          isReturned ? `✓ returned as ${window.returned}` : `✕ ${leftOut(window ?? hit)}`)));
   }
 
-  return el("div", { class: "hits-scroll", role: "region", tabIndex: 0, aria: { label: "Hits" } },
-    el("table", { class: "hits" }, el("caption", { class: "visually-hidden" }, "The hits. The buttons in the first row sort them."),
-      el("thead", {}, el("tr", {}, heads)), body));
+  return el("div", { class: "hits-scroll", role: "region", tabIndex: 0, aria: { label: "Hits" } }, table);
 }
 
 /**

@@ -4,7 +4,7 @@
 import { el, fill, svg } from "./dom.js";
 import { count, foundBy, ms, moved, returnedWindows } from "./why_facts.js";
 
-const ROW = 62, TOP = 30, LEFT = 10, LABEL = 17;
+const ROW = 68, TOP = 26, LEFT = 7, LABEL = 22;
 const NARROW = 320;
 
 /**
@@ -14,14 +14,16 @@ const NARROW = 320;
  */
 export function createRoad() {
   const element = el("figure", { class: "road" });
-  let trace = null, width = 0;
-  new ResizeObserver(() => {
-    if (trace && element.clientWidth && element.clientWidth !== width) draw();
+  let trace = null, width = NARROW;
+  new ResizeObserver(([{ contentRect }]) => {
+    const now = Math.max(NARROW, Math.floor(contentRect.width));
+    if (!contentRect.width || now === width) return;
+    width = now;
+    if (trace) draw();
   }).observe(element);
 
   function draw() {
-    width = element.clientWidth;
-    fill(element, picture(trace, Math.max(NARROW, width)), legend());
+    fill(element, picture(trace, width), legend());
   }
 
   return { element, show(given) { trace = given; draw(); } };
@@ -59,8 +61,8 @@ function station(row, y, width, x) {
   const marks = (row.marks ?? []).map(({ at, kind }) => svg("path", { class: `mark mark-${kind}`, d: markPath(kind, x(at), y) }));
   return svg("g", { class: "station" },
     svg("line", { x1: LEFT, x2: width - LEFT, y1: y, y2: y, class: "station-line" }), marks,
-    svg("text", { x: LEFT, y: y - LABEL / 2 - 1, class: "station-name" }, row.label),
-    svg("text", { x: width - LEFT, y: y - LABEL / 2 - 1, class: "station-parts", "text-anchor": "end" }, row.parts.filter(Boolean).join(" · ")));
+    svg("text", { x: LEFT, y: y - 8, class: "station-name" }, row.label),
+    svg("text", { x: width - LEFT, y: y - 8, class: "station-parts", "text-anchor": "end" }, row.parts.filter(Boolean).join(" · ")));
 }
 
 /** A tick up for a sentence found by meaning, down for one found by words. */
@@ -99,13 +101,13 @@ function threads(trace, at) {
   ];
 }
 
-/** Draw a line through points that leaves and reaches each one straight down. */
+/** Draw a line through points that leaves each one straight down, and passes the name of the next one straight. */
 function curve(points) {
   let path = `M${round(points[0][0])} ${points[0][1]}`;
   for (let i = 1; i < points.length; i += 1) {
     const [[x, y], [nextX, nextY]] = [points[i - 1], points[i]];
-    const middle = (y + nextY) / 2;
-    path += `C${round(x)} ${middle} ${round(nextX)} ${middle} ${round(nextX)} ${nextY}`;
+    const end = nextY - LABEL, middle = (y + end) / 2;
+    path += `C${round(x)} ${middle} ${round(nextX)} ${middle} ${round(nextX)} ${end}V${nextY}`;
   }
   return path;
 }

@@ -33,7 +33,7 @@ export function mount(container, app) {
     onWhy: () => choose("why"),
     addressOf: (docId, start) => `#/ask?${new URLSearchParams(addressOf({ ...state, doc: docId, start, tab: "windows", sentence: null }))}`,
   });
-  const answer = createAnswer({ app, onPlace: (place, windows) => places.openPlace(place, windows) });
+  const answer = createAnswer({ app, onPlace: (place, cards) => places.openPlace(place, { cards }) });
   const why = createWhy({ app, onSentence: ({ docId, start }) => places.openPlace({ docId, start }) });
   const tabs = createTabs("What the question found", [
     { id: "windows", title: "Windows", panel: results.element },
@@ -48,7 +48,10 @@ export function mount(container, app) {
       if (isChosen) remember({ doc: card.doc_id, start: card.start_index, sentence: null });
     },
     onPlace: ({ docId, start }) => remember({ doc: docId, start }),
-    onClose: () => remember({ doc: null, start: null }),
+    onClose(card) {
+      remember({ doc: null, start: null });
+      results.setCurrent(card, { scroll: true, focus: true });
+    },
     onSentence: explain,
     fates: (docId) => (tabs.selected() === "why" ? why.fates(docId) : null),
   });
@@ -117,7 +120,7 @@ export function mount(container, app) {
   /** Bring the tab and the document in line with the state, once the windows are there. */
   function settle() {
     if (state.tab === "why") showWhy();
-    if (state.doc !== null) places.openPlace({ docId: state.doc, start: state.start }, undefined, { isGiven: true });
+    if (state.doc !== null) places.openPlace({ docId: state.doc, start: state.start }, { isGiven: true });
     else if (result?.windows.length) places.openCard(result.windows[0], { isChosen: false });
   }
 
@@ -130,7 +133,7 @@ export function mount(container, app) {
 
   async function showWhy() {
     if (!state.q) return;
-    const wanted = JSON.stringify([state.q, state.settings, state.doc, state.sentence]);
+    const wanted = JSON.stringify([state.q, state.settings, state.sentence === null ? null : state.doc, state.sentence]);
     if (wanted === explained) return places.highlight();
     explained = wanted;
     try {
@@ -141,13 +144,13 @@ export function mount(container, app) {
   }
 
   /** A sentence was clicked: choose its window, or ask why it is in none. */
-  function explain({ docId, index }) {
+  function explain({ docId, index, start }) {
     const card = result?.windows.find((each) => each.doc_id === docId && each.sentences[0] <= index && index <= each.sentences[1]);
     if (card) {
       if (tabs.selected() !== "windows") choose("windows");
       places.select(card);
     } else if (state.q) {
-      remember({ doc: docId, sentence: index, tab: "why" });
+      remember({ doc: docId, start, sentence: index, tab: "why" });
       places.showList();
       tabs.select("why");
       showWhy();
@@ -193,7 +196,7 @@ export function mount(container, app) {
     addKey("k", "Previous window", () => places.stepCard(-1), hasWindows);
     addKey("n", "Next hit", () => places.stepHit(1), hasWindows);
     addKey("p", "Previous hit", () => places.stepHit(-1), hasWindows);
-    addKey("Escape", "Back to the list", () => places.showList(), () => isShown() && split.classList.contains("reads"));
+    addKey("Escape", "Back to the list", () => places.close(), () => isShown() && places.covers());
   }
 
   return { show };

@@ -1,0 +1,168 @@
+"""`SentenceFate`: what became of one sentence in a query."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Outcome: TypeAlias = Literal[
+    "returned",
+    "leads_in",
+    "same_text",
+    "trimmed",
+    "left_out",
+    "no_window",
+    "ranked_below",
+    "min_score",
+    "min_relevance",
+    "no_candidate",
+    "filtered",
+    "missing",
+]
+"""What became of a sentence.
+
+``returned``: it is in a returned window, as a hit or beside one. ``leads_in``: a returned window has it as a lead-in.
+``same_text``: a returned window has the text of its window, and names this place.
+``trimmed``: it was in a window that was returned without it. ``left_out``: its window wasn't returned.
+``no_window``: it was a hit, and got no window. ``ranked_below``: it was a candidate, and ranked below the hits.
+``min_score`` and ``min_relevance``: this setting left it out. ``no_candidate``: the search didn't find it.
+``filtered``: the filter of the call left it out. ``missing``: there is no such sentence in what the retriever's own
+filter lets through."""
+
+_MAX_CHARS = 200
+_MAX_SIGNALS = 3
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSentence:
+    """A sentence to compare with.
+
+    Attributes:
+        doc_id: Its document.
+        index: Its index among the document's sentences, from 0.
+        rank: Its rank in the search, from 1.
+        score: The score that it was ranked by.
+        cosine: The store's score by meaning; ``None`` if it isn't known.
+    """
+
+    doc_id: str
+    index: int
+    rank: int
+    score: float
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceFate:
+    """What became of one sentence in a query.
+
+    ``print(fate)`` shows a few lines. Ranks are counted from 1.
+
+    Attributes:
+        query: The question.
+        doc_id: The document.
+        index: The index of the sentence in it, from 0.
+        outcome: What became of it, see `Outcome`.
+        reason: The same as a phrase, with what caused it.
+        advice: One or two sentences: how it ranks, and what would return it. A setting is only named if the query was
+            run with it, and returned the sentence.
+        start: Its first code point in the source; ``None`` if it is missing. So are the next three.
+        end: One past its last code point.
+        text: The sentence.
+        heading: The path of headings above it; empty if there is none.
+        dense_rank: Its rank by meaning alone; ``None`` if it is beyond those that were searched, or isn't known.
+        cosine: The store's score of it by meaning alone; ``None`` if it isn't known.
+        lexical_rank: Its rank by words alone, likewise.
+        lexical_score: Its BM25 score; 0 if it has no word of the question, ``None`` if there is no search by words.
+        candidates: The number of sentences that were compared; 0 if the search wasn't made.
+        rank: Its rank among them; ``None`` if it isn't one of them.
+        score: The score that it was ranked by, likewise.
+        hits: The number of sentences that were taken as hits.
+        best: The best candidate; ``None`` if there is none.
+        last_hit: The last candidate that was taken as a hit.
+        last_candidate: The last candidate.
+        signals: For each signal of the ranking that scored it lower than the last hit, its part in the score and that
+            of the last hit, the largest difference first.
+        window: The position of the returned window that holds it; ``None`` if none does.
+        window_id: The ``window_id`` of that window.
+        nearest: How the returned window that is nearest in its document relates to it; empty if there is none.
+        tried: The settings that were tried, as they would be written in a call.
+    """
+
+    query: str
+    doc_id: str
+    index: int
+    outcome: Outcome
+    reason: str
+    advice: str
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None
+    heading: str | None = None
+    dense_rank: int | None = None
+    cosine: float | None = None
+    lexical_rank: int | None = None
+    lexical_score: float | None = None
+    candidates: int = 0
+    rank: int | None = None
+    score: float | None = None
+    hits: int = 0
+    best: RankedSentence | None = None
+    last_hit: RankedSentence | None = None
+    last_candidate: RankedSentence | None = None
+    signals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    window: int | None = None
+    window_id: str | None = None
+    nearest: str = ""
+    tried: tuple[str, ...] = ()
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether a returned window holds it."""
+        return self.window is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fate as dicts, lists and scalars that JSON can hold."""
+        signals = {name: list(both) for name, both in self.signals.items()}
+        return {**asdict(self), "signals": signals, "tried": list(self.tried)}
+
+    def __str__(self) -> str:
+        """Return the fate in a few lines."""
+        place = "" if self.start is None else f" [{self.start}:{self.end}]"
+        lines = [f"sentence {self.index} of {self.doc_id!r}{place}{f', under {self.heading}' if self.heading else ''}"]
+        if self.text is not None:
+            line = " ".join(self.text.split())
+            lines.append(f"  {line if len(line) <= _MAX_CHARS else f'{line[:_MAX_CHARS]}…'}")
+        lines.append(self.reason)
+        if self.nearest:
+            lines.append(self.nearest)
+        scores = [
+            _scored("cosine", self.cosine, self.dense_rank, "by meaning"),
+            _scored("BM25", self.lexical_score, self.lexical_rank, "by words"),
+            _scored("score", self.score, self.rank, f"of {self.candidates:,} candidates"),
+            *(
+                _scored(name, None if each is None else each.score, None if each is None else each.rank, "")
+                for name, each in (("best", self.best), ("last hit", self.last_hit))
+            ),
+        ]
+        told = "; ".join(filter(None, scores))
+        if told:
+            lines.append(told)
+        if self.signals:
+            largest = list(self.signals.items())[:_MAX_SIGNALS]
+            parts = (f"{name} {own:+.2f} (last hit {last:+.2f})" for name, (own, last) in largest)
+            lines.append(f"pushed down by {', '.join(parts)}")
+        return "\n".join([*lines, self.advice])
+
+
+def _scored(name: str, score: float | None, rank: int | None, how: str) -> str:
+    if score is None:
+        return ""
+    place = "" if rank is None else f" ({ordinal(rank)}{f' {how}' if how else ''})"
+    return f"{name} {score:.{_DIGITS}f}{place}"
+
+
+def ordinal(rank: int) -> str:
+    """Write a rank as an ordinal number: 1st, 2nd, 3rd, 4th, 11th, 101st."""
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{ending}"

@@ -1,0 +1,266 @@
+"""Find out what became of one sentence in a query, and what would have returned it."""
+
+from dataclasses import dataclass, field, replace
+
+from langchain_core.documents import BaseDocumentCompressor
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.lead_ins import read_lead_ins
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.window_metadata import WINDOW_ID
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Candidates
+from langchain_sentence_window.ranking.ranking import Reordered
+from langchain_sentence_window.retrieval.observing import observed
+from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
+from langchain_sentence_window.retrieval.tracing.advising import advise, returned_window
+from langchain_sentence_window.retrieval.tracing.fate import Outcome, RankedSentence, SentenceFate, ordinal
+from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
+from langchain_sentence_window.retrieval.tracing.own_ranks import OwnRanks, own_ranks
+from langchain_sentence_window.windows.geometry import Hit
+
+_MISSING = "there is no such sentence in what the retriever's filter lets through"
+
+
+async def why(
+    io: IO, request: Request, allowed: Scope, reranker: BaseDocumentCompressor | None, key: SentenceKey
+) -> SentenceFate:
+    """Return what became of a sentence.
+
+    Args:
+        io: Makes the calls.
+        request: The query.
+        allowed: What the retriever's own filter lets through; of nothing else anything is told.
+        reranker: Ranks the windows; ``None`` for no reranking.
+        key: The document and the index of the sentence.
+    """
+    query, (doc_id, index) = request.search.query, key
+    sentence = await _read(io, allowed, key, query)
+    if sentence is None:
+        advice = "Look for its name with documents(), and for its sentences with explain()."
+        return SentenceFate(query, doc_id, index, "missing", _MISSING, advice)
+    found = SentenceFate(
+        query,
+        doc_id,
+        index,
+        "missing",
+        "",
+        "",
+        start=sentence.start,
+        end=sentence.end,
+        text=sentence.text,
+        heading=sentence.heading,
+    )
+    if await _read(io, request.scope, key, query) is None:
+        reason = "the filter of this call doesn't let it through"
+        told = await advise(io, replace(request, scope=allowed), reranker, key, outcome="filtered", ranks=OwnRanks())
+        return replace(found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried)
+    watch = _Watch()
+    watched = replace(request, search=replace(request.search, observe=watch))
+    retrieval = await observed(io, watched, reranker, None)
+    ranks = await own_ranks(io, request, sentence)
+    found = _ranked(found, retrieval, watch, ranks)
+    found = _told(found, retrieval, sentence, request)
+    if found.is_returned or found.outcome in ("leads_in", "same_text"):
+        return replace(found, advice=ranks.sentence(found.rank, found.candidates))
+    told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, retrieval=retrieval)
+    advice = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), told.text]))
+    return replace(found, advice=advice, tried=told.tried)
+
+
+async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
+    """Read a sentence within a scope; ``None`` if it isn't there.
+
+    Raises:
+        InvalidInputError: The store can neither fetch by id nor search a single sentence.
+    """
+    found = await scope.fetch(io, [key])
+    if found is None:
+        found = await scope.find(io, [key], query)
+    return scope.adapter.read(found[0]) if found else None
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Keeps what each reordering of candidates came to."""
+
+    made: list[tuple[Candidates, Reordered]] = field(default_factory=list)
+
+    def __call__(self, candidates: Candidates, result: Reordered) -> None:
+        """Keep the result of a reordering."""
+        self.made.append((candidates, result))
+
+    def about(self, key: SentenceKey) -> tuple[Candidates, Reordered] | None:
+        """Return the last reordering that a sentence was in, or the last one."""
+        with_it = [each for each in self.made if key in each[0].keys]
+        about = with_it or self.made
+        return about[-1] if about else None
+
+
+def _ranked(found: SentenceFate, retrieval: Retrieval, watch: _Watch, ranks: OwnRanks) -> SentenceFate:
+    """Add how the sentence ranked, and the candidates to compare it with."""
+    found = replace(
+        found,
+        dense_rank=ranks.dense_rank,
+        cosine=ranks.cosine,
+        lexical_rank=ranks.lexical_rank,
+        lexical_score=ranks.lexical_score,
+    )
+    hits, about = list(retrieval.found.searched.hits), watch.about((found.doc_id, found.index))
+    if about is None:
+        return _ranked_as_found(found, hits)
+    candidates, result = about
+    order = result.order.tolist()
+    taken = {hit.key for hit in hits}
+    ranked = [
+        RankedSentence(doc_id, index, rank, float(result.scores[at]), float(candidates.dense[at]))
+        for rank, at in enumerate(order, 1)
+        for doc_id, index in [candidates.keys[at]]
+    ]
+    last = next((each for each in reversed(ranked) if (each.doc_id, each.index) in taken), None)
+    own = next((each for each in ranked if (each.doc_id, each.index) == (found.doc_id, found.index)), None)
+    return replace(
+        found,
+        candidates=len(ranked),
+        rank=None if own is None else own.rank,
+        score=None if own is None else own.score,
+        hits=len(hits),
+        best=ranked[0] if ranked else None,
+        last_hit=last,
+        last_candidate=ranked[-1] if ranked else None,
+        signals={} if own is None or last is None else _lower(result, order[own.rank - 1], order[last.rank - 1]),
+    )
+
+
+def _ranked_as_found(found: SentenceFate, hits: list[Hit]) -> SentenceFate:
+    ranked = [RankedSentence(*hit.key, rank, hit.score, hit.similarity) for rank, hit in enumerate(hits, 1)]
+    own = next((each for each in ranked if (each.doc_id, each.index) == (found.doc_id, found.index)), None)
+    return replace(
+        found,
+        candidates=len(ranked),
+        rank=None if own is None else own.rank,
+        score=None if own is None else own.score,
+        hits=len(hits),
+        best=ranked[0] if ranked else None,
+        last_hit=ranked[-1] if ranked else None,
+        last_candidate=ranked[-1] if ranked else None,
+    )
+
+
+def _lower(result: Reordered, own: int, last: int) -> dict[str, tuple[float, float]]:
+    """Return the signals that scored one candidate lower than another, with both parts, largest difference first."""
+    if own == last:
+        return {}
+    pairs = zip(result.names, result.contributions[own].tolist(), result.contributions[last].tolist(), strict=True)
+    lower = [(name, (mine, other)) for name, mine, other in pairs if mine < other]
+    return dict(sorted(lower, key=lambda each: each[1][0] - each[1][1]))
+
+
+def _told(found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, request: Request) -> SentenceFate:
+    """Add what became of the sentence, and why."""
+    held = returned_window(retrieval, sentence.key)
+    if held is not None:
+        position, window = held
+        is_hit = sentence.key in {hit.key for hit in window.hits}
+        how = "as one of its hits" if is_hit else "beside its hits"
+        document = retrieval.documents[position - 1]
+        return replace(
+            found,
+            outcome="returned",
+            reason=f"returned in window {position}, {how}",
+            window=position,
+            window_id=str(document.metadata[WINDOW_ID]),
+        )
+    for position, document in enumerate(retrieval.documents, 1):
+        same = document.metadata[DOC_ID] == sentence.doc_id
+        if same and any(_is_within(span, sentence) for span, _ in read_lead_ins(document)):
+            reason = f"window {position} has it as a lead-in, which isn't part of its text"
+            return replace(found, outcome="leads_in", reason=reason)
+    outcome, reason = _outcome(found, retrieval, sentence, request)
+    return replace(found, outcome=outcome, reason=reason, nearest=_nearest(retrieval, sentence))
+
+
+def _is_within(span: Span, sentence: StoredSentence) -> bool:
+    # A table's header row is shown without the rule below it.
+    return sentence.start <= span[0] and span[1] <= sentence.end
+
+
+def _outcome(
+    found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, request: Request
+) -> tuple[Outcome, str]:
+    key, facts = sentence.key, Outcomes.of(retrieval)
+    number = facts.windows.get(key)
+    if number is not None:
+        if number in facts.returned:
+            position = facts.returned[number].position
+            return "trimmed", f"it was in window {position}, which was cut before it to fit into max_tokens"
+        position_of_equal = _position_of_equal(number, facts, retrieval)
+        if position_of_equal is not None:
+            return "same_text", f"window {position_of_equal} has the same text, and names its place among others"
+        reason = facts.reasons.get(number, "left out by the reranker")
+        outcome: Outcome = "min_relevance" if "doesn't support" in reason else "left_out"
+        return outcome, f"it was in a window that was {reason}"
+    if key in facts.ranks:
+        return "no_window", f"it was the {ordinal(facts.ranks[key])} hit, and there were k windows of better ones"
+    return _outcome_without_window(found, retrieval, request)
+
+
+def _outcome_without_window(found: SentenceFate, retrieval: Retrieval, request: Request) -> tuple[Outcome, str]:
+    key, searched = (found.doc_id, found.index), retrieval.found.searched
+    hit = next((each for each in searched.hits if each.key == key), None)
+    if hit is not None and searched.relevance is not None and not searched.relevance.supported:
+        return "min_relevance", "nothing that was found supports the question, by min_relevance"
+    if hit is not None:
+        return "min_score", f"its similarity, {hit.similarity or 0.0:.3f}, is below min_score, {request.min_score}"
+    if found.rank is not None:
+        ranked = f"it ranked {ordinal(found.rank)} of {found.candidates:,} candidates"
+        return "ranked_below", f"{ranked}, and {found.hits:,} were taken as hits"
+    return "no_candidate", f"it wasn't among the best {found.candidates:,} that the search found"
+
+
+def _position_of_equal(number: int, facts: Outcomes, retrieval: Retrieval) -> int | None:
+    """Return the position of the returned window that has the text of another one; ``None`` if there is none."""
+    equal = retrieval.assembly.assembly.equal.get(facts.ranked.get(number, 0) - 1)
+    better = [] if equal is None else [each for each, rank in facts.ranked.items() if rank - 1 == equal.better]
+    returned = facts.returned.get(better[0]) if better else None
+    return None if returned is None else returned.position
+
+
+def _nearest(retrieval: Retrieval, sentence: StoredSentence) -> str:
+    """Say how the nearest returned window of the document relates to a sentence that none holds."""
+    windows = [
+        (max(each.window.first - sentence.index, sentence.index - each.window.last), each.window, document)
+        for each, document in zip(retrieval.assembly.assembly.windows, retrieval.assembly.documents, strict=True)
+        if each.window.doc_id == sentence.doc_id
+    ]
+    if not windows:
+        return ""
+    apart, window, nearest = min(windows, key=lambda each: each[0])
+    position = next(at for at, document in enumerate(retrieval.documents, 1) if document is nearest)
+    between = f"{apart} sentence{'' if apart == 1 else 's'}"
+    if sentence.index > window.last:
+        ends = ", at the end of its section" if window.hits[0].section_end == window.last + 1 else ""
+        return f"window {position} ends {between} before it{ends}"
+    begins = ", at the beginning of its section" if window.hits[0].section_start == window.first else ""
+    return f"window {position} begins {between} after it{begins}"
+
+
+def checked_key(doc_id: object, sentence: object) -> SentenceKey:
+    """Return the key of a sentence.
+
+    Raises:
+        InvalidInputError: The document isn't a string, or the sentence isn't a whole number, 0 or more.
+    """
+    index = as_integer(sentence)
+    if not isinstance(doc_id, str):
+        raise InvalidInputError(f"doc_id is {shown(doc_id)}; give the name of a document, as documents() lists it")
+    if index is None or index < 0:
+        raise InvalidInputError(
+            f"sentence is {shown(sentence)}; give the index of a sentence in its document, a whole number from 0"
+        )
+    return doc_id, index
