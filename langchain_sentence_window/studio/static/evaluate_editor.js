@@ -16,7 +16,7 @@ import { complain, say } from "./messages.js";
  * @param {() => void} handlers.onClose Called when the editor is left without saving.
  */
 export function createEditor({ reader, onSaved, onClose }) {
-  const title = el("h3", { tabIndex: -1 });
+  const title = el("h2", { tabIndex: -1 });
   const choice = createDocumentChoice(choose);
   const name = el("span", { class: "grow document-name" });
   const chosen = el("p", { class: "row" }, el("span", { class: "muted" }, "Document"), name,

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { el, fill } from "../dom.js";
 import { createEditor } from "../evaluate_editor.js";
-import { createQuestionList } from "../evaluate_list.js";
+import { createQuestionList, shortName } from "../evaluate_list.js";
 import { createQuestionPanel } from "../evaluate_question.js";
 import { createResults } from "../evaluate_results.js";
 import { addKey } from "../keys.js";
@@ -62,7 +62,8 @@ export function mount(container, app) {
     list.set(questions);
     undo.dataset.what = found.undo ?? "";
     undo.textContent = found.undo ? `Undo ${found.undo}` : "Undo";
-    kept.textContent = found.file ? `Kept in ${found.file}` : "Kept in memory until the program ends; export them to keep them.";
+    kept.title = found.file ?? "";
+    kept.textContent = found.file ? `Kept in ${shortName(found.file)}` : "Kept in memory until the program ends; export them to keep them.";
     results.tellLost(questions.filter(({ state }) => state === "missing" || state === "outside").length);
     allow();
     if (current !== null && !questions.some(({ number }) => number === current)) current = null;
