@@ -273,8 +273,8 @@ def test_documents_are_found_by_name_and_read_in_sentences() -> None:
     found = client.get("/api/questions/documents", params={"name": " REFUNDS.m"}).json()
     assert [each["doc_id"] for each in found["documents"]] == ["refunds"]
     sentences = client.get("/api/questions/sentences", params={"doc_id": "refunds"}).json()["sentences"]
-    assert "".join(text + separator for _, text, separator in sentences).rstrip() == REFUNDS
-    assert all(REFUNDS[start : start + len(text)] == text for start, text, _ in sentences)
+    assert "".join(text + separator for _, text, separator, _ in sentences).rstrip() == REFUNDS
+    assert all(REFUNDS[start : start + len(text)] == text for start, text, *_ in sentences)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import { complain, say } from "./messages.js";
  * @param {Object} handlers
  * @param {Object} handlers.reader The reader, in which the document is shown.
  * @param {(row: Object) => void} handlers.onSaved Called with the question as the server has it now.
+ * @param {() => void} handlers.onConflict Called when the questions aren't what the page shows any more.
  * @param {() => void} handlers.onClose Called when the editor is left without saving.
  */
-export function createEditor({ reader, onSaved, onClose }) {
+export function createEditor({ reader, onSaved, onConflict, onClose }) {
   const title = el("h2", { tabIndex: -1 });
   const choice = createDocumentChoice(choose);
   const name = el("span", { class: "grow document-name" });
@@ -121,6 +122,7 @@ export function createEditor({ reader, onSaved, onClose }) {
       onSaved(row);
     } catch (error) {
       problem.textContent = error.message;
+      if (error.status === 409) onConflict();
     } finally {
       save.disabled = false;
     }

@@ -6,6 +6,7 @@ import { createEditor } from "../evaluate_editor.js";
 import { createQuestionList, shortName } from "../evaluate_list.js";
 import { createQuestionPanel } from "../evaluate_question.js";
 import { createResults } from "../evaluate_results.js";
+import { documentText } from "../evaluate_text.js";
 import { addKey } from "../keys.js";
 import { complain, say } from "../messages.js";
 import { createReader } from "../reader.js";
@@ -19,8 +20,8 @@ export function mount(container, app) {
   const canChange = () => app.about !== null && !app.about.is_read_only;
   const reader = createReader({ onSelect: (selection) => editor.select(selection) });
   const list = createQuestionList({ onOpen: (number) => open(number).catch(complain) });
-  const editor = createEditor({ reader, onSaved: (row) => saved(row).catch(complain), onClose: () => open(current).catch(complain) });
-  const panel = createQuestionPanel({ onAsk: ask, onEdit: edit, onDelete: (row) => remove(row).catch(complain), onStep: step, onPlace: (start) => reader.scrollTo(start) });
+  const editor = createEditor({ reader, onSaved: (row) => saved(row).catch(complain), onConflict: () => refresh().catch(complain), onClose: () => open(current).catch(complain) });
+  const panel = createQuestionPanel({ onAsk: ask, onWhy: (row, start) => why(row, start).catch(complain), onEdit: begin, onDelete: (row) => remove(row).catch(failed), onStep: step, onPlace: (start) => reader.scrollTo(start) });
   const results = createResults({ canChange, onScores: (run, budget, recalls) => { list.score(recalls); if (current !== null && !editor.isOpen()) open(current, { stay: true }).catch(complain); } });
   const empty = el("p", { class: "muted hint" }, "Choose a question to see its gold in the document, or make a new one: mark the text that answers it.");
   const left = el("div", { class: "left evaluate-left" });
@@ -30,9 +31,9 @@ export function mount(container, app) {
   const split = el("div", { class: "split" }, left, el("div", { class: "right evaluate-right" },
     el("button", { type: "button", class: "back", on: { click: () => split.classList.remove("reads") } }, "Back to the questions"), tabs.element));
   const make = el("button", { type: "button", class: "main", title: "Make a question (n)", on: { click: () => begin(null) } }, "New question");
-  const file = el("input", { type: "file", accept: ".jsonl,.json,.ndjson,.txt", hidden: true, on: { change: () => bring().catch(complain) } });
+  const file = el("input", { type: "file", accept: ".jsonl,.json,.ndjson,.txt", hidden: true, on: { change: () => bring().catch(failed) } });
   const load = el("button", { type: "button", on: { click: () => file.click() } }, "Import");
-  const undo = el("button", { type: "button", hidden: true, on: { click: () => takeBack().catch(complain) } }, "Undo");
+  const undo = el("button", { type: "button", hidden: true, on: { click: () => takeBack().catch(failed) } }, "Undo");
   const kept = el("p", { class: "muted small" });
   let questions = [];
   let current = null;
@@ -42,7 +43,13 @@ export function mount(container, app) {
     el("div", { class: "row" }, load, file, el("a", { class: "button", href: "/api/questions/export", download: "questions.jsonl" }, "Export"), undo), kept, list.element);
   container.classList.add("evaluate");
   fill(container, split);
-  app.listeners.push(allow);
+  let known = "";
+  app.listeners.push((about) => {
+    allow();
+    const now = `${about.documents} ${about.sentences}`;
+    if (known && now !== known) refresh().catch(complain); // gold may be gone, or back
+    known = now;
+  });
   allow();
   const isShown = () => !container.hidden;
   addKey("n", "Make a question", () => begin(null), () => isShown() && canChange());
@@ -50,6 +57,12 @@ export function mount(container, app) {
   addKey("]", "Next question", () => step(1), isShown);
   addKey("[", "Previous question", () => step(-1), isShown);
   const ready = refresh().then(() => results.resume()).catch(complain);
+
+  /** Show an error; if another program changed the file, show what it holds now. */
+  function failed(error) {
+    complain(error);
+    if (error.status === 409) refresh().catch(complain);
+  }
 
   function allow() {
     for (const each of [make, load]) each.hidden = !canChange();
@@ -128,8 +141,12 @@ export function mount(container, app) {
     app.go("ask", { q: row.question, ...(Object.keys(settings).length ? { settings: JSON.stringify(settings) } : {}), doc: row.doc_id, start: row.spans[0][0] });
   }
 
-  function edit(row) {
-    begin(row);
+  /** Ask why a place wasn't read, as the run asked. */
+  async function why(row, start) {
+    const { run } = results.active();
+    const { sentences } = await get("/api/questions/sentences", { doc_id: row.doc_id });
+    const text = documentText(sentences);
+    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: text.sentences[text.at(start)].index, tab: "why" });
   }
 
   function begin(row, docId = null) {
