@@ -190,10 +190,15 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     },
     select: (position, options) => roving.set(position, options),
     clearSelection: selection.clear,
+    /** Return the code point of what is read: the last sentence that begins above the place where `show` puts one. */
     top() {
       const frame = scroller.getBoundingClientRect();
-      const found = document.elementFromPoint(frame.left + frame.width / 2, frame.top + frame.height / 3)?.closest(".page");
-      const position = found && element.contains(found) ? firstOn.get(Number(found.dataset.page)) : undefined;
+      const y = frame.top + Math.max(20, Math.min(scroller.scrollTop, frame.height * TOP)) + 4;
+      const found = document.elementFromPoint(frame.left + frame.width / 2, y)?.closest(".page");
+      if (!found || !element.contains(found)) return null;
+      const number = Number(found.dataset.page);
+      let position = firstOn.get(number);
+      for (const [each, own] of pages[number].boxes) if (own[0].getBoundingClientRect().top <= y) position = each;
       return position === undefined ? null : model.span(position)[0];
     },
     placeOf(position) {
