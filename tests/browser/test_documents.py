@@ -96,7 +96,10 @@ def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Ser
     page.get_by_role("heading", name="notes.txt").wait_for()
     assert rows(page).nth(2).get_attribute("aria-current") == "true"
     page.get_by_role("tab", name="Sentences").click()
-    assert page.locator(".document-sentence-text").all_inner_texts() == ["A refund takes five days.", "It is <b>free</b>."]
+    assert page.locator(".document-sentence-text").all_inner_texts() == [
+        "A refund takes five days.",
+        "It is <b>free</b>.",
+    ]
     page.get_by_role("tab", name="Sentences").press("ArrowRight")
     assert page.get_by_role("rowheader", name="content_type").is_visible()
     assert axe(page) == []

@@ -323,6 +323,21 @@ def test_a_document_that_changed_is_read_again(page: "Page", serve: Serve) -> No
     assert page.evaluate("document.querySelector('.reader-text').textContent") == "Now a seat is here. A refund."
 
 
+def test_what_the_filter_hides_is_a_gap(page: "Page", serve: Serve) -> None:
+    texts = ["A seat is free. It takes days.", "No card is secret. Hide it.", "The refund comes. We wait for it."]
+    pages = [document(text, "d0", source="d0.txt", page=i) for i, text in enumerate(texts)]
+    retriever = SentenceWindowRetriever.from_documents(pages, WordEmbeddings(), **BY_COSINE)
+    (doc_id,) = [each.doc_id for each in retriever.documents()]
+    cut = SentenceWindowRetriever(vectorstore=retriever.vectorstore, filter={"page": {"$in": [0, 2]}}, ranking=None)
+    mount(page, serve(cut).url)
+    opened(page, doc_id, "refund")
+    assert page.evaluate("document.querySelector('.reader-text').textContent") == texts[0] + texts[2]
+    assert page.locator(".reader-text .gap").count() == 1
+    page.locator(".s[data-p='2'].hit").click()
+    assert last(page, "sentences")["text"] == "The refund comes."
+    assert last(page, "sentences")["index"] == 4
+
+
 def test_what_cannot_be_opened_is_told(reader: "Page", seen: Seen) -> None:
     seen.allow("status of 404")
     error = reader.evaluate("reader.open('none').catch((error) => error.message)")

@@ -51,6 +51,8 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     }
   }, { root: scroller, rootMargin: NEAR });
   pages.forEach((page) => observer.observe(page.element));
+  // Who scrolls by hand isn't taken back to a sentence whose boxes come late.
+  for (const each of ["wheel", "pointerdown", "keydown"]) element.addEventListener(each, () => { target = null; }, { passive: true });
 
   function createPage(number, width, height) {
     const boxes = el("div", { class: "page-boxes" });
@@ -75,6 +77,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       calls?.abort();
       picture?.remove();
       picture = calls = null;
+      delete holder.dataset.waiting;
       page.isThere = false;
       page.boxes.clear();
       fill(boxes);
@@ -92,7 +95,10 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       });
       note.hidden = true;
       holder.prepend(picture);
-      get("/api/boxes", { doc_id, page: number }, { signal: calls.signal }).then(place).catch(failed);
+      holder.dataset.waiting = "";
+      const { signal } = calls;
+      get("/api/boxes", { doc_id, page: number }, { signal }).then(place).catch(failed)
+        .finally(() => { if (!signal.aborted) delete holder.dataset.waiting; });
     }
 
     function place({ sentences }) {
