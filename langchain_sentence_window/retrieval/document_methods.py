@@ -13,8 +13,6 @@ from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.indexing import delete_documents, read_documents
-from langchain_sentence_window.retrieval.ingest import ingest_documents
 from langchain_sentence_window.retrieval.settings import RetrieverSettings
 
 
@@ -106,13 +104,19 @@ class DocumentMethods(RetrieverSettings):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
+        from langchain_sentence_window.retrieval.indexing import read_documents
+
         return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Async version of `get`."""
+        from langchain_sentence_window.retrieval.indexing import read_documents
+
         return await read_documents(ASYNC, self.scope(), checked_ids(ids))
 
     async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
+        from langchain_sentence_window.retrieval.indexing import delete_documents
+
         check_binds(filter)
         names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
         return await delete_documents(
@@ -120,6 +124,8 @@ class DocumentMethods(RetrieverSettings):
         )
 
     async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
+        from langchain_sentence_window.retrieval.ingest import ingest_documents
+
         return await ingest_documents(
             io,
             self.scope(),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.embeddings import Embeddings
 
@@ -12,13 +12,15 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, run
 from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.named import load_embedding
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.index_files import read_files, with_settings_checked, write_files
+from langchain_sentence_window.retrieval.index_files import read_files, write_files
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.settings import RetrieverSettings
-from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.stores.faiss.stats import StoreStats
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 
 
 class IndexMethods(RetrieverSettings):
@@ -171,7 +173,7 @@ class IndexMethods(RetrieverSettings):
         """Async version of `stats`."""
         return await ASYNC.in_thread(self.stats)
 
-    def check(self) -> CheckResult:
+    def check(self) -> "CheckResult":
         """Read everything that the index holds, and list what is wrong; see `FaissStore.check`.
 
         The settings and the ranking beside the index are read too.
@@ -179,11 +181,13 @@ class IndexMethods(RetrieverSettings):
         Raises:
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
         """
+        from langchain_sentence_window.retrieval.index_checks import with_settings_checked
+
         store = self._whole_store("check")
         result = store.check()
         return result if store.folder is None else with_settings_checked(result, store.folder)
 
-    async def acheck(self) -> CheckResult:
+    async def acheck(self) -> "CheckResult":
         """Async version of `check`."""
         return await ASYNC.in_thread(self.check)
 

@@ -17,14 +17,13 @@ from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.index_methods import IndexMethods
 from langchain_sentence_window.retrieval.observing import observed
 from langchain_sentence_window.retrieval.settings import CallSettings
-from langchain_sentence_window.retrieval.tracing.explain import explain
-from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
-from langchain_sentence_window.retrieval.tracing.trace import Trace
-from langchain_sentence_window.retrieval.tracing.why import checked_key, why
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 if TYPE_CHECKING:
     from langchain_core.indexing.base import DocumentIndex
+
+    from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
+    from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 
 class SentenceWindowRetriever(DocumentMethods, IndexMethods):
@@ -108,7 +107,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         return WindowDocumentIndex(retriever=self)
 
-    def explain(self, query: str, **settings: Unpack[CallSettings]) -> Trace:
+    def explain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
         """Run a query and record what became of every hit and window.
 
         Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, by meaning alone and
@@ -121,13 +120,17 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Returns:
             The trace. ``print`` it, show it in a notebook, or call its ``to_dict``.
         """
+        from langchain_sentence_window.retrieval.tracing.explain import explain
+
         return run(explain(BLOCKING, self._request(query, settings), self.reranker))
 
-    async def aexplain(self, query: str, **settings: Unpack[CallSettings]) -> Trace:
+    async def aexplain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
         """Async version of `explain`."""
+        from langchain_sentence_window.retrieval.tracing.explain import explain
+
         return await explain(ASYNC, self._request(query, settings), self.reranker)
 
-    def why(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> SentenceFate:
+    def why(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
         """Find out what became of one sentence in a query, and what would have returned it.
 
         Use it to ask why a sentence isn't there. It searches far down by meaning and by words, and then runs the query
@@ -146,11 +149,15 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
         """
+        from langchain_sentence_window.retrieval.tracing.why import checked_key, why
+
         key = checked_key(doc_id, sentence)
         return run(why(BLOCKING, self._request(query, settings), self.scope(), self.reranker, key))
 
-    async def awhy(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> SentenceFate:
+    async def awhy(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
         """Async version of `why`."""
+        from langchain_sentence_window.retrieval.tracing.why import checked_key, why
+
         key = checked_key(doc_id, sentence)
         return await why(ASYNC, self._request(query, settings), self.scope(), self.reranker, key)
 

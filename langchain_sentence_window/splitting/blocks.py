@@ -5,6 +5,7 @@ A block is a run of whole lines. Every line that isn't blank is in exactly one b
 
 import re
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, wiki_heading
 from langchain_sentence_window.splitting.spans import trim
@@ -18,6 +19,9 @@ CODE = "code"
 HTML = "html"
 FRONT_MATTER = "front_matter"
 MESSAGE = "message"
+
+Structure: TypeAlias = Literal["auto", "markdown", "plain"]
+"""The structure of a text; ``auto`` looks for Markdown's marks."""
 
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
@@ -18,6 +17,7 @@ from langchain_sentence_window.splitting.blocks import (
     PROSE,
     TABLE_ROW,
     Block,
+    Structure,
     plain_block,
 )
 from langchain_sentence_window.splitting.engines import Engine
@@ -32,9 +32,6 @@ from langchain_sentence_window.splitting.sizes import fit_sizes
 from langchain_sentence_window.splitting.spans import pieces
 from langchain_sentence_window.splitting.speakers import speaker_end
 from langchain_sentence_window.splitting.structure import refine_blocks
-
-Structure: TypeAlias = Literal["auto", "markdown", "plain"]
-"""The structure of a text; ``auto`` looks for Markdown's marks."""
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
@@ -10,19 +10,19 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import as_call, shown
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.front_matter import read_front_matter
-from langchain_sentence_window.documents.parts.grouping import JoinParts, group_documents
-from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
-from langchain_sentence_window.documents.parts.remarks import warn_of_parts
-from langchain_sentence_window.documents.sentence_writing import sentence_documents
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import Block
+from langchain_sentence_window.splitting.blocks import Block, Structure
 from langchain_sentence_window.splitting.detection import language_of, language_of_parts
 from langchain_sentence_window.splitting.engines import Engine
 from langchain_sentence_window.splitting.rulesets import Ruleset, Rulesets
-from langchain_sentence_window.splitting.sentences import Sentence, Structure, moved, split_text
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
+
+if TYPE_CHECKING:
+    # What cuts a text is imported on use, as a program that only searches cuts none.
+    from langchain_sentence_window.documents.parts.grouping import JoinParts
+    from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
+    from langchain_sentence_window.splitting.sentences import Sentence
 
 MAX_CHARS = 2_000
 """Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
@@ -49,7 +49,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         min_chars: int = 0,
         max_chars: int | None = MAX_CHARS,
         inline_window: WindowSize | None = None,
-        join_parts: JoinParts = True,
+        join_parts: "JoinParts" = True,
     ) -> None:
         """Choose how to cut.
 
@@ -127,7 +127,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         return self._inline_window
 
     @property
-    def join_parts(self) -> JoinParts:
+    def join_parts(self) -> "JoinParts":
         """Whether the parts of a source are joined; the metadata key that numbers them, if the user gave one."""
         return self._join_parts
 
@@ -161,7 +161,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
 
-    def split_text(self, text: str, *, language: str | None = None) -> list[Sentence]:
+    def split_text(self, text: str, *, language: str | None = None) -> "list[Sentence]":
         """Find the sentences of a text, with their sections, kinds, headings and lead-ins.
 
         Args:
@@ -201,12 +201,17 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
                 language that isn't known.
         """
+        from langchain_sentence_window.documents.parts.grouping import group_documents
+        from langchain_sentence_window.documents.parts.remarks import warn_of_parts
+
         joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
         warn_of_parts(joined)
         return self.split_joined(joined, limits)
 
-    def split_joined(self, joined: Iterable[JoinedDocument], limits: StoreLimits = ANY_STORE) -> list[Document]:
+    def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
+        from langchain_sentence_window.documents.sentence_writing import sentence_documents
+
         fitter = MetadataFitter(limits)
         made = [
             sentence
@@ -216,14 +221,17 @@ class SentenceSplitter(BaseDocumentTransformer):
         fitter.warn()
         return made
 
-    def _split_segments(self, document: JoinedDocument) -> list[Sentence]:
+    def _split_segments(self, document: "JoinedDocument") -> "list[Sentence]":
         """Split each segment by itself; positions and indexes count from the beginning of the document."""
+        from langchain_sentence_window.documents.front_matter import read_front_matter
+        from langchain_sentence_window.splitting.sentences import moved
+
         front_matter = read_front_matter(document.text)
         values = front_matter.values if front_matter else {}
         said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
         language = language_of_parts(document.text, said, self._settings["language"], doc_id=document.doc_id)
         rules = self._rulesets.of(language, document.doc_id)
-        sentences: list[Sentence] = []
+        sentences = list["Sentence"]()
         for start, end, blocks in document.segments:
             found = self._split(document.text[start:end], rules, blocks, has_front_matter=start == 0)
             sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
@@ -231,7 +239,9 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def _split(
         self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, *, has_front_matter: bool = True
-    ) -> list[Sentence]:
+    ) -> "list[Sentence]":
+        from langchain_sentence_window.splitting.sentences import split_text
+
         return split_text(
             text,
             rules.words,

@@ -14,7 +14,7 @@ from langchain_sentence_window.embedding import named
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval import index_methods
-from langchain_sentence_window.retrieval.index_files import check_index
+from langchain_sentence_window.retrieval.index_checks import check_index
 from langchain_sentence_window.retrieval.index_settings import (
     IndexSettings,
     read_index_settings,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
@@ -13,8 +13,6 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
-from langchain_sentence_window.stores.faiss.checks.result import CheckResult
-from langchain_sentence_window.stores.faiss.checks.whole import check_folder, check_memory
 from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
@@ -34,6 +32,9 @@ from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedd
 from langchain_sentence_window.stores.faiss.searcher import Searcher
 from langchain_sentence_window.stores.faiss.stats import StoreStats, bytes_by_part
 from langchain_sentence_window.stores.faiss.writer import Writer
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 
 T = TypeVar("T")
 
@@ -184,8 +185,10 @@ class StoreEngine:
         """Count the documents that meet a condition; see `list_sources`."""
         return self._read(lambda snapshot: snapshot.count_sources(of_sources, of_sentences))
 
-    def check(self) -> CheckResult:
+    def check(self) -> "CheckResult":
         """Check everything that the index holds; see `check_folder`."""
+        from langchain_sentence_window.stores.faiss.checks.whole import check_folder, check_memory
+
         folder = self._folder
         return self._run(lambda: check_memory(self._database) if folder is None else check_folder(folder))
 
