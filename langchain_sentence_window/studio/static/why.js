@@ -53,8 +53,8 @@ export function createWhy({ app, onSentence, onSettings }) {
       body.hidden = false;
       fill(status);
       road.show(trace);
-      fill(below, el("h3", {}, "Step by step"), steps(trace, onSentence),
-        trace.hits.length ? [el("h3", {}, `Hits (${trace.hits.length})`), hitsTable(trace, onSentence)] : null);
+      fill(below, el("h2", {}, "Step by step"), steps(trace, onSentence),
+        trace.hits.length ? [el("h2", {}, `Hits (${trace.hits.length})`), hitsTable(trace, onSentence)] : null);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       [trace, asked] = [null, null];
