@@ -5,11 +5,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from langchain_sentence_window.documents.sentence_pages import PagedSentence
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
 from langchain_sentence_window.loaders.pdf.locating import locate_in
-from langchain_sentence_window.studio.pdf_files import PdfState, opened
+from langchain_sentence_window.studio.pdf_files import PdfState, changed, opened
 from langchain_sentence_window.studio.replies import Refused
 
 MAX_CACHE_BYTES = 64_000_000
@@ -18,7 +19,10 @@ MAX_CACHE_BYTES = 64_000_000
 MAX_PIXELS = 12_000_000
 """The most pixels of a picture."""
 
-Place = tuple[int, list[list[float]]]
+UNREADABLE = 422
+"""The status of a page that is damaged, in a file that isn't."""
+
+Place: TypeAlias = tuple[int, list[list[float]]]
 """The index of a sentence and its boxes: left, upper, right and lower side, in fractions of the page."""
 
 
@@ -88,8 +92,10 @@ def places_on(pdf: PdfState, page: int, sentences: Sequence[PagedSentence], inde
     try:
         with opened(pdf) as file:
             found = locate_in(file, [each for _, each in touching])
-    except (InvalidInputError, DocumentReadError) as error:
-        raise Refused(409, str(error)) from error
+    except InvalidInputError as error:
+        raise changed() from error
+    except DocumentReadError as error:
+        raise Refused(UNREADABLE, str(error)) from error
     return [
         (index, [[round(side, 5) for side in (box.x0, box.y0, box.x1, box.y1)] for box in place.boxes])
         for (index, _), place in zip(touching, found, strict=True)
@@ -105,7 +111,7 @@ def _png(pdf: PdfState, number: int, width: int) -> bytes:
             picture = file.render(number, width, MAX_PIXELS)
             picture.convert("RGB").save(written, "PNG", compress_level=1)
     except DocumentReadError as error:
-        raise Refused(409, str(error)) from error
+        raise Refused(UNREADABLE, str(error)) from error
     except ModuleNotFoundError as error:
         raise MissingExtraError("pillow", "studio") from error
     return written.getvalue()

@@ -18,6 +18,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.sentence_pages import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.documents.window_metadata import SENTENCE_SPANS
+from langchain_sentence_window.loaders.files.loading import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.indexing import read_sentences
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.splitting.blocks import TABLE_ROW
@@ -30,6 +31,8 @@ from langchain_sentence_window.studio.replies import not_found
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
+# The text of HTML and DOCX is Markdown, see `load_file`.
+_MARKDOWN_TYPES = frozenset({SUFFIXES[".md"], SUFFIXES[".html"], SUFFIXES[".docx"]})
 _PDF = ".pdf"
 # What JSON can't hold; each is one character, so no offset moves.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -103,8 +106,13 @@ class ReadDocument:
     @cached_property
     def pages(self) -> list[int] | None:
         """For each sentence, the page that it begins on, from 0; ``None`` if the metadata doesn't say it of each."""
-        found = [page for each in self.sentences if (page := page_of(each.source)) is not None]
-        return found if len(found) == len(self.sentences) else None
+        found: list[int] = []
+        for each in self.sentences:
+            page = page_of(each.source)
+            if page is None:
+                return None
+            found.append(page)
+        return found
 
     @property
     def page_count(self) -> int | None:
@@ -119,7 +127,8 @@ class ReadDocument:
         suffix = PurePath(self.source or self.doc_id).suffix.lower()
         if self.pages is not None:
             return "pdf" if suffix == _PDF else "text"
-        return "markdown" if suffix in _MARKDOWN or any(is_markdown(each.text) for each in self.pieces) else "text"
+        is_marked = suffix in _MARKDOWN or self.metadata.get(CONTENT_TYPE) in _MARKDOWN_TYPES
+        return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
 
     def on_pages(self) -> list[PagedSentence]:
         """Return the sentences with the pages that they stand on.

@@ -18,7 +18,7 @@ from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.studio.page_images import ImageCache, places_on
 from langchain_sentence_window.studio.pdf_files import PdfState, page_sizes, pdf_of
 from langchain_sentence_window.studio.read_document import ReadDocument, read_document
-from langchain_sentence_window.studio.replies import Arguments, Refused, as_json, reading
+from langchain_sentence_window.studio.replies import JSON, Arguments, Refused, as_json, reading
 from langchain_sentence_window.studio.state import Studio
 
 MIN_WIDTH = 200
@@ -72,8 +72,15 @@ class _Opened:
 
     def __init__(self, document: ReadDocument) -> None:
         self.document = document
-        self.until = time.monotonic() + KEPT_SECONDS
+        self.until = 0.0
         self._sentences: Sequence[PagedSentence] | None = None
+        self._written: bytes | None = None
+
+    def written(self, shown: dict[str, Any]) -> bytes:
+        """Return the document as JSON, with what is known of its file."""
+        if self._written is None:
+            self._written = as_json(self.document.to_dict())
+        return self._written[:-1] + b"," + as_json(shown)[1:]
 
     def sentences(self) -> Sequence[PagedSentence]:
         """Return its sentences with their places in its pages."""
@@ -101,7 +108,7 @@ class _Pages:
         except (Refused, SentenceWindowError) as error:
             reason = str(error) if opened.document.kind == "pdf" else None
             shown = {"page_sizes": None, "version": None, "no_pages": reason}
-        return await ASYNC.in_thread(_written, opened.document, shown)
+        return Response(await ASYNC.in_thread(opened.written, shown), media_type=JSON)
 
     async def picture(self, studio: Studio, given: Pictured) -> object:
         """Return a page as a PNG."""
@@ -119,10 +126,14 @@ class _Pages:
         kept = self._opened.get(doc_id)
         if is_fresh or kept is None or kept.until < time.monotonic():
             self._opened.pop(doc_id, None)
-            kept = self._opened[doc_id] = _Opened(await read_document(studio.retriever, doc_id))
-            while len(self._opened) > MAX_KEPT_DOCUMENTS:
-                self._opened.popitem(last=False)
+            found = await read_document(studio.retriever, doc_id)
+            if kept is None or kept.document != found:
+                kept = _Opened(found)
+            kept.until = time.monotonic() + KEPT_SECONDS
+            self._opened[doc_id] = kept
         self._opened.move_to_end(doc_id)
+        while len(self._opened) > MAX_KEPT_DOCUMENTS:
+            self._opened.popitem(last=False)
         return kept
 
     async def _pdf(self, studio: Studio, opened: _Opened) -> PdfState:
@@ -136,7 +147,3 @@ class _Pages:
 def _places(opened: _Opened, pdf: PdfState, page: int) -> object:
     indexes = [each.index for each in opened.document.sentences]
     return places_on(pdf, page, opened.sentences(), indexes)
-
-
-def _written(document: ReadDocument, shown: dict[str, Any]) -> Response:
-    return Response(as_json(document.to_dict() | shown), media_type="application/json")

@@ -96,7 +96,10 @@ def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Ser
     page.get_by_role("heading", name="notes.txt").wait_for()
     assert rows(page).nth(2).get_attribute("aria-current") == "true"
     page.get_by_role("tab", name="Sentences").click()
-    assert page.locator(".sentence-text").all_inner_texts() == ["A refund takes five days.", "It is <b>free</b>."]
+    assert page.locator(".document-sentence-text").all_inner_texts() == [
+        "A refund takes five days.",
+        "It is <b>free</b>.",
+    ]
     page.get_by_role("tab", name="Sentences").press("ArrowRight")
     assert page.get_by_role("rowheader", name="content_type").is_visible()
     assert axe(page) == []
@@ -106,7 +109,7 @@ def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Ser
     page.get_by_role("button", name="billing-policy.md").click()
     page.get_by_role("tab", name="Sentences").click()
     page.get_by_role("button", name="Show more").click()
-    expect(page.locator(".sentence")).to_have_count(200)
+    expect(page.locator(".document-sentence")).to_have_count(200)
 
 
 def test_dropped_files_are_added_with_what_failed(page: Page, own: Served, folder: Path) -> None:
@@ -115,7 +118,7 @@ def test_dropped_files_are_added_with_what_failed(page: Page, own: Served, folde
     text = "# Trials\n\nA trial lasts 14 days. Ünïcode 😀 is fine."
     drop(page, {"trials.md": text, "empty.txt": "", "program.exe": "x", "CON.txt": "A seat."})
     page.get_by_role("heading", name="2 files added, 1 failed").wait_for()
-    panel = page.locator(".progress-panel")
+    panel = page.locator(".adding-panel")
     assert "empty.txt: empty.txt is empty" in panel.inner_text()
     assert "program.exe: files of this kind can't be read" in panel.inner_text()
     wait_for_rows(page, 5)

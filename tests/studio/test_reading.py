@@ -80,6 +80,14 @@ def test_a_text_without_marks_is_text() -> None:
     assert text_of(found) == "A seat. A card.\n\nA page."
 
 
+@pytest.mark.parametrize("content_type", ["text/html", "text/markdown"])
+def test_html_that_was_read_as_markdown_is_shown_as_such(content_type: str) -> None:
+    given = [document("A *seat*.", "d0", content_type=content_type)]
+    found = read(client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)))
+    assert found["kind"] == "markdown"
+    assert ("seat", 0, "i") in runs_of(found)
+
+
 @settings(max_examples=25)
 @given(st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_any_text_is_read_with_its_offsets(text: str) -> None:
@@ -146,6 +154,22 @@ def test_of_a_document_that_the_filter_cuts_only_the_rest_is_told() -> None:
     assert "card" not in text_of(found)
     assert found["blocks"][2]["start"] == found["sentences"][2][0]
     assert {index for _, index, _ in runs_of(found)} == {-1, 0, 1, 4, 5}
+
+
+def test_documents_are_read_in_any_order_and_again() -> None:
+    texts = [f"Seat {i} is free. A card." for i in range(7)]
+    client = client_for(*texts)
+    for _ in range(2):
+        for i, text in enumerate(texts):
+            assert text_of(read(client, f"d{i}")) == text
+
+
+def test_a_document_that_was_replaced_is_read_anew() -> None:
+    retriever = SentenceWindowRetriever.from_documents([document(TEXT, "d0")], WordEmbeddings(), **BY_COSINE)
+    client = client_of(retriever)
+    assert text_of(read(client)) == TEXT.rstrip()
+    retriever.add_documents([document("A new seat.", "d0")])
+    assert text_of(read(client)) == "A new seat."
 
 
 def test_a_document_that_was_deleted_is_gone_at_once() -> None:

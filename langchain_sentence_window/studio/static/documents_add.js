@@ -22,7 +22,7 @@ export function createAdding({ onChange }) {
   const add = el("button", { type: "button", class: "main", hidden: true, on: { click: () => chooser.click() } }, "Add files…");
   const update = el("button", { type: "button", hidden: true, on: { click: askToFollow } }, "Update from folders…");
   const buttons = el("div", { class: "row" }, update, add, chooser);
-  const element = el("div", { class: "adding" });
+  const element = el("div", { class: "documents-adding" });
   const dialog = el("dialog", { aria: { labelledby: "follow-title" } });
   const veil = el("div", { class: "drop-veil", hidden: true }, el("p", {}, "Drop files to add them to the index"));
 
@@ -115,9 +115,9 @@ export function createAdding({ onChange }) {
     }
     fill(dialog, el("h2", { id: "follow-title" }, "Update from folders"),
       el("p", {}, "New files of these places are added, and those that have changed are read again:"),
-      el("ul", { class: "sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
+      el("ul", { class: "followed-sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
       el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
-      el("div", { class: "row end" }, cancel, go));
+      el("div", { class: "row dialog-end" }, cancel, go));
     dialog.showModal();
     go.focus();
   }
@@ -129,7 +129,7 @@ export function createAdding({ onChange }) {
     const bar = el("progress", { max: 1, value: 0, aria: { label: title } });
     const text = el("p", { class: "muted small path" });
     const button = el("button", { type: "button", on: { click: () => ending() } }, "Stop");
-    const panel = el("section", { class: "card progress-panel", aria: { label: title } },
+    const panel = el("section", { class: "card adding-panel", aria: { label: title } },
       el("div", { class: "row" }, el("div", { class: "grow" }, heading), button), bar, text);
     element.append(panel);
     return {

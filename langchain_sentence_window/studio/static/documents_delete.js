@@ -27,7 +27,7 @@ export function createDeleting({ onDeleted }) {
       el("h2", { id: "delete-title" }, `Delete ${counted(rows.length, "document")} with ${counted(sentences, "sentence")}?`),
       el("ul", { class: "deleted-names" }, names, rows.length > NAMED ? el("li", {}, `and ${(rows.length - NAMED).toLocaleString()} more`) : null),
       el("p", { class: "muted" }, "They leave the index. Files that were added on this page are deleted too; other files stay where they are."),
-      el("div", { class: "row end" }, cancel, confirm));
+      el("div", { class: "row dialog-end" }, cancel, confirm));
     element.showModal();
     cancel.focus();
   }

@@ -70,7 +70,7 @@ export function createDetail({ onClose, onDelete }) {
       fill(sentences, el("p", { class: "muted" }, "This store can't fetch sentences one by one."));
       return;
     }
-    const list = el("ol", { class: "sentences plain" }, shown.texts.map(sentenceOf));
+    const list = el("ol", { class: "document-sentences plain" }, shown.texts.map(sentenceOf));
     const more = el("button", { type: "button", on: { click: () => showMore(list, more) } }, "Show more");
     more.hidden = shown.next === null;
     fill(sentences, list, more);
@@ -92,8 +92,8 @@ export function createDetail({ onClose, onDelete }) {
   }
 
   function sentenceOf({ index, start, text }) {
-    return el("li", {}, el("button", { type: "button", class: "quiet sentence", on: { click: () => read(start) } },
-      el("span", { class: "muted number" }, String(index + 1)), el("span", { class: "sentence-text" }, text)));
+    return el("li", {}, el("button", { type: "button", class: "quiet document-sentence", on: { click: () => read(start) } },
+      el("span", { class: "muted number" }, String(index + 1)), el("span", { class: "document-sentence-text" }, text)));
   }
 
   function read(start) {
@@ -106,7 +106,7 @@ export function createDetail({ onClose, onDelete }) {
       .map(([key, value]) => el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, key)),
         el("td", {}, el("bdi", {}, typeof value === "string" ? value : JSON.stringify(value)))));
     const name = el("tr", {}, el("th", { scope: "row" }, "Id"), el("td", {}, el("bdi", {}, shown.doc_id)));
-    fill(metadata, el("table", { class: "metadata" }, el("caption", { class: "visually-hidden" }, "Metadata"), el("tbody", {}, name, rows)));
+    fill(metadata, el("table", { class: "document-metadata" }, el("caption", { class: "visually-hidden" }, "Metadata"), el("tbody", {}, name, rows)));
   }
 
   return {

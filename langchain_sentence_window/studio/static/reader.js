@@ -39,6 +39,7 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
   let marks = null;
   let wanted = { windows: [], gold: [], fates: null, current: null };
   let loading = null;
+  let later = null; // where to scroll to when it is loaded
   let timer = 0;
   let frame = 0;
 
@@ -90,7 +91,7 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
       model, scroller,
       onSentence: (position) => onSentence(model.sentence(position)),
       onSelect: (found) => onSelect(found && { docId: model.data.doc_id, ...found, text: model.slice(found.start, found.end) }),
-      onFailure: (reason) => { if (view === views.get("pages")) switchTo("text", { reason: `${reason} So this is its text.` }); },
+      onFailure: (reason) => { if (view === views.get("pages")) switchTo("text", { reason }); },
     };
     return kind === "pages" ? createPagesView(options) : createTextView(options);
   }
@@ -157,9 +158,10 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
      */
     async open(docId, { windows = [], gold = [], fates = null, current = null, scrollTo = null } = {}) {
       wanted = { windows, gold, fates, current };
+      later = null;
       if (loading || model?.data.doc_id !== docId || isStale(model, windows)) await load(docId);
       else mark();
-      const start = scrollTo ?? startOf(marks);
+      const start = later ?? scrollTo ?? startOf(marks);
       if (start !== null) go(start);
     },
     /**
@@ -174,11 +176,14 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     highlight(how) {
       wanted = { ...wanted, ...Object.fromEntries(Object.entries(how).filter(([, value]) => value !== undefined)) };
       if (!model || loading) return;
-      if (isStale(model, wanted.windows)) load(model.data.doc_id).catch(() => {});
+      if (isStale(model, wanted.windows)) api.open(model.data.doc_id, wanted).catch(() => {}); // the reader shows the error
       else mark();
     },
-    /** Scroll to a code point. A hit there is the current one then. */
-    scrollTo(start) { if (view && !loading) go(start); },
+    /** Scroll to a code point, or do so when the document is there. A hit at the place is the current one then. */
+    scrollTo(start) {
+      if (view && !loading) go(start);
+      else later = start;
+    },
     /** Go to the next hit, and from the last one to the first; return it, or null. */
     nextHit: () => toHit(1),
     previousHit: () => toHit(-1),

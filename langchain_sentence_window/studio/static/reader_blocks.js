@@ -57,9 +57,9 @@ export function layBlocks(model) {
       return el("div", { class: "table", style, tabIndex: -1 }, el("table", {}, el("tbody", {}, rows)));
     }
     const isHidden = block.runs[2].every((each) => each.includes(MARK)) && block.kind !== "rule";
-    const classes = [block.kind, block.quotes ? "quote" : "", block.numbered ? "numbered" : "", isHidden ? "hidden-block" : ""];
+    const classes = [block.kind, block.quotes ? "quoted" : "", block.numbered ? "numbered" : "", isHidden ? "hidden-block" : ""];
     const properties = { class: classes.filter(Boolean).join(" "), dir: "auto", style };
-    if (block.kind === "heading") Object.assign(properties, { role: "heading", aria: { level: Math.min(6, block.level + 2) }, data: { level: block.level } });
+    if (block.kind === "heading") Object.assign(properties, { role: "heading", aria: { level: Math.min(6, model.path(block.start).length + 2) }, data: { level: block.level } });
     if (block.kind === "item") properties.role = "listitem";
     if (block.kind === "rule") properties.role = "separator";
     return fillRuns(el(block.kind === "code" ? "pre" : "div", properties), block.runs);

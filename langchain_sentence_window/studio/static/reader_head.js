@@ -38,7 +38,7 @@ export function createHead({ onHit, onView, onHeading }) {
       choice.hidden = !hasPages;
       for (const [each, button] of Object.entries(buttons)) button.setAttribute("aria-pressed", String(each === kind));
       reason.hidden = kind === "pages" || !why;
-      fill(reason, why ?? "");
+      fill(reason, why ? `This is the document's text: ${why}.` : "");
     },
     /** Show the number of hits, and which is the current one, from 0; -1 for none. */
     hits(count, current) {

@@ -12,6 +12,7 @@ const WIDTH_STEP = 200;
 const MAX_WIDTH = 2400;
 const TOP = 0.28;
 const FOCUS_TRIES = 40;
+const GONE = new Set([403, 404, 409]);
 
 /**
  * Show a document as pages.
@@ -50,13 +51,16 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     }
   }, { root: scroller, rootMargin: NEAR });
   pages.forEach((page) => observer.observe(page.element));
+  // Who scrolls by hand isn't taken back to a sentence whose boxes come late.
+  for (const each of ["wheel", "pointerdown", "keydown"]) element.addEventListener(each, () => { target = null; }, { passive: true });
 
   function createPage(number, width, height) {
     const boxes = el("div", { class: "page-boxes" });
+    const note = el("p", { class: "note", hidden: true }, "This page can't be shown.");
     const holder = el("div", {
       class: "page", data: { page: number, label: `${number + 1}` }, role: "group", aria: { label: `Page ${number + 1}` },
       style: { "aspect-ratio": `${Math.max(1, width)} / ${Math.max(1, height)}` },
-    }, boxes);
+    }, boxes, note);
     const page = { element: holder, boxes: new Map(), isThere: false, come, go, relabel };
     let timer = 0;
     let calls = null;
@@ -73,6 +77,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       calls?.abort();
       picture?.remove();
       picture = calls = null;
+      delete holder.dataset.waiting;
       page.isThere = false;
       page.boxes.clear();
       fill(boxes);
@@ -86,10 +91,14 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       picture = el("img", {
         alt: `Picture of page ${number + 1} of ${name}`,
         src: address("/api/page", { doc_id, page: number, width: wanted, version }),
-        on: { error: (event) => event.target.isConnected && onFailure(`Page ${number + 1} can't be shown.`) },
+        on: { error: () => { if (picture?.isConnected) note.hidden = false; } },
       });
+      note.hidden = true;
       holder.prepend(picture);
-      get("/api/boxes", { doc_id, page: number }, { signal: calls.signal }).then(place).catch(failed);
+      holder.dataset.waiting = "";
+      const { signal } = calls;
+      get("/api/boxes", { doc_id, page: number }, { signal }).then(place).catch(failed)
+        .finally(() => { if (!signal.aborted) delete holder.dataset.waiting; });
     }
 
     function place({ sentences }) {
@@ -123,8 +132,9 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     return el("div", { class: "box", data: { p: position }, style, ...first });
   }
 
+  /** Give up if the file isn't the one any more; a page that is damaged has no boxes, and says so in its picture's place. */
   function failed(error) {
-    if (error.name !== "AbortError" && !isEnded) onFailure(error.message);
+    if (GONE.has(error.status) && !isEnded) onFailure(error.message);
   }
 
   function firstSentences() {

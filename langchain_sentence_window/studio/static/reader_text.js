@@ -83,11 +83,12 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
       bring(own.includes(node) ? node : own[0]);
       roving.set(position);
     },
-    /** Return the code point at the upper edge of what is in view, or null. */
+    /** Return the code point of what is read: where `show` puts it, or above that at the beginning; or null. */
     top() {
       const frame = scroller.getBoundingClientRect();
+      const top = frame.top + Math.min(scroller.scrollTop, frame.height * TOP);
       for (const y of PROBES) {
-        const found = document.elementFromPoint(frame.left + frame.width / 2, frame.top + y)?.closest(".chunk > *, .list > *");
+        const found = document.elementFromPoint(frame.left + frame.width / 2, top + y)?.closest(".chunk > *, .list > *");
         const sentence = found && element.contains(found) ? found.querySelector(".s") : null;
         if (sentence) return model.span(Number(sentence.dataset.p))[0];
       }
