@@ -238,13 +238,14 @@ def test_both_settings_are_tried_on_all_questions(
     page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path
 ) -> None:
     first, *_, last = retriever.invoke(QUESTION)
-    spans = [(each.metadata["start_index"], each.metadata["end_index"]) for each in (first, last)]
+    hits = [each.metadata["hits"][0] for each in (first, last)]
+    spans = [(hit["start_index"], hit["end_index"]) for hit in hits]
     given = [
         Question(QUESTION, first.metadata["doc_id"], (spans[0],)),
         Question(f"{QUESTION} ", last.metadata["doc_id"], (spans[1],)),
     ]
     write_questions(tmp_path / "questions.jsonl", given)
-    page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(b={"k": 1, "window": [3, 8]}))
+    page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(b={"k": 1, "window": 2}))
     page.get_by_text("All 2 questions of the set").click()
     page.get_by_role("button", name="Try all").click()
     status = page.locator(".tune-all [role=status]")
