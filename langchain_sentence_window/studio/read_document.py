@@ -127,7 +127,8 @@ class ReadDocument:
         suffix = PurePath(self.source or self.doc_id).suffix.lower()
         if self.pages is not None:
             return "pdf" if suffix == _PDF else "text"
-        is_marked = suffix in _MARKDOWN or self.metadata.get(CONTENT_TYPE) in _MARKDOWN_TYPES
+        content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
+        is_marked = suffix in _MARKDOWN or (isinstance(content_type, str) and content_type in _MARKDOWN_TYPES)
         return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
 
     def on_pages(self) -> list[PagedSentence]:

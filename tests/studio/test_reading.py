@@ -88,6 +88,12 @@ def test_html_that_was_read_as_markdown_is_shown_as_such(content_type: str) -> N
     assert ("seat", 0, "i") in runs_of(found)
 
 
+def test_a_content_type_may_be_anything() -> None:
+    given = [document("A *seat*.", "d0", content_type=["text/html"], title=7)]
+    found = read(client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)))
+    assert (found["kind"], found["title"]) == ("text", None)
+
+
 @settings(max_examples=25)
 @given(st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_any_text_is_read_with_its_offsets(text: str) -> None:
