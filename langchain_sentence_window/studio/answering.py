@@ -87,7 +87,11 @@ async def answer(studio: Studio, given: Answering) -> Response:
         InvalidInputError: The question or a setting can't be used.
     """
     if studio.chat_model is None:
-        raise Refused(409, "this page has no chat model; start it with one: serve_studio(retriever, chat_model=...)")
+        raise Refused(
+            409,
+            "this page has no chat model; start it with one: sentence-window serve --model NAME, or "
+            "serve_studio(retriever, chat_model=...)",
+        )
     retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
     search = partial(_search, retriever, settings)
     # What can't be searched with is refused before a line is sent. A follow-up must be rewritten first.

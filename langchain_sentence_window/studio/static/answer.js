@@ -95,7 +95,7 @@ export function createAnswer({ app, onPlace }) {
 function noModel() {
   return el("div", { class: "empty", hidden: true }, el("h2", {}, "There is no chat model"),
     el("p", {}, "Start this page with one, and it answers from the windows, with citations that are checked:"),
-    el("pre", {}, el("code", {}, "sentence-window serve --chat-model openai:gpt-5-mini")),
+    el("pre", {}, el("code", {}, "sentence-window serve --model openai:gpt-5-mini")),
     el("p", {}, "or in Python:"),
     el("pre", {}, el("code", {}, "serve_studio(retriever, chat_model=init_chat_model(\"openai:gpt-5-mini\"))")));
 }
