@@ -120,6 +120,30 @@ def test_gold_is_marked_with_the_mouse(opened: Opened, path: Path) -> None:
     assert page.locator(".question-panel h2").inner_text() == "What is this about?"
 
 
+def test_gold_is_marked_on_the_pages_of_a_pdf(opened: Opened, path: Path) -> None:
+    page = opened(ALL[:1])
+    page.get_by_role("button", name="New question").click()
+    page.get_by_role("searchbox", name="Document").fill("agreement")
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.keyboard.press("Enter")
+    boxes = page.locator(".reader .page .box")
+    boxes.nth(6).wait_for()
+    first, last = boxes.nth(3), boxes.nth(5)
+    first.hover()
+    page.mouse.down()
+    last.hover()
+    page.mouse.up()
+    page.get_by_role("button", name="Mark the selection as gold").click()
+    page.locator(".editor .gold-span").wait_for()
+    page.get_by_role("textbox", name="Question").fill("What is agreed?")
+    shot(page, "evaluate-pdf")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_text("2 questions", exact=True).wait_for()
+    made = read_questions(path)[1]
+    assert made.doc_id.endswith("agreement.pdf")
+    assert page.locator(".question-panel .gold-span").count() == len(made.spans) == 1
+
+
 def test_a_question_is_made_by_keyboard_alone(opened: Opened, path: Path) -> None:
     page = opened(ALL[:1])
     page.locator("body").press("n")
@@ -348,11 +372,11 @@ def test_it_fits_a_phone(opened: Opened, scheme: Any) -> None:
     page = opened(many)
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("searchbox", name="Search questions").fill("(7)")
+    page.get_by_text("40 of 1,000 questions").wait_for()
     assert width(page) <= 390
     assert axe(page) == []
     shot(page, f"evaluate-phone-{scheme}-list")
-    page.get_by_role("searchbox", name="Search questions").fill("(7)")
-    page.get_by_text("40 of 1,000 questions").wait_for()
     rows(page).first.click()
     page.locator(".reader", has_text="refund").wait_for()
     assert not rows(page).first.is_visible()

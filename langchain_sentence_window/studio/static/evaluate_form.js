@@ -45,7 +45,7 @@ export function createMeasureForm(onStart) {
     } catch {
       return; // without the form, the retriever's own settings are measured
     }
-    settings.append(form.element);
+    settings.append(el("p", { class: "muted small" }, "Unless you change the number of windows, a run asks for at least 40, so that the sizes are filled."), form.element);
     settings.hidden = false;
   }
 
