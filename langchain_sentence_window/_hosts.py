@@ -11,7 +11,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 MAX_PORT = 65_535
 
-_NAME = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+")
+_NAME = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]")
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -35,28 +35,50 @@ def checked_names(
         raise InvalidInputError(f"host is {shown(host)}; give an address to listen on, such as '127.0.0.1'")
     if type(port) is not int or not 0 <= port <= MAX_PORT:
         raise InvalidInputError(f"port is {shown(port)}; give a number from 0 to {MAX_PORT}")
-    if not isinstance(names, list | tuple) or not all(
-        isinstance(each, str) and _NAME.fullmatch(each) for each in names
-    ):
-        raise InvalidInputError(
-            f"names is {shown(names)}; give a list of names without scheme and port, such as ['search.example.com']"
-        )
-    if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
-        # The token itself isn't shown, as errors are logged.
-        raise InvalidInputError("the token can't be sent as a header; give letters, digits and marks without spaces")
-    if _is_wildcard(host) and not names:
+    given = name_list(names)
+    check_token(token)
+    if _is_wildcard(host) and not given:
         raise InvalidInputError(
             f"host is {host!r}, which is every address of this machine; say by which names clients reach it, e.g. "
             "names=['search.example.com']"
         )
-    own = [each for each in dict.fromkeys([host, *names]) if not _is_wildcard(each)]
+    own = [each for each in dict.fromkeys([host, *given]) if not _is_wildcard(each)]
     reached = [*(each for each in own if not _is_loopback(each)), *([host] if _is_wildcard(host) else [])]
     if reached and token is None and not has_own_guard:
         raise InvalidInputError(
             f"the server would be open to whoever reaches {reached[0]}; give a token that clients must send, e.g. "
             "token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone"
         )
-    return [f"[{each}]" if ":" in each else each for each in own]
+    return [as_sent(each) for each in own]
+
+
+def name_list(names: object) -> list[str]:
+    """Check the names of a server, and return them without the brackets of IPv6.
+
+    Raises:
+        InvalidInputError: They aren't a list of names without scheme and port.
+    """
+    if isinstance(names, list | tuple) and all(isinstance(each, str) and _NAME.fullmatch(each) for each in names):
+        return [each.strip("[]") for each in names]
+    raise InvalidInputError(
+        f"names is {shown(names)}; give a list of names without scheme and port, such as ['search.example.com']"
+    )
+
+
+def as_sent(name: str) -> str:
+    """Return a name as a ``Host`` header has it."""
+    return f"[{name}]" if ":" in name else name
+
+
+def check_token(token: object) -> None:
+    """Check what clients of a server must send; ``None`` for nothing.
+
+    Raises:
+        InvalidInputError: It can't be sent as a header.
+    """
+    if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+        # The token itself isn't shown, as errors are logged.
+        raise InvalidInputError("the token can't be sent as a header; give letters, digits and marks without spaces")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,6 @@
 """Counts the texts that a call embeds, however deep within it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ class EmbeddedTexts:
 
 
 _counting: ContextVar[EmbeddedTexts | None] = ContextVar("embedded_texts", default=None)
+_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener_to_texts", default=None)
 
 
 @contextmanager
@@ -31,8 +32,25 @@ def counted_texts() -> Iterator[EmbeddedTexts]:
         _counting.reset(token)
 
 
+@contextmanager
+def heard_texts(listener: Callable[[int], None]) -> Iterator[None]:
+    """Call a function whenever texts are embedded within the block, in this thread or task.
+
+    Args:
+        listener: Is given the number of the texts. An error that it raises ends the call that embeds.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
 def count_texts(count: int) -> None:
-    """Add to the count of the block that this is within, if there is one."""
+    """Add to the count of the block that this is within, if there is one, and tell who listens."""
     texts = _counting.get()
     if texts is not None:
         texts.count += count
+    listener = _listener.get()
+    if listener is not None:
+        listener(count)

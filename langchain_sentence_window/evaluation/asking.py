@@ -6,7 +6,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
-from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_counter, checked_documents
 from langchain_sentence_window._io import IO
@@ -16,6 +15,7 @@ from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import Count, Passage, is_wrong_section, score, within_budget
+from langchain_sentence_window.evaluation.progress import OnProgress, counted
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
 from langchain_sentence_window.evaluation.sources import (
@@ -37,6 +37,7 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
     documents: Iterable[Document] | None,
     *,
     show_progress: bool,
+    on_progress: OnProgress | None,
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
     _check_order(retrievers, questions)
@@ -55,7 +56,8 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
         scopes = [each.scope() for each in windows if each.vectorstore is store]
         await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
-    with tqdm(total=len(retrievers) * len(questions), desc="Asking", disable=not show_progress) as bar:
+    total = len(retrievers) * len(questions)
+    with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
         for name, retriever in retrievers.items():
             best_first = _best_first(retriever)
             results: list[QuestionResult] = []
@@ -63,7 +65,7 @@ async def ask_all(  # noqa: PLR0917 - as the functions that call it
                 found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
                 passages = [_passage(document) for document in checked_documents(found)]
                 results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
-                bar.update()
+                step()
             reports[name] = Report(budgets, unit, tuple(results), count)
     return Comparison(reports)
 

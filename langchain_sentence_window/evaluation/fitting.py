@@ -25,6 +25,7 @@ from langchain_sentence_window.evaluation.fitting_result import FittedRanking
 from langchain_sentence_window.evaluation.fitting_search import find_examples
 from langchain_sentence_window.evaluation.measuring import BUDGETS
 from langchain_sentence_window.evaluation.metrics import MeanCI, mean_cis
+from langchain_sentence_window.evaluation.progress import OnProgress
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
@@ -56,6 +57,7 @@ def fit_ranking(
     budgets: Sequence[int] = BUDGETS,
     *,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> FittedRanking:
     """Fit the ranking of a retriever to questions with gold spans.
 
@@ -68,6 +70,8 @@ def fit_ranking(
             are better.
         budgets: The sizes of the context whose recall is to grow, in characters.
         show_progress: Whether to show a progress bar.
+        on_progress: Called with the number of questions searched, and of all: before the first, and after each. The
+            weights are fitted after the last. What it raises ends the fit.
 
     Returns:
         The fitted ranking, and what it gains on questions that it wasn't fitted to.
@@ -76,7 +80,9 @@ def fit_ranking(
         InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, there are too few questions, or a budget is
             below 1.
     """
-    return run(_fit_ranking(BLOCKING, retriever, questions, budgets, show_progress=show_progress))
+    return run(
+        _fit_ranking(BLOCKING, retriever, questions, budgets, show_progress=show_progress, on_progress=on_progress)
+    )
 
 
 async def afit_ranking(
@@ -85,9 +91,12 @@ async def afit_ranking(
     budgets: Sequence[int] = BUDGETS,
     *,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> FittedRanking:
     """Async version of `fit_ranking`."""
-    return await _fit_ranking(ASYNC, retriever, questions, budgets, show_progress=show_progress)
+    return await _fit_ranking(
+        ASYNC, retriever, questions, budgets, show_progress=show_progress, on_progress=on_progress
+    )
 
 
 def fit(
@@ -119,9 +128,10 @@ async def _fit_ranking(
     budgets: Sequence[int],
     *,
     show_progress: bool,
+    on_progress: OnProgress | None,
 ) -> FittedRanking:
     asked, sizes = checked_questions(questions), _checked_budgets(budgets)
-    examples = await find_examples(io, retriever, asked, show_progress=show_progress)
+    examples = await find_examples(io, retriever, asked, show_progress=show_progress, on_progress=on_progress)
     prior = DEFAULT_RANKING if retriever.ranking is None else retriever.ranking
     return await io.in_thread(fit, examples, prior, sizes)
 

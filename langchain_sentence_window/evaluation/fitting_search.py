@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
@@ -12,6 +11,7 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, WindowSpan
+from langchain_sentence_window.evaluation.progress import OnProgress, counted
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT
@@ -26,7 +26,12 @@ _NO_WINDOW = ("", 0, 0)
 
 
 async def find_examples(
-    io: IO, retriever: SentenceWindowRetriever, questions: Iterable[Question], *, show_progress: bool
+    io: IO,
+    retriever: SentenceWindowRetriever,
+    questions: Iterable[Question],
+    *,
+    show_progress: bool,
+    on_progress: OnProgress | None = None,
 ) -> list[FittingExample]:
     """Search the candidates of questions as a retriever does before it reorders them.
 
@@ -37,10 +42,12 @@ async def find_examples(
         raise InvalidInputError(
             f"the retriever is {shown(retriever)}; give a SentenceWindowRetriever, whose ranking can be fitted"
         )
-    return [
-        await _example(io, retriever, question)
-        for question in tqdm(list(questions), desc="Searching", disable=not show_progress)
-    ]
+    asked, found = list(questions), list[FittingExample]()
+    with counted(len(asked), "Searching", show_progress=show_progress, on_progress=on_progress) as step:
+        for question in asked:
+            found.append(await _example(io, retriever, question))
+            step()
+    return found
 
 
 async def _example(io: IO, retriever: SentenceWindowRetriever, question: Question) -> FittingExample:

@@ -17,6 +17,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.asking import ask_all
+from langchain_sentence_window.evaluation.progress import OnProgress
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import Comparison, Report
 
@@ -32,6 +33,7 @@ def evaluate(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """Ask a retriever all questions and score the passages that it returns.
 
@@ -47,13 +49,26 @@ def evaluate(
             the store of a `SentenceWindowRetriever`; for other retrievers the rate is unknown. A passage that spans
             several sections, as fixed chunks do, counts as being in each of them.
         show_progress: Whether to show a progress bar.
+        on_progress: Called with the number of questions asked, and of all: before the first, and after each. What it
+            raises ends the evaluation.
 
     Raises:
         InvalidInputError: There are no questions, a budget is below 1, a question's document isn't among the
             documents, or a passage can't be located in its source.
     """
     asked = {"": retriever}
-    compared = run(ask_all(BLOCKING, asked, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    compared = run(
+        ask_all(
+            BLOCKING,
+            asked,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
     return compared.reports[""]
 
 
@@ -65,10 +80,13 @@ async def aevaluate(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """Async version of `evaluate`."""
     asked = {"": retriever}
-    compared = await ask_all(ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    compared = await ask_all(
+        ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
+    )
     return compared.reports[""]
 
 
@@ -80,6 +98,7 @@ def compare(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Evaluate several retrievers on the same questions.
 
@@ -91,11 +110,23 @@ def compare(
         count_tokens: See `evaluate`.
         documents: See `evaluate`.
         show_progress: See `evaluate`.
+        on_progress: See `evaluate`. Each retriever is asked all questions, so they count once for each.
 
     Raises:
         InvalidInputError: There are no retrievers, or `evaluate` would raise.
     """
-    return run(ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(
+        ask_all(
+            BLOCKING,
+            retrievers,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
 
 
 async def acompare(
@@ -106,9 +137,19 @@ async def acompare(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Async version of `compare`."""
-    return await ask_all(ASYNC, retrievers, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    return await ask_all(
+        ASYNC,
+        retrievers,
+        questions,
+        budgets,
+        count_tokens,
+        documents,
+        show_progress=show_progress,
+        on_progress=on_progress,
+    )
 
 
 def sweep(
@@ -119,6 +160,7 @@ def sweep(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
     **settings: Sequence[Any],
 ) -> Comparison:
     """Evaluate a retriever with each combination of settings, on its own index.
@@ -132,6 +174,7 @@ def sweep(
         count_tokens: See `evaluate`.
         documents: See `evaluate`.
         show_progress: See `evaluate`.
+        on_progress: See `evaluate`. Each retriever is asked all questions, so they count once for each.
         **settings: The values to try for any of the retriever's fields: ``window=[0, 1, (0, 2)]``.
 
     Returns:
@@ -141,7 +184,18 @@ def sweep(
         InvalidInputError: A setting doesn't exist, one of its values can't be used, or `evaluate` would raise.
     """
     copies = _variants(retriever, settings)
-    return run(ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress=show_progress))
+    return run(
+        ask_all(
+            BLOCKING,
+            copies,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
 
 
 async def asweep(
@@ -152,11 +206,14 @@ async def asweep(
     count_tokens: Callable[[str], int] | None = None,
     documents: Iterable[Document] | None = None,
     show_progress: bool = False,
+    on_progress: OnProgress | None = None,
     **settings: Sequence[Any],
 ) -> Comparison:
     """Async version of `sweep`."""
     copies = _variants(retriever, settings)
-    return await ask_all(ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress)
+    return await ask_all(
+        ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
+    )
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any
@@ -70,11 +70,28 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path} isn't UTF-8 ({error}); save it as UTF-8") from None
+    found = parse_questions(text, str(path))
+    if not found:
+        raise InvalidInputError(f"{path} holds no questions; write one on each line, as {_FORM}")
+    return [question for question, _ in found]
+
+
+def parse_questions(text: str, where: str) -> list[tuple[Question, dict[str, Any]]]:
+    """Read questions from JSON lines.
+
+    Args:
+        text: The lines. Blank ones are ignored.
+        where: Where they are from, for messages.
+
+    Returns:
+        Each question, and all keys of its line.
+
+    Raises:
+        InvalidInputError: A line can't be read. The message says which one and why.
+    """
     # Not splitlines: a JSON string may hold U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not lines:
-        raise InvalidInputError(f"{path} holds no questions; write one on each line, as {_FORM}")
-    return [_read(line, f"line {number} of {path}") for number, line in lines]
+    return [_read(line, f"line {number} of {where}") for number, line in lines]
 
 
 def write_questions(path: str | PathLike[str], questions: Iterable[Question]) -> None:
@@ -85,7 +102,7 @@ def write_questions(path: str | PathLike[str], questions: Iterable[Question]) ->
             written.
     """
     file = checked_path(path)
-    lines = [_line(asdict(question)) + "\n" for question in checked_questions(questions)]
+    lines = [question_line(asdict(question)) + "\n" for question in checked_questions(questions)]
     try:
         file.write_bytes("".join(lines).encode())
     except OSError as error:
@@ -115,13 +132,14 @@ def checked_questions(questions: object) -> list[Question]:
     return [question for question in found if isinstance(question, Question)]
 
 
-def _line(record: dict[str, Any]) -> str:
+def question_line(record: Mapping[str, Any]) -> str:
+    """Write the keys of a question, and others, as a line of JSON without its end."""
     line = json.dumps(record, ensure_ascii=False)
     # UTF-8 has no bytes for lone surrogates, so they are written as JSON escapes.
     return json.dumps(record) if _SURROGATE.search(line) else line
 
 
-def _read(line: str, where: str) -> Question:
+def _read(line: str, where: str) -> tuple[Question, dict[str, Any]]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -130,7 +148,7 @@ def _read(line: str, where: str) -> Question:
     if missing:
         raise InvalidInputError(f"{where} lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
-        return Question(record["question"], record["doc_id"], record["spans"])
+        return Question(record["question"], record["doc_id"], record["spans"]), record
     except InvalidInputError as error:
         raise InvalidInputError(f"{where}: {error}") from None
 

@@ -184,7 +184,7 @@ class Report:
                 f"{len(self.results):,} questions, means in % [{CONFIDENCE:.0%} interval]",
                 *aligned(rows),
                 f"first passage from a wrong section: {_interval(self.wrong_section) if self.wrong_section else '-'}",
-                *_remarks([self]),
+                *remarks([self]),
             ]
         )
 
@@ -257,27 +257,27 @@ class Comparison:
         for name, report in self.reports.items():
             shares = [getattr(report.at(budget), metric) for metric, budget in columns]
             rows.append([name, *map(_percent, [*shares, report.wrong_section])])
-        return "\n".join([*aligned(rows), *_remarks(self.reports.values())])
+        return "\n".join([*aligned(rows), *remarks(self.reports.values())])
 
 
-def _remarks(reports: Collection[Report]) -> list[str]:
+def remarks(reports: Collection[Report]) -> list[str]:
     """Return notes on what makes a table less reliable."""
     some = next(iter(reports))
-    remarks = []
+    found = []
     scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
     if scarce:
         least = min(report.averages[-1].used.mean for report in scarce)
-        remarks.append(
+        found.append(
             f"Note: of {some.budgets[-1]:,} {some.unit}, as few as {least:,.0f} came back on average; raise k to "
             "compare at equal context."
         )
     seen = {passage.doc_id for report in reports for result in report.results for passage in result.passages}
     unseen = {result.question.doc_id: None for result in some.results if result.question.doc_id not in seen}
     if unseen:
-        remarks.append(
+        found.append(
             f"Note: nothing was found of {listed(unseen)}; check that questions and retriever name documents alike."
         )
-    return remarks
+    return found
 
 
 def _percent(estimate: MeanCI | None) -> str:

@@ -134,10 +134,23 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
     """
     stored = await _stored_within(io, scope, doc_ids)
     if stored is None:
-        raise IncompleteWindowError(
-            f"{scope.adapter.name} can't fetch documents by id, so what it has of a source document can't be read"
-        )
+        raise _unreadable(scope)
     return [source_document(each.sentences) for each in stored.values() if each.sentences and each.is_whole]
+
+
+async def read_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Sequence[StoredSentence], bool]:
+    """Read the sentences of a document that the filter lets through.
+
+    Returns:
+        The sentences, in order, and whether they are all that the document has. None if there is no such document.
+
+    Raises:
+        IncompleteWindowError: The store can't fetch by id.
+    """
+    stored = await _stored_within(io, scope, [doc_id])
+    if stored is None:
+        raise _unreadable(scope)
+    return stored[doc_id].sentences, stored[doc_id].is_whole
 
 
 async def sentences_to_change(
@@ -162,6 +175,12 @@ async def sentences_to_change(
                 "Nothing was stored."
             )
     return {name: each.sentences for name, each in found.items()}
+
+
+def _unreadable(scope: Scope) -> IncompleteWindowError:
+    return IncompleteWindowError(
+        f"{scope.adapter.name} can't fetch documents by id, so what it has of a source document can't be read"
+    )
 
 
 @dataclass(frozen=True, slots=True)

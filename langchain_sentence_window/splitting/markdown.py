@@ -67,10 +67,11 @@ def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = T
     """
     front_matter = read_front_matter(text) if has_front_matter else None
     line_ends = [match.end() for match in _LINE.finditer(text)]
-    line_starts = [0, *line_ends[:-1]]
+    line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
     blocks: list[Block] = []
     end_of_front_matter = front_matter.end if front_matter is not None else 0
-    for first, stop, kind, level in _runs(text, line_starts, line_ends, _parser(indented_code), end_of_front_matter):
+    parser = block_parser(indented_code)
+    for first, stop, kind, level in _runs(text, line_starts, line_ends, parser, end_of_front_matter):
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
         if start < end:
             blocks.append(_checked(Block(start, end, kind, level)))
@@ -179,7 +180,12 @@ def _is_next_line(text: str, one: Block, other: Block) -> bool:
 
 
 @functools.cache
-def _parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
+def block_parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
+    """Return the parser of Markdown's blocks. Its tokens hold no content but that of paragraphs.
+
+    Args:
+        indented_code: Whether lines indented by four spaces are code.
+    """
     from markdown_it import MarkdownIt
 
     from langchain_sentence_window.splitting.markdown_rules import double_rule, quote, table, underlined_heading

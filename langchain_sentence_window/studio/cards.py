@@ -5,7 +5,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window.answering.locations import describe_location, name_of
+from langchain_sentence_window.answering.source_names import document_title
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.window_metadata import (
     ALSO_IN,
     HITS,
@@ -18,6 +20,7 @@ from langchain_sentence_window.documents.window_metadata import (
     SENTENCES,
     WINDOW_ID,
 )
+from langchain_sentence_window.retrieval.budget import estimate_tokens
 
 _CARRIED = (
     WINDOW_ID,
@@ -46,14 +49,17 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         rank: Its position in the result, from 1.
 
     Returns:
-        ``rank``, ``name`` (of its document), ``location``, ``text``, and the keys of the window's metadata that say
-        where it stands and why it was found, as they are. Missing ones are left out.
+        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, ``tokens``
+        (an estimate, with the lead-ins), and the keys of the window's metadata that say where it stands and why it was
+        found, as they are. Missing ones are left out.
     """
     carried = {key: window.metadata[key] for key in _CARRIED if window.metadata.get(key) is not None}
     return {
         "rank": rank,
         "name": name_of(window),
+        "title": document_title(window),
         "location": describe_location(window),
         "text": window.page_content,
+        "tokens": estimate_tokens(shown_text(window)),
         **carried,
     }

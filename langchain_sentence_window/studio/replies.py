@@ -15,10 +15,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.studio.state import Studio
 
 logger = logging.getLogger("langchain_sentence_window")
+
+MAX_UNEXPECTED_CHARS = 300
+"""The most characters of an unexpected error that the page shows: it may quote anything."""
 
 MAX_BODY_BYTES = 20_000_000
 """The most bytes of the JSON that a call sends."""
@@ -136,9 +140,10 @@ def told(error: Exception) -> dict[str, str]:
         return {"type": "Refused", "message": error.message}
     if isinstance(error, ValidationError):
         return {"type": "InvalidInputError", "message": _problems(error)}
-    if not isinstance(error, SentenceWindowError):
-        logger.error("a call of the page failed", exc_info=error)
-    return {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, SentenceWindowError):
+        return {"type": type(error).__name__, "message": str(error)}
+    logger.error("a call of the page failed", exc_info=error)
+    return {"type": type(error).__name__, "message": on_one_line(str(error), MAX_UNEXPECTED_CHARS)}
 
 
 def lines(events: AsyncIterator[Mapping[str, Any]]) -> Response:

@@ -1,13 +1,16 @@
 """`serve_studio`: serve the page until Ctrl-C."""
 
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 import uvicorn
 
 from langchain_sentence_window._hosts import checked_names
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.app import create_studio
 
@@ -39,15 +42,38 @@ def serve_studio(
         **settings: Further arguments of `create_studio`.
 
     Raises:
-        InvalidInputError: An argument can't be used, or there is no token where one is needed. Nothing was served.
+        InvalidInputError: An argument can't be used, the port is taken, or there is no token where one is needed.
+            Nothing was served.
         MissingExtraError: The extra ``studio`` isn't installed.
     """
     own = checked_names(host, port, names, token)
     app = create_studio(retriever, token=token, names=own, **settings)
-    config = uvicorn.Config(app, host=host, port=port, access_log=False, log_level="warning", lifespan="off")
-    config.timeout_graceful_shutdown = _GRACE_SECONDS
+    _check_free(host, port)
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http="h11",  # strict about headers, and bounds them
+        ws="none",
+        lifespan="off",
+        access_log=False,  # it would hold the token
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
     with suppress(KeyboardInterrupt):
         _Server(config, own[0] if own else host, token).run()
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise InvalidInputError(
+            f"nothing can listen on port {port} of {host!r} ({error.strerror or error}); choose another port, or 0 for "
+            "any that is free"
+        ) from error
 
 
 class _Server(uvicorn.Server):
@@ -61,6 +87,6 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
-            query = "" if self._token is None else f"?token={self._token}"
+            query = "" if self._token is None else f"?token={quote(self._token, safe='')}"
             sys.stdout.write(f"The page is at http://{self._name}:{port}/{query} (Ctrl-C ends it)\n")
             sys.stdout.flush()

@@ -385,3 +385,7 @@ def test_windows_can_be_written_into_the_metadata() -> None:
         start, end = document.metadata["window_start"], document.metadata["window_end"]
         assert document.metadata["window_text"] == text[start:end]
     assert "window_text" not in SentenceSplitter().split_documents([Document(page_content=text)])[0].metadata
+
+
+def test_an_empty_markdown_text_has_no_sentence() -> None:
+    assert SentenceSplitter(structure="markdown").spans("") == []

@@ -148,6 +148,36 @@ class PdfFile:
             labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
         return labels if any(labels) else []
 
+    def page_sizes(self) -> list[tuple[float, float]]:
+        """Return the width and the height of each page as it is shown, in points."""
+        with PDFIUM_LOCK:
+            return [self._document.get_page_size(number) for number in range(self.page_count)]
+
+    def render(self, number: int, width: int, max_pixels: int) -> Any:
+        """Return a picture of a page, of pillow.
+
+        Args:
+            number: The page's number, from 0.
+            width: Pixels.
+            max_pixels: The most pixels of the picture; if it would have more, it is narrower.
+
+        Raises:
+            DocumentReadError: The page is damaged.
+        """
+        try:
+            with PDFIUM_LOCK:
+                page = self._document[number]
+                try:
+                    across, down = (max(1.0, side) for side in page.get_size())
+                    scale = min(width / across, (max_pixels / (across * down)) ** 0.5)
+                    return page.render(scale=scale).to_pil()
+                finally:
+                    page.close()
+        except (pdfium().PdfiumError, IndexError) as error:
+            raise DocumentReadError(
+                f"page {number + 1} of {self.name} can't be shown: the file is damaged; repair it or write it anew"
+            ) from error
+
     def has_ink(self, number: int) -> bool:
         """Return whether a page has any text, even if it is only a running head."""
         return bool(self._read_runs(number).inks)

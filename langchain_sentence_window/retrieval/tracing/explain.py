@@ -9,17 +9,22 @@ from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.names import Heard
-from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.observing import observed
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
 from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.retrieval.tracing.hits import Contributions, Rankings, Ranks, hit_traces
+from langchain_sentence_window.retrieval.tracing.candidates import (
+    Observed,
+    Ranks,
+    candidate_traces,
+    contributions_of,
+)
+from langchain_sentence_window.retrieval.tracing.hits import Rankings, hit_traces
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
 from langchain_sentence_window.retrieval.tracing.trace import NameTrace, Trace
 from langchain_sentence_window.retrieval.tracing.windows import SURROUNDING_SENTENCES, window_traces
@@ -27,22 +32,20 @@ from langchain_sentence_window.retrieval.tracing.windows import SURROUNDING_SENT
 
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
     """Run a query and return a trace of it."""
-    contributions: Contributions = {}
-
-    def observe(candidates: Candidates, result: Reordered) -> None:
-        named = [dict(zip(result.names, row, strict=True)) for row in result.contributions.tolist()]
-        contributions.update(zip(candidates.keys, named, strict=True))
-
-    watched = replace(request, search=replace(request.search, observe=observe))
+    seen = Observed()
+    watched = replace(request, search=replace(request.search, observe=seen))
     retrieval = await observed(io, watched, reranker, None)
+    searches = seen.searches(retrieval.found)
     dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
+    also = list(dict.fromkeys(key for candidates, _ in searches for key in candidates.keys))
     try:
-        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences)
+        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences, also=also)
     except (IncompleteWindowError, InvalidInputError):
         around = {}  # the store can't fetch by id, or not within the filter, and inline windows don't reach so far
     outcomes = Outcomes.of(retrieval)
-    hits = hit_traces(retrieval, outcomes, Rankings(dense, lexical, contributions), around)
-    windows = window_traces(retrieval, outcomes, around, reranked=reranker is not None)
+    hits = hit_traces(retrieval, outcomes, Rankings(dense, lexical, contributions_of(searches)), around)
+    windows = window_traces(retrieval, outcomes, around, request.count_tokens, reranked=reranker is not None)
+    candidates = candidate_traces(retrieval.found, searches, dense, lexical, {**around, **retrieval.sentences})
     searched = retrieval.found.searched
     return Trace(
         request.search.query,
@@ -53,6 +56,21 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         named=[] if searched.heard is None else _named(searched.heard),
         searched_as="" if searched.heard is None else searched.heard.question,
         relevance={} if searched.relevance is None else dict(searched.relevance.numbers),
+        candidates=candidates,
+        counts={
+            "dense": len(dense),
+            "lexical": len(lexical),
+            "both": len(dense.keys() & lexical.keys()),
+            "candidates": len(candidates),
+            "hits": len(hits),
+            "windows": len(windows),
+            "returned": len(retrieval.documents),
+        },
+        tokens={
+            "hits": sum(request.count_tokens(hit.text) for hit in hits),
+            "windows": sum(window.tokens for window in windows),
+            "returned": sum(request.count_tokens(shown_text(document)) for document in retrieval.documents),
+        },
     )
 
 

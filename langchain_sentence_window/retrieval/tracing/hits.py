@@ -8,12 +8,10 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.pipeline import Retrieval
+from langchain_sentence_window.retrieval.tracing.candidates import Ranks
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace
 from langchain_sentence_window.windows.geometry import Hit
-
-Ranks: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
-"""Ranks, from 1, and scores by sentence."""
 
 Contributions: TypeAlias = dict[SentenceKey, Mapping[str, float]]
 """The part of each signal in the score of a sentence, by the signal's name."""

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from langchain_sentence_window._tables import milliseconds, named, ranked
+from langchain_sentence_window.retrieval.tracing.candidates import road
 
 _CELL = 'style="padding:2px 8px;text-align:left;vertical-align:top"'
 _OUTLINED = "border-top:2px solid #3465a4;border-bottom:2px solid #3465a4;"
@@ -19,8 +20,10 @@ def page(trace: Mapping[str, Any]) -> str:
         f"<br>names {escape(each['doc_id'])} by {escape(each['name'] or ', '.join(each['words']))}"
         for each in trace["named"]
     )
+    passed = f"<br>{escape(road(trace['counts'], trace['tokens']))}" if trace["counts"] else ""
+    head = f"{escape(settings)}<br>{escape(seconds)}{passed}{heard}"
     parts = [
-        f"<p><b>{escape(trace['query'])}</b><br><small>{escape(settings)}<br>{escape(seconds)}{heard}</small></p>",
+        f"<p><b>{escape(trace['query'])}</b><br><small>{head}</small></p>",
         *(_window(window, low, high) for window in trace["windows"]),
         f"<details><summary>{len(scores)} hits</summary>{_hits(trace['hits'])}</details>",
     ]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from langchain_sentence_window._tables import aligned, milliseconds, named, ranked
+from langchain_sentence_window.retrieval.tracing.candidates import CandidateTrace, road
 from langchain_sentence_window.retrieval.tracing.html import page
 
 _MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
@@ -102,6 +103,8 @@ class WindowTrace:
         lead_ins: The lead-ins of the returned window.
         outcome: A phrase that says what became of it.
         surroundings: Its sentences, and some before and after them.
+        tokens: The tokens of its text.
+        returned_tokens: The tokens of the window that was returned, with its lead-ins; ``None`` for none.
     """
 
     number: int
@@ -121,6 +124,8 @@ class WindowTrace:
     lead_ins: tuple[str, ...]
     outcome: str
     surroundings: tuple[SentenceTrace, ...]
+    tokens: int = 0
+    returned_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,10 @@ class Trace:
         named: The documents that the question names, which were searched first.
         searched_as: The question without those names; empty if it names none.
         relevance: The numbers that decided with ``min_relevance``, by name; see `judge_relevance`.
+        candidates: The sentences that the hits were taken from, in their new order; the hits alone without a ranking.
+        counts: How many there were at each stage: sentences found by meaning (``dense``), by words (``lexical``) and by
+            ``both`` in the whole collection, ``candidates``, ``hits``, ``windows`` and those ``returned``.
+        tokens: The tokens of all ``hits``, of all ``windows``, and of those ``returned`` with their lead-ins.
     """
 
     query: str
@@ -164,6 +173,9 @@ class Trace:
     named: Sequence[NameTrace] = ()
     searched_as: str = ""
     relevance: Mapping[str, float] = field(default_factory=dict)
+    candidates: Sequence[CandidateTrace] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as dicts, lists and scalars that JSON can hold."""
@@ -189,6 +201,7 @@ class Trace:
                 named(self.settings),
                 *(_name_line(each, self.searched_as) for each in self.named),
                 *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
+                *([road(self.counts, self.tokens)] if self.counts else []),
                 "",
                 *aligned(windows),
                 "",

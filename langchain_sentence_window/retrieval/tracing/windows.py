@@ -1,6 +1,8 @@
 """The windows of a query, as a trace shows them."""
 
-from langchain_sentence_window.documents.lead_ins import shown_lead_ins
+from collections.abc import Callable
+
+from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.retrieval.expansion import Expansion
@@ -15,7 +17,12 @@ SURROUNDING_SENTENCES = 4
 
 
 def window_traces(
-    retrieval: Retrieval, outcomes: Outcomes, around: SentencesByKey, *, reranked: bool
+    retrieval: Retrieval,
+    outcomes: Outcomes,
+    around: SentencesByKey,
+    count_tokens: Callable[[str], int],
+    *,
+    reranked: bool,
 ) -> list[WindowTrace]:
     """Return the traces of all windows.
 
@@ -23,10 +30,11 @@ def window_traces(
         retrieval: The query.
         outcomes: The outcomes of its windows.
         around: Sentences around them; see `SURROUNDING_SENTENCES`.
+        count_tokens: Counts the tokens of a text.
         reranked: Whether there was a reranker.
     """
     return [
-        _window(number, window, retrieval, around, outcomes=outcomes, reranked=reranked)
+        _window(number, window, retrieval, around, count_tokens, outcomes=outcomes, reranked=reranked)
         for number, window in enumerate(retrieval.found.windows, 1)
     ]
 
@@ -36,6 +44,7 @@ def _window(
     window: Window,
     retrieval: Retrieval,
     around: SentencesByKey,
+    count_tokens: Callable[[str], int],
     *,
     outcomes: Outcomes,
     reranked: bool,
@@ -45,6 +54,7 @@ def _window(
     kept = None if back is None else back.sentences
     hit_ranks = sorted(outcomes.ranks[hit.key] for hit in window.hits)
     held = _held(window, retrieval, around)
+    text = "".join(each.text + each.separator for each in held[:-1]) + held[-1].text
     reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
     score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
     return WindowTrace(
@@ -54,7 +64,7 @@ def _window(
         start=held[0].start,
         end=held[-1].end,
         heading=retrieval.sentences[window.best.key].heading,
-        text="".join(each.text + each.separator for each in held[:-1]) + held[-1].text,
+        text=text,
         score=window.score,
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
@@ -65,6 +75,8 @@ def _window(
         lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
         outcome=_outcome_of_window(number, window, outcomes),
         surroundings=_surroundings(window, kept, outcomes, around),
+        tokens=count_tokens(text),
+        returned_tokens=None if back is None else count_tokens(shown_text(back.document)),
     )
 
 

@@ -1,6 +1,6 @@
 // Elements are made one by one, and text goes into text nodes. Nothing is ever parsed as markup.
 
-const TAGS = new Set(`a abbr article aside b blockquote br button caption code datalist dd details dialog div dl dt em
+const TAGS = new Set(`a abbr article aside b bdi blockquote br button caption code datalist dd details dialog div dl dt em
   fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i img input kbd label legend li main mark nav ol
   optgroup option output p pre progress section select small span strong sub summary sup table tbody td textarea tfoot
   th thead time tr ul`.split(/\s+/));

@@ -1,7 +1,208 @@
-// The document itself, with windows, hits and marked gold.
+// The document itself, with windows, hits and marked gold: as text, or as the pages of its PDF.
 
-import { el } from "./dom.js";
+import { get } from "./api.js";
+import { el, fill } from "./dom.js";
+import { createHead } from "./reader_head.js";
+import { createMap } from "./reader_map.js";
+import { findMarks, hitAt, isStale } from "./reader_marks.js";
+import { createModel } from "./reader_model.js";
+import { createPagesView } from "./reader_pages.js";
+import { createTextView } from "./reader_text.js";
 
-export function createReader() {
-  return { element: el("div", { class: "reader" }), open() {}, highlight() {}, scrollTo() {}, nextHit() {}, previousHit() {} };
+const SETTLE_MS = 150;
+
+/**
+ * Make a reader. Offsets are code points of the document's text.
+ *
+ * @param {Object} [options]
+ * @param {(sentence: {docId, index, start, end, text}) => void} [options.onSentence] A sentence was clicked, or Enter
+ *   was pressed on it.
+ * @param {(selection: {docId, start, end, text}|null) => void} [options.onSelect] Text was selected; null when the
+ *   selection is gone.
+ * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, hit, clearSelection, close}}
+ */
+export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}) {
+  const nothing = el("p", { class: "reader-nothing muted" }, "Open a document to read it here.");
+  const scroller = el("div", { class: "reader-scroll", on: { scroll: onScroll } }, nothing);
+  const map = createMap((start) => api.scrollTo(start));
+  const head = createHead({
+    onHit: (step) => (step > 0 ? api.nextHit() : api.previousHit()),
+    onView: (kind) => switchTo(kind),
+    onHeading: (start) => view?.show(start),
+  });
+  const element = el("div", { class: "reader", aria: { busy: "false" } }, head.element, el("div", { class: "reader-body" }, scroller, map.element));
+  const resized = new ResizeObserver(settle);
+  resized.observe(scroller);
+  let model = null;
+  let views = new Map();
+  let view = null;
+  let marks = null;
+  let wanted = { windows: [], gold: [], fates: null, current: null };
+  let loading = null;
+  let later = null; // where to scroll to when it is loaded
+  let timer = 0;
+  let frame = 0;
+
+  async function load(docId) {
+    loading?.abort();
+    const mine = loading = new AbortController();
+    element.setAttribute("aria-busy", "true");
+    try {
+      const data = await get("/api/document", { doc_id: docId }, { signal: mine.signal });
+      if (mine.signal.aborted) throw new DOMException("another document was opened", "AbortError");
+      drop();
+      model = createModel(data);
+      head.name(data);
+      switchTo(data.page_sizes ? "pages" : "text", { isFirst: true });
+    } catch (error) {
+      if (loading === mine && error.name !== "AbortError") { drop(); fill(scroller, el("p", { class: "reader-nothing error" }, error.message)); }
+      throw error;
+    } finally {
+      if (loading === mine) { loading = null; element.setAttribute("aria-busy", "false"); }
+    }
+  }
+
+  function drop() {
+    for (const each of views.values()) each.end();
+    const hadSelection = views.size > 0;
+    views = new Map();
+    view = model = marks = null;
+    head.name(null);
+    fill(map.element);
+    fill(scroller, nothing);
+    if (hadSelection) onSelect(null);
+  }
+
+  function switchTo(kind, { isFirst = false, reason = null } = {}) {
+    const at = isFirst ? null : marks?.hit?.start ?? view?.top();
+    view?.clearSelection();
+    if (!views.has(kind)) views.set(kind, createView(kind));
+    view = views.get(kind);
+    fill(scroller, view.element);
+    scroller.scrollTop = 0;
+    head.view(kind, Boolean(model.data.page_sizes), reason ?? model.data.no_pages);
+    mark();
+    if (at !== null && at !== undefined) view.show(at);
+    onScroll();
+  }
+
+  function createView(kind) {
+    const options = {
+      model, scroller,
+      onSentence: (position) => onSentence(model.sentence(position)),
+      onSelect: (found) => onSelect(found && { docId: model.data.doc_id, ...found, text: model.slice(found.start, found.end) }),
+      onFailure: (reason) => { if (view === views.get("pages")) switchTo("text", { reason }); },
+    };
+    return kind === "pages" ? createPagesView(options) : createTextView(options);
+  }
+
+  function mark() {
+    if (!model) return;
+    const before = marks?.hit;
+    marks = findMarks(model, wanted);
+    marks.hit ??= before ? marks.hits.find((hit) => hit.start === before.start) ?? null : null;
+    remark();
+  }
+
+  function remark() {
+    view.mark(marks);
+    head.hits(marks.hits.length, marks.hit ? marks.hits.indexOf(marks.hit) : -1);
+    settle();
+  }
+
+  function settle() {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (!view || !marks) return;
+      map.show(marks, view);
+      place();
+    }, SETTLE_MS);
+  }
+
+  function place() {
+    const top = view?.top() ?? null;
+    if (top !== null) head.place(model.path(top), model.pageOf(model.at(top)), model.data.pages);
+  }
+
+  function onScroll() {
+    if (!view || frame) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      place();
+      settle();
+    });
+  }
+
+  function toHit(step) {
+    if (!marks?.hits.length) return null;
+    const at = marks.hit ? marks.hits.indexOf(marks.hit) + step : step > 0 ? 0 : -1;
+    const hit = marks.hits.at(at % marks.hits.length);
+    go(hit.start);
+    const { start, end, index, window } = hit;
+    return { docId: model.data.doc_id, start, end, index, window };
+  }
+
+  function go(start) {
+    const hit = hitAt(marks.hits, start);
+    if (hit !== marks.hit) { marks.hit = hit; remark(); }
+    view.show(start);
+  }
+
+  const api = {
+    element,
+    /**
+     * Open a document. One that is open already isn't loaded again, unless its text has changed.
+     *
+     * @param {string} docId
+     * @param {Object} [how] What `highlight` takes; and `scrollTo`, a code point.
+     */
+    async open(docId, { windows = [], gold = [], fates = null, current = null, scrollTo = null } = {}) {
+      wanted = { windows, gold, fates, current };
+      later = null;
+      if (loading || model?.data.doc_id !== docId || isStale(model, windows)) await load(docId);
+      else mark();
+      const start = later ?? scrollTo ?? startOf(marks);
+      if (start !== null) go(start);
+    },
+    /**
+     * Mark other places of the same document. What is left out stays as it is.
+     *
+     * @param {Object} how
+     * @param {Object[]} [how.windows] Cards, as `/api/ask` returns them; those of other documents are ignored.
+     * @param {number[][]} [how.gold] `[[start, end], ...]`
+     * @param {Map<number, string|{kind, text}>|null} [how.fates] By the index of a sentence.
+     * @param {Object|number|null} [how.current] A card, or a code point of a hit.
+     */
+    highlight(how) {
+      wanted = { ...wanted, ...Object.fromEntries(Object.entries(how).filter(([, value]) => value !== undefined)) };
+      if (!model || loading) return;
+      if (isStale(model, wanted.windows)) api.open(model.data.doc_id, wanted).catch(() => {}); // the reader shows the error
+      else mark();
+    },
+    /** Scroll to a code point, or do so when the document is there. A hit at the place is the current one then. */
+    scrollTo(start) {
+      if (view && !loading) go(start);
+      else later = start;
+    },
+    /** Go to the next hit, and from the last one to the first; return it, or null. */
+    nextHit: () => toHit(1),
+    previousHit: () => toHit(-1),
+    /** Return the code point at which the current hit starts, or null. */
+    hit: () => marks?.hit?.start ?? null,
+    clearSelection() { view?.clearSelection(); },
+    close() {
+      loading?.abort();
+      loading = null;
+      element.setAttribute("aria-busy", "false");
+      drop();
+    },
+  };
+  return api;
+}
+
+/** Return where to begin: at the current hit, in the current window or the best one, at the first gold; or null. */
+function startOf({ hit, windows, gold }) {
+  const best = windows.find((each) => each.isCurrent) ??
+    windows.reduce((one, other) => (one === null || (other.rank ?? Infinity) < (one.rank ?? Infinity) ? other : one), null);
+  return hit?.start ?? best?.start ?? gold[0]?.start ?? null;
 }

@@ -1,0 +1,160 @@
+// The document beside the list: at the window that is chosen, at the next hit, at the place of a citation.
+
+import { ApiError } from "./api.js";
+import { el } from "./dom.js";
+import { complain } from "./messages.js";
+import { createReader } from "./reader.js";
+
+/**
+ * Make the right side of the view.
+ *
+ * @param {Object} options
+ * @param {(card: Object, how: {isChosen: boolean, focus: boolean}) => void} options.onCard Called when a window's
+ *   document is shown at it.
+ * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
+ * @param {(card: Object|null) => void} options.onClose Called when the user goes back to the list, with the window that
+ *   was chosen.
+ * @param {(sentence: Object) => void} options.onSentence See reader.js.
+ * @param {(docId: string) => Map|null} options.fates What became of each sentence of a document, for the reader to color.
+ */
+export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
+  const reader = createReader({ onSentence });
+  const back = el("button", { type: "button", class: "back", on: { click: close } }, "← Back to the list");
+  const element = el("section", { class: "right", aria: { label: "Document" } }, back, reader.element);
+  let split = null;
+  let windows = [];
+  let hits = [];
+  let shown = { windows: [], gold: [], current: null };
+  let current = null;
+  let hit = null;
+  let isOpen = null;
+  let opening = null;
+
+  /** Take the windows of a new result. */
+  function setWindows(found) {
+    windows = found;
+    hits = hitsOf(found);
+    current = hit = null;
+    if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) {
+      reader.close();
+      isOpen = null;
+    }
+  }
+
+  /** Show a place of a document, with what is marked in it. */
+  async function go(docId, start, marks) {
+    shown = { windows, gold: [], current, ...marks };
+    try {
+      if (isOpen !== docId) {
+        isOpen = docId;
+        opening = reader.open(docId, { ...shown, fates: fates(docId), scrollTo: start });
+        await opening;
+        return;
+      }
+      await opening;
+      if (isOpen !== docId) return;
+      highlight();
+      if (start !== null) reader.scrollTo(start);
+    } catch (error) {
+      // What is wrong with a document stands in its place.
+      if (isOpen === docId) isOpen = null;
+      if (error.name !== "AbortError" && !(error instanceof ApiError)) complain(error);
+    }
+  }
+
+  function highlight() {
+    if (isOpen !== null) reader.highlight({ ...shown, fates: fates(isOpen) });
+  }
+
+  function openCard(card, { isChosen, focus = false }) {
+    if (!isChosen && isNarrow()) return; // it would cover the list
+    current = card;
+    hit = null;
+    onCard(card, { isChosen, focus });
+    if (isChosen) reads();
+    go(card.doc_id, card.start_index);
+  }
+
+  /**
+   * Show a place.
+   *
+   * @param {{docId: string, start: ?number, end: ?number}} place With an end, its text is marked.
+   * @param {Object} [options]
+   * @param {Object[]} [options.cards] The windows to mark; those of the result if they are left out.
+   * @param {boolean} [options.isGiven] Whether the address bar said so.
+   */
+  function openPlace({ docId, start = null, end = null }, { cards = windows, isGiven = false } = {}) {
+    if (docId === null) return;
+    const inside = cards.find((each) => each.doc_id === docId && start !== null && each.start_index <= start && start < each.end_index);
+    current = inside ?? null;
+    hit = null;
+    if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
+    if (!isGiven) onPlace({ docId, start });
+    reads();
+    go(docId, start, { windows: cards, gold: end === null ? [] : [[start, end]] });
+  }
+
+  /** Mark a window as chosen whose document is in view. */
+  function select(card) {
+    current = card;
+    hit = null;
+    onCard(card, { isChosen: true, focus: false });
+    shown = { ...shown, current };
+    highlight();
+  }
+
+  function stepCard(step) {
+    const at = windows.findIndex((each) => each.rank === current?.rank);
+    const next = windows[at < 0 ? 0 : Math.min(Math.max(at + step, 0), windows.length - 1)];
+    openCard(next, { isChosen: true, focus: !isNarrow() });
+  }
+
+  /** Go to the next or the previous hit: in the document, then in the next one of the list. */
+  function stepHit(step) {
+    if (!hits.length) return;
+    // The reader has its own buttons, so it knows best which hit is the current one.
+    const read = hits.find((each) => each.card.doc_id === isOpen && each.start === reader.hit()) ?? hit;
+    const first = hits.findIndex((each) => each.card === current);
+    // Without a hit before, the window that is chosen begins.
+    const next = read ? hits.indexOf(read) + step : first < 0 ? 0 : step > 0 ? first : first - 1;
+    hit = hits.at(next % hits.length);
+    current = hit.card;
+    onCard(current, { isChosen: true, focus: false });
+    reads();
+    go(current.doc_id, hit.start);
+  }
+
+  function reads() {
+    const wasReading = split.classList.contains("reads");
+    split.classList.add("reads");
+    if (isNarrow() && !wasReading) back.focus();
+  }
+
+  function showList() {
+    split.classList.remove("reads");
+  }
+
+  function close() {
+    showList();
+    onClose(current);
+  }
+
+  return {
+    element, openCard, openPlace, select, stepCard, stepHit, highlight, showList, close, setWindows,
+    /** Return whether the document covers the list. */
+    covers: () => isNarrow() && split.classList.contains("reads"),
+    attach(given) { split = given; },
+  };
+}
+
+/** Return all hits: document by document in the order of the list, and in each by place. */
+function hitsOf(windows) {
+  const documents = [...new Set(windows.map((each) => each.doc_id))];
+  return documents.flatMap((docId) => windows.filter((each) => each.doc_id === docId)
+    .flatMap((card) => (card.hits ?? []).map((each) => ({ card, start: each.start_index })))
+    .sort((one, other) => one.start - other.start));
+}
+
+function isNarrow() {
+  return matchMedia("(max-width: 800px)").matches;
+}

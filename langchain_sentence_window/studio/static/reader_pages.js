@@ -1,0 +1,217 @@
+// A PDF as pictures of its pages, with boxes around its sentences. Pages are loaded when they come near.
+
+import { address, get } from "./api.js";
+import { el, fill } from "./dom.js";
+import { label, labels, unlabel } from "./reader_labels.js";
+import { createBoxSelection } from "./reader_box_selection.js";
+import { rove } from "./reader_roving.js";
+
+const NEAR = "120% 0px";
+const DWELL_MS = 70;
+const WIDTH_STEP = 200;
+const MAX_WIDTH = 2400;
+const TOP = 0.28;
+const FOCUS_TRIES = 40;
+const GONE = new Set([403, 404, 409]);
+
+/**
+ * Show a document as pages.
+ *
+ * @param {Object} options
+ * @param {Object} options.model See reader_model.js.
+ * @param {Element} options.scroller What scrolls.
+ * @param {(position: number) => void} options.onSentence
+ * @param {(selection: {start: number, end: number}|null) => void} options.onSelect
+ * @param {(reason: string) => void} options.onFailure The file can't be shown, or has changed.
+ */
+export function createPagesView({ model, scroller, onSentence, onSelect, onFailure }) {
+  const { doc_id, page_sizes: sizes, version, name } = model.data;
+  const pages = sizes.map(([width, height], number) => createPage(number, width, height));
+  const element = el("div", { class: "reader-pages" }, pages.map((page) => page.element));
+  const firstOn = firstSentences();
+  let marks = { windows: [], hits: [], gold: [], fates: new Map(), hit: null };
+  let how = new Map();
+  let target = null;
+  let isEnded = false;
+
+  const selection = createBoxSelection(element, { model, onSentence: chosen, onSelect, boxesOf });
+  const roving = rove(element, {
+    count: model.count,
+    elementOf: (position) => boxesOf(position)[0] ?? null,
+    show: reach,
+    onEnter: onSentence,
+    onExtend: selection.select,
+    onClear: selection.clear,
+  });
+
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const page = pages[Number(entry.target.dataset.page)];
+      if (entry.isIntersecting) page.come(); else page.go();
+    }
+  }, { root: scroller, rootMargin: NEAR });
+  pages.forEach((page) => observer.observe(page.element));
+  // Who scrolls by hand isn't taken back to a sentence whose boxes come late.
+  for (const each of ["wheel", "pointerdown", "keydown"]) element.addEventListener(each, () => { target = null; }, { passive: true });
+
+  function createPage(number, width, height) {
+    const boxes = el("div", { class: "page-boxes" });
+    const note = el("p", { class: "note", hidden: true }, "This page can't be shown.");
+    const holder = el("div", {
+      class: "page", data: { page: number, label: `${number + 1}` }, role: "group", aria: { label: `Page ${number + 1}` },
+      style: { "aspect-ratio": `${Math.max(1, width)} / ${Math.max(1, height)}` },
+    }, boxes, note);
+    const page = { element: holder, boxes: new Map(), isThere: false, come, go, relabel };
+    let timer = 0;
+    let calls = null;
+    let picture = null;
+
+    function come() {
+      if (picture || timer) return;
+      timer = setTimeout(load, DWELL_MS);
+    }
+
+    function go() {
+      clearTimeout(timer);
+      timer = 0;
+      calls?.abort();
+      picture?.remove();
+      picture = calls = null;
+      delete holder.dataset.waiting;
+      page.isThere = false;
+      page.boxes.clear();
+      fill(boxes);
+    }
+
+    function load() {
+      timer = 0;
+      calls = new AbortController();
+      const pixels = holder.clientWidth * (globalThis.devicePixelRatio || 1);
+      const wanted = Math.min(MAX_WIDTH, Math.max(WIDTH_STEP, Math.ceil(pixels / WIDTH_STEP) * WIDTH_STEP));
+      picture = el("img", {
+        alt: `Picture of page ${number + 1} of ${name}`,
+        src: address("/api/page", { doc_id, page: number, width: wanted, version }),
+        on: { error: () => { if (picture?.isConnected) note.hidden = false; } },
+      });
+      note.hidden = true;
+      holder.prepend(picture);
+      holder.dataset.waiting = "";
+      const { signal } = calls;
+      get("/api/boxes", { doc_id, page: number }, { signal }).then(place).catch(failed)
+        .finally(() => { if (!signal.aborted) delete holder.dataset.waiting; });
+    }
+
+    function place({ sentences }) {
+      for (const [index, places] of sentences) {
+        const position = model.positionOf(index);
+        const own = places.map(([x0, y0, x1, y1], i) => box(position, i, x0, y0, x1, y1));
+        if (own.length) page.boxes.set(position, own);
+      }
+      fill(boxes, [...page.boxes.values()]);
+      page.isThere = true;
+      relabel();
+      selection.show();
+      if (target !== null && page.boxes.has(target)) bring(page.boxes.get(target)[0]);
+      if (boxesOf(roving.current).length) roving.set(roving.current);
+    }
+
+    function relabel() {
+      for (const [position, own] of page.boxes) {
+        for (const each of own) unlabel(each, "box");
+        const found = how.get(position);
+        if (found) own.forEach((each, i) => label(each, "box", found, { isFirst: i === 0, isLast: i === own.length - 1 }));
+      }
+    }
+    return page;
+  }
+
+  function box(position, i, x0, y0, x1, y1) {
+    const percent = (value) => `${100 * value}%`;
+    const style = { left: percent(x0), top: percent(y0), width: percent(x1 - x0), height: percent(y1 - y0) };
+    const first = i === 0 ? { role: "button", aria: { label: model.sentence(position).text } } : { aria: { hidden: "true" } };
+    return el("div", { class: "box", data: { p: position }, style, ...first });
+  }
+
+  /** Give up if the file isn't the one any more; a page that is damaged has no boxes, and says so in its picture's place. */
+  function failed(error) {
+    if (GONE.has(error.status) && !isEnded) onFailure(error.message);
+  }
+
+  function firstSentences() {
+    const found = new Map();
+    for (let at = 0; at < model.count; at += 1) if (!found.has(model.pageOf(at))) found.set(model.pageOf(at), at);
+    return found;
+  }
+
+  function boxesOf(position) {
+    const page = pages[model.pageOf(position)];
+    return page?.boxes.get(position) ?? pages[model.pageOf(position) + 1]?.boxes.get(position) ?? [];
+  }
+
+  function chosen(position) {
+    roving.set(position, { focus: true });
+    onSentence(position);
+  }
+
+  /** Scroll to a sentence, and wait until its page is there. */
+  async function reach(position) {
+    const at = boxesOf(position)[0];
+    const frame = scroller.getBoundingClientRect();
+    const rect = at?.getBoundingClientRect();
+    if (rect && rect.top >= frame.top && rect.bottom <= frame.bottom) return;
+    show(model.span(position)[0]);
+    for (let i = 0; i < FOCUS_TRIES && !boxesOf(position).length; i += 1) await new Promise((done) => { setTimeout(done, 50); });
+  }
+
+  function bring(found) {
+    const isBox = found.classList.contains("box");
+    const top = found.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    scroller.scrollTop += top - (isBox ? scroller.clientHeight * TOP : 12);
+    if (isBox) target = null;
+  }
+
+  function show(start) {
+    const position = model.at(start);
+    const own = boxesOf(position)[0];
+    const page = pages[model.pageOf(position)];
+    target = own ? null : position;
+    if (own) bring(own);
+    else if (page) bring(page.element);
+    roving.set(position);
+  }
+
+  return {
+    element,
+    show,
+    mark(given) {
+      marks = given;
+      how = labels(marks, model);
+      for (const page of pages) if (page.isThere) page.relabel();
+    },
+    select: (position, options) => roving.set(position, options),
+    clearSelection: selection.clear,
+    /** Return the code point of what is read: the last sentence that begins above the place where `show` puts one. */
+    top() {
+      const frame = scroller.getBoundingClientRect();
+      const y = frame.top + Math.max(20, Math.min(scroller.scrollTop, frame.height * TOP)) + 4;
+      const found = document.elementFromPoint(frame.left + frame.width / 2, y)?.closest(".page");
+      if (!found || !element.contains(found)) return null;
+      const number = Number(found.dataset.page);
+      let position = firstOn.get(number);
+      for (const [each, own] of pages[number].boxes) if (own[0].getBoundingClientRect().top <= y) position = each;
+      return position === undefined ? null : model.span(position)[0];
+    },
+    placeOf(position) {
+      const page = pages[model.pageOf(position)]?.element;
+      if (!page) return null;
+      const own = boxesOf(position)[0];
+      const inside = own ? own.offsetTop : 0;
+      return (page.offsetTop + inside) / Math.max(1, scroller.scrollHeight);
+    },
+    end() {
+      isEnded = true;
+      observer.disconnect();
+      pages.forEach((page) => page.go());
+    },
+  };
+}

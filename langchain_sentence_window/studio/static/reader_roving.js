@@ -1,0 +1,52 @@
+// One sentence of a document can be reached by Tab; arrow keys move from there.
+
+/**
+ * Let keys move between sentences.
+ *
+ * @param {Element} root What holds the sentences.
+ * @param {Object} options
+ * @param {number} options.count The number of sentences.
+ * @param {(position: number) => Element|null} options.elementOf The element that takes the focus; null if there is none now.
+ * @param {(position: number) => Promise<void>|void} options.show Scrolls to a sentence.
+ * @param {(position: number) => void} options.onEnter
+ * @param {(from: number, to: number) => void} options.onExtend Sentences were selected by Shift and an arrow key.
+ * @param {() => void} options.onClear The selection was taken back.
+ */
+export function rove(root, { count, elementOf, show, onEnter, onExtend, onClear }) {
+  let current = 0;
+  let anchor = null;
+  let element = null;
+
+  /** Make a sentence the one that Tab reaches, and perhaps focus it. */
+  function set(position, { focus = false } = {}) {
+    if (element) element.removeAttribute("tabindex");
+    current = Math.min(Math.max(position, 0), count - 1);
+    element = elementOf(current);
+    if (element) element.tabIndex = 0;
+    if (focus) element?.focus({ preventScroll: true });
+  }
+
+  async function go(position, { extends: isExtending = false } = {}) {
+    const to = Math.min(Math.max(position, 0), count - 1);
+    if (isExtending) anchor ??= current;
+    else anchor = null;
+    await show(to);
+    set(to, { focus: true });
+    if (isExtending) onExtend(Math.min(anchor, to), Math.max(anchor, to));
+  }
+
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest?.("[data-p]")) return;
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    const isEdge = !event.shiftKey && { Home: 0, End: count - 1 }[event.key];
+    if (step) go(current + step, { extends: event.shiftKey });
+    else if (typeof isEdge === "number") go(isEdge);
+    else if (event.key === "Enter" || event.key === " ") onEnter(current);
+    else if (event.key === "Escape" && anchor !== null) { anchor = null; onClear(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  return { set, go, get current() { return current; } };
+}

@@ -1,0 +1,213 @@
+"""Files that are added from the page: which there may be, their names, and where they are kept.
+
+They come as bytes with a name, which is as hostile as any text. They are received under a name of our own, and get
+theirs, cleaned, once they are to be read.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.loaders.files.loading import SUFFIXES
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.studio.replies import Refused
+from langchain_sentence_window.studio.state import Studio
+
+MAX_UPLOAD_BYTES = 100_000_000
+"""Bytes of the largest file."""
+
+MAX_WAITING = 500
+"""The most files that were received and aren't added yet."""
+
+MAX_NAME_BYTES = 150
+"""Bytes of the longest name; file systems allow 255."""
+
+FOLDER = "uploads"
+
+_FLUSH_BYTES = 1_000_000
+_MARKS = re.compile(r'[<>:"|?*]')
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was received.
+
+    Attributes:
+        number: Its random name.
+        name: The name that it will get.
+        path: Where its bytes are.
+        sha256: Their hash, in hexadecimal digits.
+    """
+
+    number: str
+    name: str
+    path: Path
+    sha256: str
+
+
+@dataclass(eq=False)
+class Uploads:
+    """The files that are added from one page.
+
+    Attributes:
+        folder: Where they are kept; ``None`` if there is no place for them.
+    """
+
+    folder: Path | None
+    _waiting: dict[str, Upload] = field(default_factory=dict)
+    _coming: int = 0
+
+    async def receive(self, name: str, parts: AsyncIterator[bytes]) -> Upload:
+        """Receive a file.
+
+        Raises:
+            Refused: It is of another kind, too large, or there are too many.
+        """
+        folder, cleaned = self._place(), clean_name(name)
+        check_suffix(cleaned)
+        if len(self._waiting) + self._coming >= MAX_WAITING:
+            raise Refused(429, f"{MAX_WAITING} files wait to be added; add them first")
+        number = secrets.token_hex(16)
+        path = folder / f".{number}.part"
+        self._coming += 1
+        try:
+            upload = Upload(number, cleaned, path, await _written(path, parts))
+        except BaseException:
+            await ASYNC.in_thread(_remove, path)
+            raise
+        finally:
+            self._coming -= 1
+        self._waiting[number] = upload
+        return upload
+
+    def take(self, numbers: Iterable[str]) -> list[Upload]:
+        """Return files that were received, each once.
+
+        Raises:
+            Refused: One wasn't received, or was taken already. None is taken then.
+        """
+        wanted = list(dict.fromkeys(numbers))
+        if any(number not in self._waiting for number in wanted):
+            raise Refused(404, "a file wasn't received, or is added already; drop it again")
+        return [self._waiting.pop(number) for number in wanted]
+
+    def _place(self) -> Path:
+        if self.folder is None:
+            raise Refused(409, "there is no folder to keep files in; serve an index that is kept in a folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder
+
+
+def uploads_folder(retriever: SentenceWindowRetriever, folders: Iterable[Path]) -> Path | None:
+    """Return where files are kept: in the first folder that is served, else in the index's own.
+
+    Links stay in the path, as documents are named by the paths of their files.
+    """
+    own = getattr(retriever.vectorstore, "folder", None)
+    places = [*(each for each in folders if each.is_dir()), *([own] if isinstance(own, Path) else [])]
+    return next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
+
+
+def what_can_be_added(studio: Studio) -> dict[str, Any] | None:
+    """Return the kinds of files and the most bytes of one; ``None`` if nothing can be added."""
+    if studio.is_read_only or studio.uploads.folder is None:
+        return None
+    return {"suffixes": sorted(SUFFIXES), "max_bytes": MAX_UPLOAD_BYTES}
+
+
+def check_suffix(name: str) -> None:
+    """Refuse a file of a kind that can't be read."""
+    if Path(name).suffix.lower() not in SUFFIXES:
+        raise Refused(415, f"files of this kind can't be read; these can: {', '.join(sorted(SUFFIXES))}")
+
+
+def clean_name(given: str) -> str:
+    """Return a name that names a file in a folder, on any system, and shows as what it is.
+
+    Folders, hidden characters and marks that a system gives a meaning are removed, and long names are cut.
+    """
+    last = re.split(r"[\\/]", given)[-1]
+    shown = "".join(each for each in unicodedata.normalize("NFC", last) if unicodedata.category(each) not in _HIDDEN)
+    stem, dot, suffix = _MARKS.sub("_", shown).strip(". ").rpartition(".")
+    if not dot:
+        stem, suffix = suffix, ""
+    suffix = _cut(suffix, MAX_NAME_BYTES // 4)
+    stem = _cut(stem.strip(". "), MAX_NAME_BYTES - len(suffix.encode()) - 1).strip(". ") or "document"
+    if _DEVICES.fullmatch(stem.partition(".")[0].strip()):
+        stem = f"_{stem}"
+    return stem + dot + suffix
+
+
+def keep(upload: Upload) -> Path:
+    """Give a received file its name, with a number if a file of that name is there, and return its path."""
+    named = Path(upload.name)
+    for number in count(1):
+        own = named.name if number == 1 else f"{named.stem} ({number}){named.suffix}"
+        path = upload.path.with_name(own)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            os.replace(upload.path, path)  # noqa: PTH105 - as the line before
+            return path
+    raise AssertionError  # pragma: no cover - numbers don't end
+
+
+def discard(path: Path) -> None:
+    """Remove a file, if it is there."""
+    _remove(path)
+
+
+def remove_uploaded(studio: Studio, doc_ids: Iterable[str]) -> int:
+    """Remove the files of documents that were added from the page, and return how many there were.
+
+    Such a document is named by the path of its file.
+    """
+    folder = studio.uploads.folder
+    removed = 0
+    for doc_id in doc_ids:
+        if folder is None or "\0" in doc_id or Path(doc_id).parent != folder or not os.path.isfile(doc_id):  # noqa: PTH113
+            continue
+        _remove(Path(doc_id))
+        removed += 1
+    return removed
+
+
+async def _written(path: Path, parts: AsyncIterator[bytes]) -> str:
+    """Write bytes into a new file and return their hash.
+
+    Raises:
+        Refused: They are more than `MAX_UPLOAD_BYTES`.
+    """
+    size, hashed, buffer = 0, hashlib.sha256(), bytearray()
+    with await ASYNC.in_thread(path.open, "xb") as file:
+        async for part in parts:
+            size += len(part)
+            if size > MAX_UPLOAD_BYTES:
+                raise Refused(413, f"the file has more than {MAX_UPLOAD_BYTES // 1_000_000} MB; split it")
+            buffer += part
+            if len(buffer) >= _FLUSH_BYTES:
+                hashed.update(buffer)
+                await ASYNC.in_thread(file.write, bytes(buffer))
+                buffer.clear()
+        hashed.update(buffer)
+        await ASYNC.in_thread(file.write, bytes(buffer))
+    return hashed.hexdigest()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode()[: max(0, size)].decode(errors="ignore")

@@ -1,0 +1,400 @@
+"""The view Ask in a browser: questions by mouse and keys, windows as cards, addresses, and what else stands there."""
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_sentence_window import SentenceWindowRetriever
+from tests.browser.looking import Seen, axe, shot
+from tests.browser.serving import Serve
+from tests.toys import BY_COSINE, WordEmbeddings, document
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+QUESTION = "When is a refund refused?"
+PHONE: Any = {"width": 390, "height": 780}
+
+
+def address(**given: Any) -> str:
+    return "/#/ask?" + urlencode(
+        {name: each if isinstance(each, str) else json.dumps(each) for name, each in given.items()}
+    )
+
+
+def cards(page: "Page") -> "Locator":
+    page.locator(".window-card").first.wait_for()
+    return page.locator(".window-card")
+
+
+def box(page: "Page") -> "Locator":
+    return page.get_by_role("textbox", name="Question")
+
+
+def ask(page: "Page", question: str) -> "Locator":
+    box(page).fill(question)
+    page.keyboard.press("Enter")
+    page.locator(".result:not(.stale)").wait_for()
+    return cards(page)
+
+
+def test_windows_are_cards_with_their_hits_marked(page: "Page", retriever: SentenceWindowRetriever) -> None:
+    page.goto("/")
+    found = ask(page, QUESTION)
+    windows = retriever.invoke(QUESTION)
+    assert found.count() == len(windows) == 10
+    for number, window in enumerate(windows):
+        card = found.nth(number)
+        assert card.locator(".rank").inner_text().split() == ["Rank", str(number + 1)]
+        assert card.locator(".window-text").text_content() == window.page_content
+        start = window.metadata["start_index"]
+        hits = [
+            window.page_content[hit["start_index"] - start : hit["end_index"] - start]
+            for hit in window.metadata["hits"]
+        ]
+        assert card.locator("mark").all_text_contents() == hits
+        assert window.metadata["heading"].split(" > ")[-1] in card.locator(".breadcrumb").inner_text()
+    assert "10 windows of" in page.get_by_role("status").first.inner_text()
+    assert "ms in the retriever" in page.get_by_role("status").first.inner_text()
+    assert axe(page) == []
+    shot(page, "ask-windows")
+
+
+def test_screen_readers_hear_where_a_hit_begins_and_ends(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    heard = cards(page).first.aria_snapshot()
+    assert "[hit]" in heard
+    assert "[end of hit]" in heard
+    assert "Rank 1" in heard
+
+
+def test_scores_are_told_in_full_when_opened(page: "Page", retriever: SentenceWindowRetriever) -> None:
+    page.goto(address(q=QUESTION))
+    first = cards(page).first
+    window = retriever.invoke(QUESTION)[0].metadata
+    assert f"{window['score']:.3f}" in first.locator(".score").inner_text()
+    first.locator("summary").click()
+    for hit in window["hits"]:
+        assert f"{hit['similarity']:.3f}" in first.locator("table").inner_text()
+    assert axe(page, within="#view-ask .left") == []
+
+
+def test_questions_are_written_and_brought_back_by_keys(page: "Page") -> None:
+    page.goto("/")
+    page.locator(".examples").wait_for()
+    page.locator("body").press("/")
+    assert box(page).evaluate("each => each === document.activeElement")
+    page.keyboard.type("What is a seat")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("and who pays?")
+    assert box(page).input_value() == "What is a seat\nand who pays?"
+    page.keyboard.press("Enter")
+    cards(page)
+    ask(page, QUESTION)
+    box(page).fill("a draft")
+    box(page).fill("")
+    page.keyboard.press("ArrowUp")
+    assert box(page).input_value() == QUESTION
+    page.keyboard.press("ArrowUp")
+    assert box(page).input_value() == "What is a seat\nand who pays?"
+    page.keyboard.press("ArrowDown")
+    assert box(page).input_value() == QUESTION
+    page.reload()
+    cards(page)
+    box(page).fill("")
+    page.keyboard.press("ArrowUp")
+    assert box(page).input_value() == QUESTION
+
+
+def test_an_address_shows_the_same_again(page: "Page") -> None:
+    page.goto("/")
+    ask(page, QUESTION)
+    assert page.evaluate("location.hash") == "#/ask?" + urlencode({"q": QUESTION})
+    texts = cards(page).locator(".window-text").all_text_contents()
+    page.reload()
+    assert cards(page).locator(".window-text").all_text_contents() == texts
+    assert box(page).input_value() == QUESTION
+    page.goto(address(q=QUESTION, settings={"k": 2, "window": [0, 0]}))
+    page.locator(".result-status", has_text="2 windows").wait_for()
+    assert "k = 2, window = [0,0]" in page.locator(".ask-settings > summary").inner_text()
+
+
+def test_going_back_asks_the_question_before(page: "Page") -> None:
+    page.goto("/")
+    ask(page, QUESTION)
+    first = cards(page).first.inner_text()
+    ask(page, "How are replicas promoted?")
+    assert cards(page).first.inner_text() != first
+    page.go_back()
+    page.wait_for_function("text => document.querySelector('.window-card')?.innerText === text", arg=first)
+    assert box(page).input_value() == QUESTION
+    page.locator("#views a", has_text="Documents").click()
+    page.locator("#views a", has_text="Ask").click()
+    assert box(page).input_value() == QUESTION
+    assert cards(page).first.inner_text() == first
+
+
+@pytest.mark.parametrize("settings", ['{"k": ', "[1]", "null", '"k"', "3"])
+def test_an_address_with_broken_settings_asks_without(page: "Page", settings: str) -> None:
+    page.goto(address(q=QUESTION, settings=settings, start="x", doc="", sentence="-1", tab="none"))
+    assert cards(page).count() == 10
+
+
+def test_windows_are_chosen_by_keys_and_by_mouse(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    found = cards(page)
+    page.keyboard.press("j")
+    assert found.nth(1).get_attribute("aria-current") == "true"
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert page.locator(".window-card[aria-current]").count() == 1
+    assert found.nth(1).get_attribute("aria-current") == "true"
+    assert page.evaluate("document.activeElement.closest('article').dataset.rank") == "2"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert "start=" in page.evaluate("location.hash")
+    found.nth(3).locator(".window-text").click()
+    assert found.nth(3).get_attribute("aria-current") == "true"
+
+
+def test_selecting_text_chooses_no_window(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    text = cards(page).nth(2).locator(".window-text")
+    text.dblclick()
+    assert page.evaluate("String(getSelection())").strip()
+    assert (
+        cards(page).nth(2).get_attribute("aria-current") is None or page.evaluate("getSelection().isCollapsed") is False
+    )
+
+
+def test_tabs_are_changed_by_arrow_keys(page: "Page") -> None:
+    page.goto("/")
+    page.get_by_role("tab", name="Windows").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tab", name="Answer").get_attribute("aria-selected") == "true"
+    assert page.get_by_role("tabpanel", name="Answer").is_visible()
+    page.keyboard.press("End")
+    assert page.get_by_role("tabpanel", name="Why").is_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tabpanel", name="Windows").is_visible()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.id") == "tab-windows"
+    assert page.locator("[role=tab][tabindex='0']").count() == 1
+
+
+def test_text_and_citation_are_copied(page: "Page", retriever: SentenceWindowRetriever) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(address(q=QUESTION))
+    text = retriever.invoke(QUESTION)[0].page_content
+    cards(page).first.get_by_role("button", name="Copy text").click()
+    page.get_by_text("Copied.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    cards(page).first.get_by_role("button", name="Copy citation").click()
+    page.get_by_text("Copied.").nth(1).wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"“{text}”\n— ")
+    assert "billing-policy.md" in copied
+
+
+def test_without_a_question_there_is_something_to_try(page: "Page") -> None:
+    page.goto("/")
+    page.get_by_text("Ask 3 documents with").wait_for()
+    example = page.locator(".example").first
+    text = example.inner_text()
+    assert axe(page) == []
+    shot(page, "ask-start")
+    example.click()
+    cards(page)
+    assert box(page).input_value() == text
+
+
+def test_an_empty_index_leads_to_documents(page: "Page", serve: Serve) -> None:
+    retriever = SentenceWindowRetriever.from_documents([document("A refund.", "a")], WordEmbeddings(), **BY_COSINE)
+    retriever.delete(["a"])
+    page.goto(serve(retriever).url)
+    page.get_by_role("heading", name="The index is empty").wait_for()
+    assert axe(page) == []
+    page.get_by_role("link", name="go to Documents").click()
+    page.locator("#view-documents").wait_for()
+
+
+def test_it_says_why_nothing_was_found(page: "Page") -> None:
+    page.goto(address(q=QUESTION, settings={"min_score": 2, "filter": {"source": "none.md"}}))
+    page.get_by_role("heading", name="Nothing was found").wait_for()
+    assert "Lower it or remove it" in page.locator(".result .empty").inner_text()
+    assert "A filter is set" in page.locator(".result .empty").inner_text()
+    assert axe(page, within="#view-ask .left") == []
+
+
+def test_an_error_stands_where_the_windows_would(page: "Page", seen: Seen) -> None:
+    seen.allow("status of 400")
+    page.goto(address(q=QUESTION, settings={"k": 0}))
+    alert = page.locator(".result [role=alert]")
+    alert.wait_for()
+    assert "k is 0" in alert.inner_text()
+    page.get_by_role("button", name="Ask again").click()
+    alert.wait_for()
+    assert page.locator("#messages").inner_text() == ""
+
+
+def test_a_server_that_is_gone_is_told_of(page: "Page", seen: Seen) -> None:
+    seen.allow("ERR_FAILED")
+    page.goto("/")
+    page.locator(".examples").wait_for()
+    page.route("**/api/ask", lambda route: route.abort())
+    box(page).fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_text("Is the program still running?").wait_for()
+    page.unroute("**/api/ask")
+    page.get_by_role("button", name="Ask again").click()
+    assert cards(page).count() == 10
+
+
+def test_the_newest_question_wins(page: "Page", seen: Seen) -> None:
+    seen.allow("ERR_")
+    page.goto("/")
+    page.locator(".examples").wait_for()
+    held: list[Any] = []
+
+    def hold_first(route: Any) -> None:
+        if "slow" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/ask", hold_first)
+    box(page).fill("a slow refund")
+    page.keyboard.press("Enter")
+    page.get_by_text("Asking…").wait_for()
+    first = ask(page, QUESTION).first.inner_text()
+    for route in held:
+        route.abort()
+    page.wait_for_timeout(100)
+    assert cards(page).first.inner_text() == first
+    assert page.locator("[role=alert] .error").count() == 0
+
+
+OWASP = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    '"><svg onload=alert(3)>',
+    "javascript:alert(4)",
+    "<a href='javascript:alert(5)'>refund</a>",
+    "<iframe srcdoc='<script>alert(6)</script>'></iframe>",
+    "{{constructor.constructor('alert(7)')()}}",
+    "<style>@import 'http://localhost:9/x.css'</style>",
+    "<math><mi//xlink:href='data:x,<script>alert(8)</script>'>",
+    "<body onload=alert(9)> <meta http-equiv=refresh content='0;url=http://localhost:9/'>",
+]
+
+
+@pytest.mark.parametrize("at", range(0, len(OWASP), 5))
+def test_no_text_is_ever_markup(page: "Page", serve: Serve, at: int) -> None:
+    given = [
+        Document(
+            f"# {attack}\n\nA refund 😀 {attack} ends.\n\n- {attack} refund",
+            metadata={"doc_id": attack, "source": f"dir/{attack}", "title": attack},
+        )
+        for attack in OWASP[at : at + 5]
+    ]
+    served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE))
+    page.goto(served.url)
+    example = page.locator(".example").first
+    example.wait_for()
+    found = ask(page, f"refund {OWASP[at]}")
+    texts = found.locator(".window-text").all_text_contents()
+    assert [each.page_content for each in served.retriever.invoke(f"refund {OWASP[at]}")] == texts
+    for tag in ("script", "iframe", "style", "math", "svg", "img[src='x']"):
+        assert page.locator(f"#main {tag}").count() == 0
+    page.locator(".window-open").first.click()
+    page.keyboard.press("n")
+    page.wait_for_timeout(100)
+    page.reload()
+    assert cards(page).count() == len(texts)
+
+
+def test_marks_count_code_points(page: "Page", serve: Serve) -> None:
+    text = "😀😀 Ünï 👩‍👩‍👧 first. 🏳️‍🌈 A refund 𝕏 here. Last 😀."
+    served = serve(
+        SentenceWindowRetriever.from_documents(
+            [document(text)], WordEmbeddings(), **BY_COSINE, k=1, fetch_k=1, window=5
+        )
+    )
+    page.goto(served.url + address(q="refund"))
+    assert cards(page).locator(".window-text").text_content() == text
+    assert cards(page).locator("mark").all_text_contents() == ["🏳️‍🌈 A refund 𝕏 here."]
+
+
+def test_a_long_window_is_folded_and_its_hits_are_in_sight(page: "Page", serve: Serve) -> None:
+    text = " ".join(["A plain word goes on and on."] * 100 + ["A refund ends."] + ["More plain words go on."] * 100)
+    served = serve(
+        SentenceWindowRetriever.from_documents(
+            [document(text)], WordEmbeddings(), **BY_COSINE, k=1, fetch_k=1, window=500
+        )
+    )
+    page.goto(served.url + address(q="refund"))
+    shown = cards(page).locator(".window-text").inner_text()
+    assert "A refund ends." in shown
+    assert len(shown) < len(text)
+    cards(page).get_by_role("button", name="Show all").click()
+    assert cards(page).locator(".window-text").text_content() == text
+    assert axe(page) == []
+
+
+def test_equal_texts_lead_to_their_other_places(page: "Page", serve: Serve) -> None:
+    given = [document("A refund ends.", name, source=f"{name}.md") for name in ("one", "two")]
+    served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE, k=1))
+    page.goto(served.url + address(q="refund"))
+    link = cards(page).get_by_role("link", name="two.md")
+    link.click()
+    page.wait_for_function("location.hash.includes('doc=two')")
+    assert cards(page).count() == 1
+
+
+def test_dark_and_narrow_pages_are_as_accessible(page: "Page") -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto(address(q=QUESTION))
+    cards(page)
+    assert axe(page) == []
+    shot(page, "ask-dark")
+    page.set_viewport_size(PHONE)
+    assert axe(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    shot(page, "ask-phone-dark")
+
+
+def test_on_a_phone_the_document_covers_the_list_until_back(page: "Page") -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(address(q=QUESTION))
+    cards(page).nth(1).locator(".window-open").click()
+    back = page.get_by_role("button", name="Back to the list")
+    back.wait_for()
+    assert back.evaluate("each => each === document.activeElement")
+    assert not page.locator(".window-card").first.is_visible()
+    shot(page, "ask-phone-reading")
+    page.reload()
+    back.wait_for()
+    back.click()
+    assert cards(page).nth(1).is_visible()
+    assert "doc=" not in page.evaluate("location.hash")
+    cards(page).nth(2).locator(".window-open").click()
+    page.keyboard.press("Escape")
+    assert cards(page).nth(2).is_visible()
+
+
+def test_settings_are_a_form(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    cards(page)
+    page.locator(".ask-settings > summary").click()
+    page.locator(".ask-settings [data-name=k] input").fill("3")
+    page.locator(".result-status", has_text="3 windows").wait_for()
+    assert "settings=" in page.evaluate("location.hash")
+    assert axe(page) == []
+    page.get_by_role("button", name="Reset").click()
+    page.locator(".result-status", has_text="10 windows").wait_for()
+    assert "settings=" not in page.evaluate("location.hash")

@@ -1,0 +1,145 @@
+"""The document beside the windows: chosen places, hits by key over several documents, sentences that are clicked."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from langchain_sentence_window import SentenceWindowRetriever
+from tests.browser.looking import Seen, axe, shot
+from tests.browser.serving import Serve
+from tests.browser.test_ask import PHONE, QUESTION, address, cards
+from tests.toys import BY_COSINE, WordEmbeddings, document
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+ONE = "# One\n\nA refund is quick. Some words 😀 here. More of them. A refund ends.\n\n## Rest\n\nNobody asks for this."
+TWO = "No words. A refund and a card and a card."
+HITS = ["A refund is quick.", "A refund ends.", "A refund and a card and a card."]
+
+
+@pytest.fixture
+def small(page: "Page", serve: Serve) -> "Page":
+    given = [document(ONE, "one", source="one.md"), document(TWO, "two", source="two.md")]
+    retriever = SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE, window=0, min_score=0.3)
+    page.goto(serve(retriever).url + address(q="refund"))
+    assert cards(page).count() == 3
+    return page
+
+
+def current_hit(page: "Page") -> "Locator":
+    return page.locator(".reader .s.current")
+
+
+def sentence(page: "Page", text: str) -> "Locator":
+    return page.locator(".reader .s", has_text=text)
+
+
+def test_the_best_window_is_read_at_once(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    cards(page)
+    expect(page.locator(".reader-title")).to_have_text("billing-policy.md")
+    expect(page.locator(".reader .in-current").first).to_be_in_viewport()
+    assert "doc=" not in page.evaluate("location.hash")
+    assert axe(page) == []
+
+
+def test_a_window_that_is_chosen_is_scrolled_to(page: "Page") -> None:
+    page.goto(address(q=QUESTION))
+    last = cards(page).last
+    heading = last.locator(".breadcrumb span").last.inner_text()
+    last.locator(".window-open").click()
+    current = page.locator(".reader .in-current").first
+    expect(current).to_be_in_viewport()
+    expect(current).to_contain_text(heading) if last.locator("mark").first.inner_text().endswith(heading) else None
+    page.reload()
+    expect(page.locator(".window-card[aria-current] .rank")).to_contain_text("10")
+    expect(page.locator(".reader .in-current").first).to_be_in_viewport()
+
+
+def test_hits_are_walked_over_document_by_document(small: "Page") -> None:
+    page = small
+    expect(page.locator(".reader-title")).to_contain_text("one.md")
+    expect(current_hit(page)).to_have_text(HITS[0])
+    for text in (HITS[1], HITS[2], HITS[0]):
+        page.keyboard.press("n")
+        expect(current_hit(page)).to_have_text(text)
+        expect(page.locator(".window-card[aria-current] .window-text")).to_have_text(text)
+        expect(page.locator(".reader-title")).to_contain_text("two.md" if text == HITS[2] else "one.md")
+    for text in (HITS[2], HITS[1], HITS[0]):
+        page.keyboard.press("p")
+        expect(current_hit(page)).to_have_text(text)
+    page.get_by_role("button", name="Next hit").click()
+    expect(current_hit(page)).to_have_text(HITS[1])
+    page.keyboard.press("n")
+    expect(current_hit(page)).to_have_text(HITS[2])
+
+
+def test_a_sentence_of_a_window_chooses_its_card(small: "Page") -> None:
+    page = small
+    page.get_by_role("tab", name="Answer").click()
+    sentence(page, HITS[1]).click()
+    expect(page.locator(".window-card[aria-current] .window-text")).to_have_text(HITS[1])
+    assert page.get_by_role("tab", name="Windows").get_attribute("aria-selected") == "true"
+
+
+def test_a_sentence_outside_asks_why_it_isnt_here(small: "Page") -> None:
+    page = small
+    sentence(page, "Nobody asks").click()
+    why = page.get_by_role("tabpanel", name="Why")
+    expect(why).to_be_visible()
+    expect(why).to_contain_text("Nobody asks for this.")
+    page.wait_for_function("location.hash.includes('tab=why') && location.hash.includes('sentence=')")
+    page.reload()
+    expect(why).to_contain_text("Nobody asks for this.")
+    page.get_by_role("tab", name="Windows").click()
+    assert "sentence=" not in page.evaluate("location.hash")
+    shot(page, "ask-why-sentence")
+
+
+def test_a_sentence_asks_by_keys(small: "Page") -> None:
+    page = small
+    page.locator(".reader .s[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    expect(sentence(page, "Some words")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tabpanel", name="Why")).to_be_visible()
+
+
+def test_on_a_phone_a_sentence_leads_back_to_the_list(small: "Page") -> None:
+    page = small
+    page.set_viewport_size(PHONE)
+    cards(page).first.locator(".window-open").click()
+    expect(current_hit(page)).to_be_in_viewport()
+    assert axe(page) == []
+    page.keyboard.press("n")
+    page.keyboard.press("n")
+    expect(current_hit(page)).to_have_text(HITS[2])
+    page.get_by_role("button", name="Back to the list").click()
+    opener = page.locator(".window-card[aria-current] .window-open")
+    expect(opener).to_be_focused()
+    page.locator(".window-card[aria-current] .window-open").click()
+    sentence(page, "No words").click()
+    expect(page.get_by_role("tabpanel", name="Why")).to_be_visible()
+
+
+def test_a_link_to_a_place_shows_it_with_and_without_a_question(small: "Page") -> None:
+    page = small
+    start = ONE.index("Nobody")
+    page.goto(page.url.partition("/#")[0] + address(doc="one", start=start))
+    expect(sentence(page, "Nobody asks")).to_be_in_viewport()
+    expect(page.locator(".window-card")).to_have_count(0)
+    page.goto(page.url.partition("/#")[0] + address(q="card", doc="one", start=start))
+    cards(page)
+    expect(page.locator(".reader-title")).to_contain_text("one.md")
+
+
+def test_a_document_that_is_gone_is_told_of_in_its_place(small: "Page", seen: Seen) -> None:
+    page = small
+    seen.allow("status of 404")
+    page.goto(page.url.partition("/#")[0] + address(q="refund", doc="none", start=3))
+    expect(page.locator(".reader .error")).to_be_visible()
+    assert page.locator("#messages").inner_text() == ""
+    cards(page).first.locator(".window-open").click()
+    expect(current_hit(page)).to_have_text(HITS[0])

@@ -1,0 +1,273 @@
+"""The view Documents, by mouse and by keys: find, read, add, follow and delete documents."""
+
+import re
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from playwright.sync_api import Locator, Page, expect
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.folders import sync_files
+from langchain_sentence_window.retrieval.index_settings import IndexSettings, write_index_settings
+from tests.browser.conftest import EXAMPLES
+from tests.browser.looking import Seen, axe, shot
+from tests.browser.serving import Serve, Served
+from tests.toys import BY_COSINE, WordEmbeddings
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "files"
+    found.mkdir()
+    for path in (EXAMPLES / "documents" / "billing-policy.md", EXAMPLES / "agreement.pdf"):
+        shutil.copy(path, found)
+    (found / "notes.txt").write_text("A refund takes five days. It is <b>free</b>.")
+    return found
+
+
+@pytest.fixture
+def own(serve: Serve, folder: Path, tmp_path: Path) -> Served:
+    """A page whose index may change."""
+    retriever = SentenceWindowRetriever(vectorstore=_store(tmp_path / "index"), ranking=None)
+    sync_files(retriever, [folder])
+    write_index_settings(tmp_path / "index", IndexSettings(sources=(str(folder),)))
+    return serve(retriever, folders=[folder])
+
+
+def _store(path: Path) -> FaissStore:
+    return FaissStore(WordEmbeddings(), path)
+
+
+def rows(page: Page) -> Locator:
+    return page.locator("#view-documents tbody tr[data-doc]")
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(".document-open").all_inner_texts()
+
+
+def wait_for_rows(page: Page, count: int) -> None:
+    expect(rows(page)).to_have_count(count)
+
+
+def drop(page: Page, files: dict[str, str]) -> None:
+    transfer = page.evaluate_handle(
+        """files => { const transfer = new DataTransfer();
+        for (const [name, text] of Object.entries(files)) transfer.items.add(new File([text], name));
+        return transfer; }""",
+        files,
+    )
+    page.dispatch_event("#view-documents", "dragenter", {"dataTransfer": transfer})
+    assert page.get_by_text("Drop files to add them").is_visible()
+    page.dispatch_event("#view-documents .documents-list", "drop", {"dataTransfer": transfer})
+    assert not page.get_by_text("Drop files to add them").is_visible()
+
+
+def test_documents_are_listed_searched_and_sorted(page: Page, own: Served) -> None:
+    page.goto(f"{own.url}/#/documents")
+    wait_for_rows(page, 3)
+    assert names(page) == ["agreement.pdf", "billing-policy.md", "notes.txt"]
+    assert page.get_by_text("3 documents, 361 sentences").first.is_visible()
+    page.get_by_role("button", name="Sentences").click()
+    expect(page.locator(".document-open").first).to_have_text("billing-policy.md")
+    assert page.locator("th.column-sentences").get_attribute("aria-sort") == "descending"
+    assert page.locator("th.column-name").get_attribute("aria-sort") == "none"
+    page.keyboard.press("/")
+    page.keyboard.type("agree")
+    wait_for_rows(page, 1)
+    assert "search=agree" in page.url
+    page.reload()
+    wait_for_rows(page, 1)
+    page.get_by_role("searchbox").fill("nothing like it")
+    page.get_by_text("No document has these words").wait_for()
+    assert axe(page) == []
+    page.get_by_role("searchbox").fill("")
+    wait_for_rows(page, 3)
+    shot(page, "documents")
+
+
+def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Served) -> None:
+    page.goto(f"{own.url}/#/documents")
+    page.get_by_role("button", name="notes.txt").click()
+    page.get_by_role("heading", name="notes.txt").wait_for()
+    assert rows(page).nth(2).get_attribute("aria-current") == "true"
+    page.get_by_role("tab", name="Sentences").click()
+    assert page.locator(".document-sentence-text").all_inner_texts() == [
+        "A refund takes five days.",
+        "It is <b>free</b>.",
+    ]
+    page.get_by_role("tab", name="Sentences").press("ArrowRight")
+    assert page.get_by_role("rowheader", name="content_type").is_visible()
+    assert axe(page) == []
+    shot(page, "documents-metadata")
+    page.reload()
+    page.get_by_role("heading", name="notes.txt").wait_for()
+    page.get_by_role("button", name="billing-policy.md").click()
+    page.get_by_role("tab", name="Sentences").click()
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator(".document-sentence")).to_have_count(200)
+
+
+def test_dropped_files_are_added_with_what_failed(page: Page, own: Served, folder: Path) -> None:
+    page.goto(f"{own.url}/#/documents")
+    wait_for_rows(page, 3)
+    text = "# Trials\n\nA trial lasts 14 days. Ünïcode 😀 is fine."
+    drop(page, {"trials.md": text, "empty.txt": "", "program.exe": "x", "CON.txt": "A seat."})
+    page.get_by_role("heading", name="2 files added, 1 failed").wait_for()
+    panel = page.locator(".adding-panel")
+    assert "empty.txt: empty.txt is empty" in panel.inner_text()
+    assert "program.exe: files of this kind can't be read" in panel.inner_text()
+    wait_for_rows(page, 5)
+    assert names(page) == ["_CON.txt", "agreement.pdf", "billing-policy.md", "notes.txt", "trials.md"]
+    assert "5 documents" in page.locator("#about").inner_text()
+    assert axe(page) == []
+    shot(page, "documents-added")
+    panel.get_by_role("button", name="Close").click()
+    assert panel.count() == 0
+    drop(page, {"again.md": text})
+    page.get_by_role("heading", name="0 files added, 1 in the index already").wait_for()
+    assert len(list((folder / "uploads").iterdir())) == 2
+
+
+def test_chosen_files_are_added_and_too_large_ones_are_not_even_sent(page: Page, own: Served, seen: Seen) -> None:
+    page.goto(f"{own.url}/#/documents")
+    wait_for_rows(page, 3)
+    page.evaluate(
+        """() => { const transfer = new DataTransfer();
+        transfer.items.add(new File([new Uint8Array(200_000_000)], "large.txt"));
+        const input = document.querySelector("#view-documents input[type=file]");
+        input.files = transfer.files; input.dispatchEvent(new Event("change")); }"""
+    )
+    page.get_by_text("it has more than 100 MB").wait_for()
+    assert not [each for each in seen.requests if "/api/documents/upload" in each]
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add files…").press("Enter")
+    assert chooser.value.is_multiple()
+    chooser.value.set_files({"name": "page.txt", "mimeType": "text/plain", "buffer": b"A page of its own."})
+    page.get_by_role("heading", name="1 file added").wait_for()
+    wait_for_rows(page, 4)
+
+
+def test_a_stop_ends_the_adding(page: Page, serve: Serve, tmp_path: Path, folder: Path) -> None:
+    go_on = threading.Event()
+
+    class Waiting(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            go_on.wait(20)
+            return super().embed_documents(texts)
+
+    served = serve(
+        SentenceWindowRetriever(vectorstore=FaissStore(Waiting(), tmp_path / "i"), ranking=None), folders=[folder]
+    )
+    page.goto(f"{served.url}/#/documents")
+    page.get_by_text("There are no documents yet").wait_for()
+    assert axe(page) == []
+    drop(page, {"a.txt": "A card.", "b.txt": "A seat."})
+    page.get_by_text("1 of 2: a.txt").wait_for()
+    page.reload()  # the work goes on, and is shown again
+    page.get_by_text("1 of 2: a.txt").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    go_on.set()
+    page.get_by_role("heading", name=re.compile("Stopped")).wait_for()
+    assert len(served.retriever.documents()) <= 1
+
+
+def test_documents_are_deleted_after_a_question(page: Page, own: Served) -> None:
+    page.goto(f"{own.url}/#/documents")
+    wait_for_rows(page, 3)
+    page.get_by_role("checkbox", name="Choose agreement.pdf").check()
+    page.get_by_role("checkbox", name="Choose notes.txt").press("Space")
+    page.get_by_text("2 chosen").wait_for()
+    page.get_by_role("button", name="Delete…").first.click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_role("heading").inner_text() == "Delete 2 documents with 28 sentences?"
+    assert page.evaluate("document.activeElement.textContent") == "Cancel"
+    assert axe(page) == []
+    shot(page, "documents-delete")
+    page.keyboard.press("Escape")
+    assert len(own.retriever.documents()) == 3
+    page.get_by_role("button", name="Delete…").first.click()
+    dialog.get_by_role("button", name="Delete 2 documents").click()
+    wait_for_rows(page, 1)
+    assert page.get_by_text("2 documents deleted").is_visible()
+    assert "1 document," in page.locator("#about").inner_text()
+    assert not page.get_by_text("2 chosen").is_visible()
+
+
+def test_the_document_that_is_read_is_deleted(page: Page, own: Served) -> None:
+    page.goto(f"{own.url}/#/documents")
+    page.get_by_role("button", name="notes.txt").click()
+    page.locator(".document-head").get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete 1 document").click()
+    wait_for_rows(page, 2)
+    page.get_by_text("Choose a document to read it").wait_for()
+    assert "doc=" not in page.url
+
+
+def test_the_index_follows_its_folders(page: Page, own: Served, folder: Path) -> None:
+    page.goto(f"{own.url}/#/documents")
+    wait_for_rows(page, 3)
+    (folder / "new.md").write_text("A new page.")
+    (folder / "notes.txt").unlink()
+    page.get_by_role("button", name="Update from folders…").click()
+    dialog = page.get_by_role("dialog")
+    assert str(folder) in dialog.inner_text()
+    assert axe(page) == []
+    dialog.get_by_role("checkbox").check()
+    dialog.get_by_role("button", name="Update").click()
+    page.get_by_role("heading", name="1 file added, 0 updated, 2 unchanged, 1 deleted").wait_for()
+    expect(page.get_by_role("button", name="new.md")).to_be_visible()
+    assert names(page) == ["agreement.pdf", "billing-policy.md", "new.md"]
+
+
+def test_a_read_only_page_offers_no_change(page: Page, retriever: SentenceWindowRetriever, serve: Serve) -> None:
+    served = serve(retriever, folders=[EXAMPLES], read_only=True)
+    page.goto(f"{served.url}/#/documents")
+    wait_for_rows(page, 3)
+    page.locator(".document-open").first.click()
+    page.locator(".document-head h2").wait_for()
+    for name in ("Add files…", "Update from folders…", "Delete…"):
+        assert page.get_by_role("button", name=name).count() == 0
+    assert page.get_by_role("checkbox").count() == 0
+    assert "read-only" in page.locator("#about").inner_text()
+
+
+def test_ten_thousand_documents(page: Page, serve: Serve) -> None:
+    given = [Document(f"A card {i}.", metadata={"source": f"/archive/report-{i:05}.md"}) for i in range(10_000)]
+    served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE))
+    page.goto(f"{served.url}/#/documents")
+    wait_for_rows(page, 100)
+    assert page.get_by_text("1–100 of 10,000").is_visible()
+    assert page.get_by_role("button", name="Previous").is_disabled()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_text("101–200 of 10,000").wait_for()
+    assert names(page)[0] == "report-00100.md"
+    page.get_by_role("searchbox").fill("report-099")
+    page.get_by_text("100 of 10,000 documents").wait_for()
+    assert page.get_by_text("1–100 of").count() == 0 or not page.get_by_text("1–100 of").is_visible()
+    page.get_by_role("searchbox").fill("report-09")
+    page.get_by_text("1,000 of 10,000 documents").wait_for()
+    page.get_by_role("checkbox", name="Choose all documents on this page").check()
+    page.get_by_role("button", name="Choose all 1,000 found").click()
+    page.locator(".chosen-bar").get_by_text("1,000 chosen").wait_for()
+    page.get_by_role("button", name="Delete…").first.click()
+    page.get_by_role("button", name="Delete 1,000 documents").click()
+    page.get_by_text("1,000 documents deleted").wait_for()
+    page.get_by_text("No document has these words").wait_for()
+    assert len(served.retriever.documents()) == 9_000
+
+
+def test_embedders_and_files_of_the_examples_work_together(
+    page: Page, minilm: Embeddings, examples_index: Path, serve: Serve, tmp_path: Path
+) -> None:
+    shutil.copytree(examples_index, tmp_path / "index")
+    served = serve(SentenceWindowRetriever.open(tmp_path / "index", minilm))
+    page.goto(f"{served.url}/#/documents")
+    wait_for_rows(page, 3)
+    drop(page, {"guest-wifi.md": "# Guest Wi-Fi\n\nThe password of the guest network changes every Monday."})
+    page.get_by_role("heading", name="1 file added").wait_for()
+    assert "guest-wifi" in served.retriever.invoke("When does the Wi-Fi password change?")[0].metadata["source"]

@@ -1,0 +1,119 @@
+"""What a trace says of the candidates that hits were taken from, and of the numbers and tokens at each stage."""
+
+import json
+from typing import Any
+
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.retrieval.tracing.trace import Trace
+from tests.conftest import Invoke
+from tests.toys import WordEmbeddings, document
+
+TEXT = "A refund of the card. A seat. The refund. A trial. A card and a trial. Nothing. A refund and a seat."
+
+
+def made(**settings: Any) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents([document(TEXT, "a")], WordEmbeddings(), window=0, **settings)
+
+
+async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: Invoke) -> None:
+    trace: Trace = await way(made(fetch_k=3, k=2), "explain", "refund seat")
+    candidates = trace.candidates
+    assert [each.rank for each in candidates] == list(range(1, len(candidates) + 1))
+    assert sorted(each.searched_rank for each in candidates) == [each.rank for each in candidates]
+    assert [(each.doc_id, each.index) for each in candidates[: len(trace.hits)]] == [
+        (hit.doc_id, hit.index) for hit in trace.hits
+    ]
+    assert [each.outcome for each in candidates[:3]] == ["hit 1", "hit 2", "hit 3"]
+    assert {each.outcome for each in candidates[len(trace.hits) :]} == {"left out, as there were fetch_k better ones"}
+    scores = [each.score for each in candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len(json.loads(trace.to_json())["candidates"]) == len(candidates)
+    by_index = {each.index: each for each in candidates}
+    assert by_index[6].text == "A refund and a seat."
+    assert by_index[6].dense_rank == 1
+    assert all(TEXT[each.start : each.end] == each.text for each in candidates)
+
+
+async def test_a_ranking_that_weighs_the_place_moves_candidates(way: Invoke) -> None:
+    retriever = made(ranking=Ranking({"early": 1}), lexical_weight=0)
+    trace: Trace = await way(retriever, "explain", "refund and a seat")
+    assert [each.index for each in trace.candidates] == list(range(7))
+    assert trace.candidates[0].searched_rank > 1
+    assert next(each for each in trace.candidates if each.index == 6).searched_rank == 1
+
+
+async def test_without_a_ranking_candidates_are_the_hits(way: Invoke) -> None:
+    for retriever in (
+        made(ranking=None, fetch_k=3, k=2),
+        SentenceWindowRetriever(
+            vectorstore=InMemoryVectorStore(WordEmbeddings()), ranking=None, fetch_k=3, k=2, window=0
+        ),
+    ):
+        if not isinstance(retriever.vectorstore, InMemoryVectorStore):
+            trace: Trace = await way(retriever, "explain", "refund")
+        else:
+            await way(retriever, "add_documents", [document(TEXT, "a")])
+            trace = await way(retriever, "explain", "refund")
+        assert [each.outcome for each in trace.candidates] == ["hit 1", "hit 2", "hit 3"]
+        assert [each.searched_rank for each in trace.candidates] == [1, 2, 3]
+
+
+async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
+    trace: Trace = await way(made(min_score=0.5, lexical_weight=0), "explain", "refund")
+    outcomes = {each.index: each.outcome for each in trace.candidates}
+    assert outcomes[2].startswith("hit")
+    assert outcomes[3] == "left out, as its similarity is below min_score"
+    sentences = [f"It says refund {n}." for n in range(60)]
+    retriever = SentenceWindowRetriever.from_documents(
+        [document(" ".join(sentences), "a")], WordEmbeddings(), min_relevance="auto"
+    )
+    trace = await way(retriever, "explain", "Whose dog barks here once it sees passing trains?")
+    assert trace.hits == []
+    assert {each.outcome for each in trace.candidates[:50]} == {"left out, as the question doesn't support it"}
+
+
+async def test_a_named_document_comes_first_and_gives_its_own_signals(way: Invoke) -> None:
+    texts = {
+        name: f"# {name} contract\n\nThe refund of {name} is a card. A seat. A trial." for name in ("Zebra", "Lion")
+    }
+    documents = [document(text, name, title=f"{name} contract") for name, text in texts.items()]
+    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), ranking=DEFAULT_RANKING)
+    trace: Trace = await way(retriever, "explain", "What is the refund in the Zebra contract?")
+    assert [each.doc_id for each in trace.named] == ["Zebra"]
+    order = [each.doc_id for each in trace.candidates]
+    assert order == sorted(order, reverse=True)  # "Zebra" first
+    assert sorted({each.searched_rank for each in trace.candidates}) == sorted(
+        each.searched_rank for each in trace.candidates
+    )
+    for hit in trace.hits:
+        if hit.doc_id == "Zebra" and hit.signals:
+            assert abs(sum(hit.signals.values()) - hit.score) < 1e-6
+
+
+async def test_numbers_and_tokens_of_each_stage_add_up(way: Invoke) -> None:
+    retriever = made(k=1, fetch_k=5, count_tokens=lambda text: len(text.split()))
+    trace: Trace = await way(retriever, "explain", "refund seat")
+    found = await way(retriever, "invoke", "refund seat")
+    assert trace.counts == {
+        "dense": 7,
+        "lexical": sum("refund" in part or "seat" in part for part in TEXT.split(". ")),
+        "both": 4,
+        "candidates": 7,
+        "hits": 5,
+        "windows": len(trace.windows),
+        "returned": 1,
+    }
+    assert trace.tokens == {
+        "hits": sum(len(hit.text.split()) for hit in trace.hits),
+        "windows": sum(len(window.text.split()) for window in trace.windows),
+        "returned": sum(len(shown_text(window).split()) for window in found),
+    }
+    by_position = {each.returned: each.returned_tokens for each in trace.windows if each.returned}
+    assert sum(each or 0 for each in by_position.values()) == trace.tokens["returned"]
+    assert {each.returned_tokens for each in trace.windows if not each.returned} == {None}
+    assert "7 by meaning, 4 by words, 4 by both -> 7 candidates -> 5 hits" in str(trace)
+    assert "7 candidates" in trace._repr_html_()

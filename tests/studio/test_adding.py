@@ -1,0 +1,352 @@
+"""Files dropped on the page: received, named, read, added, or refused."""
+
+import io
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.studio import adding, uploads
+from langchain_sentence_window.studio.uploads import MAX_NAME_BYTES, clean_name
+from tests.studio.making import client_of
+from tests.toys import BY_COSINE, WordEmbeddings, document
+
+BYTES = {"content-type": "application/octet-stream"}
+
+
+class SlowEmbeddings(WordEmbeddings):
+    """Waits before each call after the first, once it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self.waits = threading.Event()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if not self.may_go_on.is_set() and self.waits.is_set():
+            self.may_go_on.wait(20)
+        if not self.may_go_on.is_set():
+            self.waits.set()
+        return super().embed_documents(texts)
+
+
+@pytest.fixture
+def embedder() -> SlowEmbeddings:
+    return SlowEmbeddings()
+
+
+@pytest.fixture
+def retriever(tmp_path: Path, embedder: SlowEmbeddings) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents(
+        [document("A refund is quick.", "terms")], embedder, path=tmp_path / "index", **BY_COSINE
+    )
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def client(retriever: SentenceWindowRetriever, served: Path) -> Iterator[TestClient]:
+    with client_of(retriever, folders=[served]) as found:
+        yield found
+
+
+def upload(client: TestClient, name: str, content: bytes) -> Any:
+    return client.post("/api/documents/upload", params={"name": name}, content=content, headers=BYTES)
+
+
+def add(client: TestClient, *uploads: Any) -> dict[str, Any]:
+    """Add files that were received, and return the job at its end."""
+    numbers = [each.json()["upload"] for each in uploads]
+    answer = client.post("/api/documents/add", json={"uploads": numbers})
+    assert answer.status_code == 200, answer.text
+    return ended(client, answer.json()["number"])
+
+
+def ended(client: TestClient, number: int) -> dict[str, Any]:
+    for _ in range(2_000):
+        job: dict[str, Any] = client.get("/api/jobs").json()["jobs"][-number]
+        if job["status"] != "running":
+            return job
+        time.sleep(0.01)
+    raise AssertionError("the job doesn't end")
+
+
+def test_a_dropped_file_is_kept_read_and_added(
+    client: TestClient, retriever: SentenceWindowRetriever, served: Path
+) -> None:
+    job = add(client, upload(client, "Über Karten.md", b"# Cards\n\nA card has a limit. It ends."))
+    assert (job["status"], job["kind"], job["title"]) == ("done", "add", "Add Über Karten.md")
+    assert (job["result"]["added"], job["result"]["failed"], job["result"]["sentences"]) == (1, [], 3)
+    path = served / "uploads" / "Über Karten.md"
+    assert path.read_text().startswith("# Cards")
+    (found,) = retriever.documents(source=path)
+    assert (found.doc_id, found.sentences) == (str(path), 3)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert retriever.invoke("card limit")[0].metadata["source"] == str(path)
+
+
+def test_several_files_are_one_job(client: TestClient, retriever: SentenceWindowRetriever) -> None:
+    job = add(client, *(upload(client, f"{i}.txt", f"A page {i}.".encode()) for i in range(5)))
+    assert job["title"] == "Add 5 files"
+    assert (job["result"]["added"], job["result"]["done"], job["result"]["total"]) == (5, 5, 5)
+    assert len(retriever.documents()) == 6
+
+
+def test_the_same_bytes_are_added_once(client: TestClient, retriever: SentenceWindowRetriever, served: Path) -> None:
+    add(client, upload(client, "a.txt", b"A seat is free."))
+    again = add(client, upload(client, "a.txt", b"A seat is free."), upload(client, "b.txt", b"A seat is free."))
+    path = str(served / "uploads" / "a.txt")
+    assert again["result"]["same"] == [{"name": "a.txt", "doc_id": path}, {"name": "b.txt", "doc_id": path}]
+    assert again["result"]["added"] == 0
+    both = add(client, upload(client, "c.txt", b"A trial."), upload(client, "c.txt", b"A trial."))
+    assert (both["result"]["added"], len(both["result"]["same"])) == (1, 1)
+    assert sorted(each.name for each in (served / "uploads").iterdir()) == ["a.txt", "c.txt"]
+    assert len(retriever.documents()) == 3
+
+
+def test_another_file_of_the_same_name_gets_a_number(client: TestClient, served: Path) -> None:
+    for text in (b"A card.", b"A seat.", b"A page."):
+        assert add(client, upload(client, "a.tar.txt", text))["result"]["added"] == 1
+    assert sorted(each.name for each in (served / "uploads").iterdir()) == [
+        "a.tar (2).txt",
+        "a.tar (3).txt",
+        "a.tar.txt",
+    ]
+    assert (served / "uploads" / "a.tar (2).txt").read_bytes() == b"A seat."
+
+
+def zip_bomb() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", b"<w:t>" + b" " * 200_000_000)
+    return packed.getvalue()
+
+
+BAD_FILES = [
+    ("bomb.docx", zip_bomb(), "unpacks to more"),
+    ("empty.txt", b"", "empty.txt is empty"),
+    ("blank.md", b" \n\t\n", "blank.md is empty"),
+    ("binary.txt", b"\x00\x01\x02" * 100, "NUL|encoding"),
+    ("picture.md", b"\x89PNG\r\n\x1a\n", "picture"),
+    ("broken.pdf", b"%PDF-1.7 and no more", "PDF"),
+    ("text.docx", b"plain text", "DOCX"),
+]
+
+
+@pytest.mark.parametrize("bad", BAD_FILES, ids=[each[0] for each in BAD_FILES])
+def test_a_file_that_can_not_be_read_is_reported_and_removed(
+    client: TestClient, retriever: SentenceWindowRetriever, served: Path, bad: tuple[str, bytes, str]
+) -> None:
+    name, content, reason = bad
+    job = add(client, upload(client, name, content), upload(client, "good.txt", b"A card."))
+    (failed,) = job["result"]["failed"]
+    assert failed["name"] == name
+    assert any(part in failed["reason"] for part in reason.split("|")), failed["reason"]
+    assert (job["status"], job["result"]["added"], job["result"]["failures"]) == ("done", 1, 1)
+    assert [each.name for each in (served / "uploads").iterdir()] == ["good.txt"]
+    assert len(retriever.documents()) == 2
+
+
+def test_what_the_filter_forbids_is_reported(retriever: SentenceWindowRetriever, served: Path) -> None:
+    with client_of(retriever.model_copy(update={"filter": {"team": "a"}}), folders=[served]) as client:
+        job = add(client, upload(client, "a.txt", b"A card."))
+    assert "filter" in job["result"]["failed"][0]["reason"]
+    assert list((served / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.exe", "a", ".txt", "a.md.exe", "a.txt\0.exe", "a.txt/", "...", "a.zip", "md"])
+def test_other_kinds_of_files_are_refused(client: TestClient, name: str, served: Path) -> None:
+    answer = upload(client, name, b"A card.")
+    assert answer.status_code in (400, 415), answer.text
+    assert not list(served.rglob("*.*"))
+
+
+def test_a_file_that_is_too_large_is_refused_and_removed(
+    client: TestClient, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = client.post(
+        "/api/documents/upload",
+        params={"name": "a.txt"},
+        headers={**BYTES, "content-length": "200000000"},
+        content=b"A",
+    )
+    assert (refused.status_code, refused.json()["error"]["message"]) == (413, "the file has more than 100 MB; split it")
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 2_500_000)
+
+    def parts() -> Iterator[bytes]:  # without a length
+        for _ in range(30):
+            yield b"a" * 100_000
+
+    answer = client.post("/api/documents/upload", params={"name": "a.txt"}, headers=BYTES, content=parts())
+    assert answer.status_code == 413
+    assert list((served / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/json", "multipart/form-data; boundary=x"])
+def test_what_a_form_can_send_is_refused(client: TestClient, kind: str) -> None:
+    answer = client.post(
+        "/api/documents/upload", params={"name": "a.txt"}, content=b"A", headers={"content-type": kind}
+    )
+    assert answer.status_code == 415
+
+
+def test_a_file_needs_a_name(client: TestClient) -> None:
+    for address in ("/api/documents/upload", "/api/documents/upload?name=", "/api/documents/upload?name=%20"):
+        assert client.post(address, content=b"A", headers=BYTES).status_code == 400
+
+
+def test_what_was_not_received_can_not_be_added(client: TestClient) -> None:
+    received = upload(client, "a.txt", b"A card.").json()["upload"]
+    for wrong in (["x"], [received, "../../etc/passwd"], ["a.txt"]):
+        assert client.post("/api/documents/add", json={"uploads": wrong}).status_code == 404
+    for odd in ([], "x", None, [1]):
+        assert client.post("/api/documents/add", json={"uploads": odd}).status_code == 400
+    first = client.post("/api/documents/add", json={"uploads": [received, received]})
+    assert ended(client, first.json()["number"])["result"]["added"] == 1
+    assert client.post("/api/documents/add", json={"uploads": [received]}).status_code == 404
+
+
+def test_too_many_waiting_files_are_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MAX_WAITING", 2)
+    assert [upload(client, f"{i}.txt", b"A").status_code for i in range(3)] == [200, 200, 429]
+
+
+def test_a_stop_ends_the_file_that_is_being_added_and_those_that_follow(
+    client: TestClient, retriever: SentenceWindowRetriever, embedder: SlowEmbeddings, served: Path
+) -> None:
+    long = " ".join(f"A card has {i} sides." for i in range(700))
+    given = [
+        upload(client, "a.txt", b"A seat."),
+        upload(client, "b.txt", long.encode()),
+        upload(client, "c.txt", b"A page."),
+    ]
+    embedder.may_go_on.clear()
+    embedder.waits.clear()
+    numbers = [each.json()["upload"] for each in given]
+    job = client.post("/api/documents/add", json={"uploads": numbers}).json()
+    for _ in range(2_000):
+        progress = client.get("/api/jobs").json()["jobs"][0]["progress"]
+        if progress.get("name") == "b.txt":
+            break
+        time.sleep(0.01)
+    assert (progress["done"], progress["total"]) == (1, 3)
+    client.post("/api/jobs/stop", json={"number": job["number"]})
+    embedder.may_go_on.set()
+    job = ended(client, job["number"])
+    assert (job["status"], job["progress"]["added"]) == ("stopped", 1)
+    assert [each.name for each in (served / "uploads").iterdir()] == ["a.txt"]
+    assert len(retriever.documents()) == 2
+    assert add(client, upload(client, "b.txt", long.encode()))["result"]["added"] == 1  # nothing is left locked
+
+
+def test_a_read_only_page_adds_nothing(retriever: SentenceWindowRetriever, served: Path) -> None:
+    client = client_of(retriever, folders=[served], read_only=True)
+    assert upload(client, "a.txt", b"A").status_code == 403
+    assert client.post("/api/documents/add", json={"uploads": ["x"]}).status_code == 403
+    assert client.post("/api/documents/sync", json={}).status_code == 403
+    assert list(served.iterdir()) == []
+
+
+def test_without_a_served_folder_files_are_kept_with_the_index(
+    retriever: SentenceWindowRetriever, tmp_path: Path
+) -> None:
+    with client_of(retriever) as client:
+        assert add(client, upload(client, "a.txt", b"A card."))["result"]["added"] == 1
+    assert (tmp_path / "index" / "uploads" / "a.txt").exists()
+    SentenceWindowRetriever.open(tmp_path / "index", WordEmbeddings())
+
+
+def test_an_index_in_memory_has_no_place_for_files() -> None:
+    retriever = SentenceWindowRetriever.from_documents([document("A card.")], WordEmbeddings(), **BY_COSINE)
+    client = client_of(retriever)
+    assert client.get("/api/documents").json()["adding"] is None
+    assert upload(client, "a.txt", b"A").status_code == 409
+
+
+def test_the_file_goes_with_its_document_and_no_other_file_does(
+    client: TestClient, retriever: SentenceWindowRetriever, served: Path
+) -> None:
+    add(client, upload(client, "a.txt", b"A card."), upload(client, "b.txt", b"A seat."))
+    outside = served / "own.txt"
+    outside.write_text("mine")
+    kept = served / "uploads" / "b.txt"
+    retriever.add_documents([document("A page.", str(outside)), document("A trial.", "x", source=str(kept))])
+    traversal = str(served / "uploads" / ".." / "own.txt")
+    retriever.add_documents([document("A page.", traversal)])
+    doc_ids = [str(served / "uploads" / "a.txt"), str(outside), "x", traversal, str(kept) + "\0", str(kept.parent)]
+    answer = client.post("/api/documents/delete", json={"doc_ids": doc_ids}).json()
+    assert answer == {"deleted": 4, "files": 1}
+    assert outside.exists()
+    assert [each.name for each in kept.parent.iterdir()] == ["b.txt"]
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("notes.md", "notes.md"),
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("/etc/shadow.txt", "shadow.txt"),
+        ("C:\\Windows\\win.txt", "win.txt"),
+        ("C:win.txt", "C_win.txt"),
+        ("..\\..\\a.txt", "a.txt"),
+        ("a/", "document"),
+        ("..", "document"),
+        ("", "document"),
+        (".txt", "txt"),
+        ("...txt", "txt"),
+        (".hidden.md", "hidden.md"),
+        ("a.txt.", "a.txt"),
+        ("a .txt ", "a.txt"),
+        ("CON.txt", "_CON.txt"),
+        ("con", "_con"),
+        ("nul.a.md", "_nul.a.md"),
+        ("LPT1.md", "_LPT1.md"),
+        ("com¹.md", "_com¹.md"),
+        ("console.md", "console.md"),
+        ("a\0b.txt", "ab.txt"),
+        ("a\nb\r.txt", "ab.txt"),
+        ("a\u202etxt.exe.md", "atxt.exe.md"),
+        ("a\ud800.txt", "a.txt"),
+        ("a.txt:stream.md", "a.txt_stream.md"),
+        ('<b>"?*|.md', "_b_____.md"),
+        ("u\u0308ber.md", "über.md"),
+        ("~$draft.md", "~$draft.md"),
+        ("-rf.md", "-rf.md"),
+    ],
+)
+def test_names_are_cleaned(given: str, expected: str) -> None:
+    assert clean_name(given) == expected
+
+
+@over(st.text(max_size=400))
+def test_a_cleaned_name_is_a_name_in_a_folder(given: str) -> None:
+    name = clean_name(given)
+    assert name not in ("", ".", "..")
+    assert Path(name).name == name
+    assert not set(name) & set('/\\:*?"<>|\0\n')
+    assert not name.startswith((".", " "))
+    assert len(name.encode()) <= MAX_NAME_BYTES + len("_.document")
+    assert clean_name(name) == name
+
+
+def test_the_page_is_told_of_some_failures_and_of_their_number() -> None:
+    progress = adding.Progress(500, failed=[{"name": str(i), "reason": ""} for i in range(300)])
+    assert (len(progress.to_dict()["failed"]), progress.to_dict()["failures"]) == (adding.MAX_TOLD, 300)
