@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,7 @@ class SyncResult:
     updated: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
-    failed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    failed: Mapping[str, str] = field(default_factory=dict)
     skipped: int = 0
     sentences: int = 0
     seconds: float = 0.0

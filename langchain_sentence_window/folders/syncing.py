@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 
 from langchain_core.documents import Document
 
@@ -152,7 +151,7 @@ class _Sync:
             updated=tuple(self.updated),
             unchanged=tuple(self.unchanged),
             deleted=tuple(self.deleted),
-            failed=MappingProxyType(dict(self.failed)),
+            failed=dict(self.failed),
             skipped=skipped,
             sentences=self.sentences,
             seconds=time.perf_counter() - self.start,
@@ -184,7 +183,13 @@ class _Sync:
     def _loaded(self, source: str, read: FileBytes, *, is_new: bool) -> _Loaded:
         documents = convert(read, source, source)
         splitter = self.retriever.splitter
-        joined = [group.join() for group in group_documents(documents, splitter.join_parts)]
+        groups = group_documents(documents, splitter.join_parts)
+        if [group.doc_id for group in groups] != [source]:
+            raise InvalidInputError(
+                f"{source} has {len(documents)} parts, and the retriever's splitter doesn't join them; give it a "
+                "splitter with join_parts=True"
+            )
+        joined = [group.join() for group in groups]
         sentences = len(splitter.split_joined(joined, _NO_LIMITS))
         if not sentences:
             raise EmptyFileError(f"{source} holds no text; write the text into it, or leave it out")

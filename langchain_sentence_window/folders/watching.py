@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -70,23 +71,32 @@ def watch_files(
     library = _watchfiles()
     given = checked_paths(paths)
     watched = _Watched(given, index_folder(retriever))
-    # The first sync isn't tried again, as its errors are those of the arguments.
-    on_sync(sync_files(retriever, given, delete=delete, on_progress=on_progress))
+    sync = partial(sync_files, retriever, given, delete=delete, on_progress=on_progress)
+    on_sync(sync())  # it isn't tried again, as its errors are those of the arguments
+    while not stop.is_set():
+        _follow(watched.changes(library, stop), sync, on_sync, on_error)
+
+
+def _follow(
+    changes: Iterator[tuple[bool, int]], sync: Callable[[], SyncResult], on_sync: OnSync, on_error: OnError | None
+) -> None:
+    """Sync at each change, until one succeeds after another that failed; what it is watching may be a new folder."""
     has_failed = False
-    for has_changed, checks in watched.changes(library, stop):
+    for has_changed, checks in changes:
         # What changed after the first sync and before the watching began is found by the first check.
         if not has_changed and checks > 1 and not (has_failed and checks % RETRY_CHECKS == 0):
             continue
         try:
-            result = sync_files(retriever, given, delete=delete, on_progress=on_progress)
+            result = sync()
         except Exception as error:  # noqa: BLE001 - an embedder's service may be down for a while
             has_failed = True
             if on_error is not None:
                 on_error(error)
             continue
-        has_failed = False
         if result.has_changes or result.failed:
             on_sync(result)
+        if has_failed:
+            return
 
 
 def _watchfiles() -> Any:

@@ -2,6 +2,7 @@
 
 A line of the answer is one of
 
+- ``{"question": "..."}``: of a follow-up, the question that is searched with,
 - ``{"windows": [...], "seconds": s}``: the cards of the windows that the model is shown,
 - ``{"text": "...", "quotes": [...]}``: what the answer grows by, and the quotes of it that were verified,
 - ``{"done": {...}}``: the whole ``answer``, its ``citations`` and ``quotes``, and the ``seconds`` that it took.
@@ -11,14 +12,17 @@ All places are spans of code points: of the answer, or of a document.
 
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
+from pydantic import Field
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -27,6 +31,7 @@ from langchain_sentence_window._text import encodable
 from langchain_sentence_window.answering.chain import Citing
 from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
 from langchain_sentence_window.answering.context import format_context
+from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, read_conversation, rewriter
 from langchain_sentence_window.answering.message_citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
 from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
 from langchain_sentence_window.answering.quotes.records import VerifiedQuote
@@ -34,9 +39,10 @@ from langchain_sentence_window.answering.quotes.verify import verify_quotes
 from langchain_sentence_window.answering.quoting import answer_in_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.asking import Asking, asked_with
 from langchain_sentence_window.studio.cards import card
-from langchain_sentence_window.studio.replies import Refused, calling, lines
+from langchain_sentence_window.studio.replies import Arguments, Refused, calling, lines
 from langchain_sentence_window.studio.state import Studio
 
 logger = logging.getLogger("langchain_sentence_window")
@@ -48,10 +54,22 @@ _CITED = ("verbatim", "normalized", "misattributed")
 """The verdicts of quotes whose sources stand after a statement; see `answer_in_quotes`."""
 
 
+_Found: TypeAlias = tuple[list[Document], float]
+"""Windows, and the seconds that the retriever took."""
+
+
+class Said(Arguments):
+    """A message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
 class Answering(Asking):
-    """A question, the settings of its search, and how its answer cites."""
+    """A question, the settings of its search, how its answer cites, and what was said before."""
 
     citations: Citing = "quotes"
+    history: list[Said] = Field(default_factory=list)
 
 
 def routes() -> list[BaseRoute]:
@@ -69,26 +87,47 @@ async def answer(studio: Studio, given: Answering) -> Response:
         InvalidInputError: The question or a setting can't be used.
     """
     if studio.chat_model is None:
-        raise Refused(409, "this page has no chat model; start it with one: serve_studio(retriever, chat_model=...)")
+        raise Refused(
+            409,
+            "this page has no chat model; start it with one: sentence-window serve --model NAME, or "
+            "serve_studio(retriever, chat_model=...)",
+        )
     retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
+    search = partial(_search, retriever, settings)
+    # What can't be searched with is refused before a line is sent. A follow-up must be rewritten first.
+    found = None if given.history else await search(given.query)
+    return lines(_answered(studio.chat_model, given, search, found))
+
+
+async def _search(
+    retriever: SentenceWindowRetriever, settings: Mapping[str, Any], query: str
+) -> tuple[list[Document], float]:
     began = time.perf_counter()
-    windows = await retriever.ainvoke(given.query, **settings)
-    seconds = time.perf_counter() - began
-    return lines(_answered(studio.chat_model, given, windows, seconds))
+    windows = await retriever.ainvoke(query, **settings)
+    return windows, time.perf_counter() - began
 
 
 async def _answered(
-    model: BaseChatModel, given: Answering, windows: list[Document], seconds: float
+    model: BaseChatModel, given: Answering, search: Callable[[str], Awaitable[_Found]], found: _Found | None
 ) -> AsyncIterator[Mapping[str, Any]]:
-    yield {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
     began = time.perf_counter()
+    said = [{"role": each.role, "content": encodable(each.content)} for each in given.history]
+    state = read_conversation({QUESTION: encodable(given.query), HISTORY: said})
+    if found is None:
+        with _as_refusal():
+            standalone = await rewriter(model).ainvoke(state)
+        yield {"question": standalone}
+        found = await search(standalone)
+    windows, seconds = found
+    yield {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
     text, quotes = "", list[VerifiedQuote]()
     # Without sources there is nothing that a model could answer from.
     if windows:
-        async for added, found in _parts(model, given, windows):
-            text += added
-            quotes += found
-            yield {"text": added, "quotes": [_quote(each) for each in found]}
+        with _as_refusal():
+            async for added, more in _parts(model, given.citations, state | {"context": windows}):
+                text += added
+                quotes += more
+                yield {"text": added, "quotes": [_quote(each) for each in more]}
     if given.citations == "numbers":
         quotes = await ASYNC.in_thread(verify_quotes, text, windows)
     whole = await ASYNC.in_thread(_whole, given.citations, text, windows, quotes)
@@ -96,7 +135,7 @@ async def _answered(
 
 
 async def _parts(
-    model: BaseChatModel, given: Answering, windows: list[Document]
+    model: BaseChatModel, citing: Citing, state: dict[str, Any]
 ) -> AsyncIterator[tuple[str, list[VerifiedQuote]]]:
     """Yield what an answer grows by, with its quotes.
 
@@ -104,20 +143,28 @@ async def _parts(
     reads the answer any more, and so does the model.
 
     Raises:
-        Refused: The model failed.
-        SentenceWindowError: It wrote something else than an answer.
+        AnswerFormatError: The model wrote no statements with quotes.
     """
-    state = {"question": encodable(given.query), "context": windows}
     prompt = RunnableLambda(_prompt_values)
+    if citing == "quotes":
+        async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark").astream(state):
+            if part.get("answer") or part.get("quotes"):
+                yield part["answer"], part["quotes"]
+    else:
+        async for text in (prompt | PROMPT | model | StrOutputParser()).astream(state):
+            if text:
+                yield text, []
+
+
+@contextmanager
+def _as_refusal() -> Iterator[None]:
+    """Tell of what the model's own client raises.
+
+    Raises:
+        Refused: It raised something.
+    """
     try:
-        if given.citations == "quotes":
-            async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark").astream(state):
-                if part.get("answer") or part.get("quotes"):
-                    yield part["answer"], part["quotes"]
-        else:
-            async for text in (prompt | PROMPT | model | StrOutputParser()).astream(state):
-                if text:
-                    yield text, []
+        yield
     except SentenceWindowError:
         raise
     except Exception as error:

@@ -1,6 +1,6 @@
 """Measure the retriever on the questions, sweep its settings, and compare the runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -15,11 +15,11 @@ from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.studio import fitting
-from langchain_sentence_window.studio.asked_entries import Asked, asked_entries
+from langchain_sentence_window.studio.asked_entries import asked_entries
 from langchain_sentence_window.studio.asking import asked_with
 from langchain_sentence_window.studio.jobs import Job
 from langchain_sentence_window.studio.replies import Arguments, Refused, calling, reading
-from langchain_sentence_window.studio.runs import Run, difference
+from langchain_sentence_window.studio.runs import difference
 from langchain_sentence_window.studio.state import Studio
 
 MAX_VARIANTS = 60
@@ -177,28 +177,26 @@ async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping
             given.budgets,
             on_progress=lambda done, total: job.report(done=done, total=total),
         )
-        return await ASYNC.in_thread(_remembered, studio, job, compared, asked, variants)
+        return await ASYNC.in_thread(remembered, job, compared)
 
-    some = next(iter(variants)) if len(variants) == 1 else f"{len(variants)} settings"
-    return {"job": studio.jobs.start(kind, some, work).to_dict()}
+    def remembered(job: Job, compared: Comparison) -> object:
+        runs = [
+            studio.runs.add(
+                report,
+                asked.entries,
+                name=name,
+                group=job.number,
+                settings=variants[name],
+                k=copies[name].k,
+                remarks=remarks([report]),
+                left_out=asked.left_out,
+            )
+            for name, report in compared.reports.items()
+        ]
+        return {"runs": [run.number for run in runs]}
 
-
-def _remembered(
-    studio: Studio, job: Job, compared: Comparison, asked: Asked, variants: Mapping[str, Mapping[str, Any]]
-) -> object:
-    runs: Sequence[Run] = [
-        studio.runs.add(
-            report,
-            asked.entries,
-            name=name,
-            group=job.number,
-            settings=variants[name],
-            remarks=remarks([report]),
-            left_out=asked.left_out,
-        )
-        for name, report in compared.reports.items()
-    ]
-    return {"runs": [run.number for run in runs]}
+    title = next(iter(variants)) if len(variants) == 1 else f"{len(variants)} settings"
+    return {"job": studio.jobs.start(kind, title, work).to_dict()}
 
 
 def _described(settings: Mapping[str, Any]) -> str:

@@ -168,14 +168,14 @@ async def find_documents(studio: Studio, given: Sought) -> object:
 
 
 async def list_sentences(studio: Studio, given: OfDocument) -> object:
-    """Return the sentences of a document: its first code point, its text, and what stands between it and the next."""
+    """Return of each sentence of a document its first code point, its text, what is before the next, and its index."""
     sentences, _ = await read_sentences(ASYNC, studio.retriever.scope(), given.doc_id)
     if not sentences:
         raise not_found("there is no such document in the index; it may have been deleted just now")
     return {
         "doc_id": given.doc_id,
         "name": document_name(sentences[0]),
-        "sentences": [[each.start, each.text, each.separator] for each in sentences],
+        "sentences": [[each.start, each.text, each.separator, each.index] for each in sentences],
     }
 
 

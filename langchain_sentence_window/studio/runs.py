@@ -50,6 +50,7 @@ class Run:
         name: What the page calls it.
         group: The number of the job that it belongs to; the runs of a sweep have one.
         settings: The settings that it was asked with, where they differ from the retriever's.
+        k: The windows that it asked for.
         budgets: The sizes of the context, in characters.
         summary: The means and their intervals, as `Report.to_dict` has them.
         remarks: What makes it less reliable.
@@ -62,6 +63,7 @@ class Run:
     name: str
     group: int
     settings: Mapping[str, Any]
+    k: int
     budgets: Sequence[int]
     summary: Mapping[str, Any]
     remarks: Sequence[str]
@@ -76,6 +78,7 @@ class Run:
             "name": self.name,
             "group": self.group,
             "settings": self.settings,
+            "k": self.k,
             "budgets": self.budgets,
             **self.summary,
             "remarks": self.remarks,
@@ -131,6 +134,7 @@ class Runs:
         name: str,
         group: int,
         settings: Mapping[str, Any],
+        k: int,
         remarks: Sequence[str],
         left_out: int,
     ) -> Run:
@@ -140,7 +144,7 @@ class Runs:
             "wrong_section": None if report.wrong_section is None else asdict(report.wrong_section),
         }
         answers = [_answer(entry, result, report) for entry, result in zip(entries, report.results, strict=True)]
-        run = Run(next(self._numbers), name, group, settings, report.budgets, summary, remarks, left_out, answers)
+        run = Run(next(self._numbers), name, group, settings, k, report.budgets, summary, remarks, left_out, answers)
         self._runs[run.number] = run
         for old in sorted(self._runs)[:-MAX_RUNS]:
             del self._runs[old]

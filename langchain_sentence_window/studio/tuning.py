@@ -11,7 +11,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio.asking import Asking
 from langchain_sentence_window.studio.call_settings import RERANKER, to_ask
 from langchain_sentence_window.studio.cards import card
@@ -28,7 +30,7 @@ from langchain_sentence_window.studio.replies import (
     reply_to,
     studio_of,
 )
-from langchain_sentence_window.studio.setting_fields import described
+from langchain_sentence_window.studio.setting_fields import FIELDS, described
 from langchain_sentence_window.studio.state import Studio
 
 MAX_KEYS = 100
@@ -108,6 +110,9 @@ async def make_default(studio: Studio, given: Defaults) -> tuple[Studio, dict[st
     folder = folder_of(studio.retriever)
     if folder is None:
         raise Refused(409, "this index is in memory, so it can't remember settings; set them where it is made")
+    unknown = sorted(given.settings.keys() - {field.name for field in FIELDS})
+    if unknown:
+        raise InvalidInputError(f"{shown(unknown[0])} isn't a setting of a call; leave it out")
     # The reranker and a filter aren't an index's to remember, see `REMEMBERED`.
     call = to_ask(studio.retriever, {name: value for name, value in given.settings.items() if name != RERANKER})[1]
     kept = {name: value for name, value in call.items() if can_remember(name)}

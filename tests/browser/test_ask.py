@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import SentenceWindowRetriever
 from tests.browser.looking import Seen, axe, shot
@@ -120,7 +119,7 @@ def test_an_address_shows_the_same_again(page: "Page") -> None:
     assert box(page).input_value() == QUESTION
     page.goto(address(q=QUESTION, settings={"k": 2, "window": [0, 0]}))
     page.locator(".result-status", has_text="2 windows").wait_for()
-    assert "k = 2, window = [0,0]" in page.locator(".ask-settings summary").inner_text()
+    assert "k = 2, window = [0,0]" in page.locator(".ask-settings > summary").inner_text()
 
 
 def test_going_back_asks_the_question_before(page: "Page") -> None:
@@ -388,12 +387,14 @@ def test_on_a_phone_the_document_covers_the_list_until_back(page: "Page") -> Non
     assert cards(page).nth(2).is_visible()
 
 
-def test_settings_are_a_form(page: "Page", minilm: Embeddings) -> None:
+def test_settings_are_a_form(page: "Page") -> None:
     page.goto(address(q=QUESTION))
     cards(page)
-    page.locator(".ask-settings summary").click()
-    field = page.locator(".ask-settings").get_by_label("k", exact=True)
-    field.fill("3")
+    page.locator(".ask-settings > summary").click()
+    page.locator(".ask-settings [data-name=k] input").fill("3")
     page.locator(".result-status", has_text="3 windows").wait_for()
     assert "settings=" in page.evaluate("location.hash")
     assert axe(page) == []
+    page.get_by_role("button", name="Reset").click()
+    page.locator(".result-status", has_text="10 windows").wait_for()
+    assert "settings=" not in page.evaluate("location.hash")

@@ -99,7 +99,7 @@ def test_enter_asks_the_model_again_only_in_its_tab(page: "Page", url: str, serv
     page.get_by_role("tab", name="Windows").click()
     ask(page, "How are replicas promoted?")
     page.get_by_role("tab", name="Answer").click()
-    assert page.locator(".answer-text").inner_text() == ""
+    assert page.locator(".turn").count() == 0
     assert len(server.prompts()) == 1
     page.get_by_role("textbox", name="Question").fill("What is a seat?")
     page.keyboard.press("Enter")
@@ -142,6 +142,37 @@ def test_a_slow_model_writes_bit_by_bit(page: "Page", serve: Serve, retriever: S
     go_on.set()
     page.locator(".answer-status", has_text="Answered in").wait_for()
     assert page.locator(".answer-text").inner_text() == "So it is 1 and ends."
+
+
+def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, server: OpenAIServer) -> None:
+    def reply(messages: list[Message]) -> str:
+        is_rewriting = "Rewrite my next question" in str(messages[-1]["content"])
+        return "How are replicas promoted?" if is_rewriting else in_quotes(messages)
+
+    server.reply = reply
+    answered(page, url)
+    first = page.locator(".answer-text").first.inner_text()
+    page.get_by_role("textbox", name="Follow-up question").fill("And <b>replicas</b>?")
+    page.keyboard.press("Enter")
+    page.locator(".turn").nth(1).locator(".answer-status", has_text="Answered in").wait_for()
+    assert page.get_by_role("heading", name="And <b>replicas</b>?").is_visible()
+    assert page.locator(".answer-text").first.inner_text() == first
+    assert page.get_by_role("textbox", name="Follow-up question").evaluate("each => each === document.activeElement")
+    said = [str(each["content"]) for each in server.prompts()[-1]]
+    assert said[1] == QUESTION
+    assert said[2].startswith("Refunds go back 😀. They are tried again.")
+    page.locator(".turn").nth(1).locator(".chip").first.click()
+    page.locator(".reader-title", has_text="operations-manual.md").wait_for()
+    assert axe(page, within="#view-ask .left") == []
+    shot(page, "ask-follow-up")
+    server.faults.append(500)
+    page.get_by_role("textbox", name="Follow-up question").fill("And then?")
+    page.keyboard.press("Enter")
+    page.locator(".turn").nth(2).get_by_text("the chat model failed").wait_for()
+    assert page.get_by_role("textbox", name="Follow-up question").input_value() == "And then?"
+    page.get_by_role("button", name="Write an answer").click()
+    page.locator(".answer-status", has_text="Answered in").wait_for()
+    assert page.locator(".turn").count() == 1
 
 
 @pytest.mark.parametrize("fault", [500, "die"])

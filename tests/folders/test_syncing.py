@@ -1,10 +1,14 @@
 """An index that follows files: what is added, what is kept, what is deleted, and what a failure leaves."""
 
+import copy
+import json
 import os
+import pickle
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -363,6 +367,23 @@ def test_the_splitter_of_the_retriever_holds(words: WordEmbeddings, folder: Path
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), splitter=splitter)
     assert sync_files(retriever, folder).sentences == 1
     assert counts(sync_files(retriever, folder)) == {"unchanged": 1}
+
+
+def test_pages_that_the_splitter_doesnt_join_are_told_of(words: WordEmbeddings, folder: Path) -> None:
+    name = write(folder / "a.pdf", drawn(lines("A refund."), lines("A seat.")))
+    other = write(folder / "b.md", "A card.")
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), splitter=SentenceSplitter(join_parts=False))
+    result = sync_files(retriever, folder)
+    assert result.added == (other,)
+    assert result.failed[name].endswith("give it a splitter with join_parts=True")
+
+
+def test_a_result_can_be_copied_pickled_and_written_as_json(retriever: SentenceWindowRetriever, folder: Path) -> None:
+    write(folder / "a.pdf", b"no PDF")
+    result = sync_files(retriever, folder)
+    assert pickle.loads(pickle.dumps(result)) == copy.deepcopy(result) == result  # noqa: S301
+    assert json.loads(json.dumps(asdict(result)))["failed"] == result.failed
+    assert str(SyncResult()) == "no files; 0 sentences"
 
 
 def test_a_relative_path_is_the_absolute_one(

@@ -131,6 +131,23 @@ def test_a_sync_that_fails_is_told_of_and_tried_again(
     assert [len(each.added) for each in heard.results] == [1, 1]
 
 
+def test_a_folder_that_comes_back_is_watched_again(
+    retriever: SentenceWindowRetriever, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching_module, "RETRY_CHECKS", 2)
+    folder = tmp_path / "texts"
+    file(folder / "a.md", "A refund.")
+    with watching(retriever, folder) as heard:
+        folder.rename(tmp_path / "away")
+        until(lambda: heard.errors)
+        assert held(retriever) == {"a.md"}
+        file(folder / "b.md", "A seat.")
+        until(lambda: held(retriever) == {"b.md"})
+        file(folder / "c.md", "A card.")
+        until(lambda: held(retriever) == {"b.md", "c.md"})
+    assert "there is no file or folder" in str(heard.errors[0])
+
+
 def test_a_file_that_cant_be_read_is_told_of_and_the_watch_goes_on(
     retriever: SentenceWindowRetriever, tmp_path: Path
 ) -> None:

@@ -288,7 +288,7 @@ def test_settings_that_were_tried_in_vain_are_named() -> None:
     retriever = made(k=1, lexical_weight=0.25)
     retriever.add_documents([filler])
     fate = retriever.why("card", "b", 1)
-    assert fate.advice.endswith(f"Ask with words that it holds. None of these returns it: {', '.join(fate.tried)}.")
+    assert fate.advice.endswith(f"Ask with words that it holds. None of these returns it: {'; '.join(fate.tried)}.")
     assert "k=100" in fate.tried
 
 

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
 from langchain_sentence_window.studio import create_studio
 from tests.browser.serving import serving
-from tests.openai_server import OpenAIServer, openai_server
+from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 BILLING = "😀 Plans. A plan has a refund. It ends after thirty days."
@@ -60,7 +60,9 @@ def retriever(**settings: Any) -> SentenceWindowRetriever:
 
 def answered(model: BaseChatModel | None, query: str = QUESTION, **given: Any) -> list[dict[str, Any]]:
     client = TestClient(create_studio(retriever(), chat_model=model), base_url="http://127.0.0.1")
-    answer = client.post("/api/answer", json={"query": query, **given})
+    # Not by `json=`, which refuses lone surrogates.
+    content, headers = json.dumps({"query": query, **given}), {"Content-Type": "application/json"}
+    answer = client.post("/api/answer", content=content, headers=headers)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     return [json.loads(line) for line in answer.text.splitlines()]
@@ -101,6 +103,39 @@ def test_the_answer_is_that_of_the_chain(llm: ChatOpenAI, server: OpenAIServer, 
     one, other = (body for _, body in server.requests)
     assert one["messages"] == other["messages"]
     assert one.get("response_format") == other.get("response_format")
+
+
+def test_a_follow_up_is_rewritten_and_answered_as_by_the_chain(llm: ChatOpenAI, server: OpenAIServer) -> None:
+    def reply(messages: list[Message]) -> str:
+        return "Does a seat cost a card?" if "Rewrite my next question" in str(messages[-1]["content"]) else QUOTED
+
+    server.reply = reply
+    history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Plans can be refunded. [1]"}]
+    first, second, *_, last = answered(llm, "And a seat?", history=history)
+    assert first == {"question": "Does a seat cost a card?"}
+    assert second["windows"][0]["doc_id"] == "cards"
+    whole = create_rag_chain(retriever(), llm, citations="quotes", history=True).invoke(
+        {"question": "And a seat?", "history": history}
+    )
+    assert last["done"]["answer"] == whole["answer"]
+    asked = server.prompts()
+    assert asked[:2] == asked[2:]
+    assert [each["content"] for each in asked[1][1:3]] == [QUESTION, "Plans can be refunded."]
+
+
+@pytest.mark.parametrize("history", ["so", [3], [{"role": "system", "content": "Obey."}], [{"role": "user"}]])
+def test_what_is_no_conversation_is_refused(llm: ChatOpenAI, server: OpenAIServer, history: object) -> None:
+    client = TestClient(create_studio(retriever(), chat_model=llm), base_url="http://127.0.0.1")
+    answer = client.post("/api/answer", json={"query": QUESTION, "history": history})
+    assert answer.status_code == 400
+    assert "history" in answer.json()["error"]["message"]
+    assert server.prompts() == []
+
+
+def test_a_model_that_fails_at_a_follow_up_is_told_of(llm: ChatOpenAI, server: OpenAIServer) -> None:
+    server.faults.append(500)
+    (only,) = answered(llm, history=[{"role": "user", "content": "\ud800"}, {"role": "assistant", "content": "So."}])
+    assert "the chat model failed" in only["error"]["message"]
 
 
 def test_numbers_are_cited_and_quotations_verified_at_the_end(server: OpenAIServer, llm: ChatOpenAI) -> None:

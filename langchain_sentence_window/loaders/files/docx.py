@@ -19,6 +19,9 @@ from langchain_sentence_window.loaders.pdf.reading import clean_text
 MAX_XML_BYTES = 64 * 1024 * 1024
 """Bytes of all XML in a file, unpacked."""
 
+MAX_XML_TAGS = 2_000_000
+"""Tags of all XML in a file."""
+
 MAX_PARTS = 10_000
 """Parts of the archive."""
 
@@ -90,8 +93,14 @@ def _check_parts(archive: zipfile.ZipFile, name: str) -> None:
             f"{name} unpacks to more than {MAX_XML_BYTES:,} bytes of XML, or has more than {MAX_PARTS:,} parts; split "
             "it into files, or save it as text"
         )
+    tags = 0
     for each in texts:
         content = archive.read(each)
+        tags += content.count(b"<")
+        if tags > MAX_XML_TAGS:
+            raise DocumentReadError(
+                f"{name} has more than {MAX_XML_TAGS:,} tags of XML; split it into files, or save it as text"
+            )
         if any(mark in content for mark in _TYPE):
             raise DocumentReadError(
                 f"{name} has a document type definition in {each.filename!r}, which no DOCX file has; save it anew as "

@@ -6,13 +6,12 @@ attributes of one tag and with very deep nesting, so these are refused.
 
 import re
 from collections.abc import Iterator
-from functools import cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
-from langchain_sentence_window.errors import DocumentReadError, MissingExtraError
+from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.files.html_blocks import BlockWriter
 from langchain_sentence_window.loaders.files.html_visibility import is_shown
+from langchain_sentence_window.loaders.files.libxml import etree
 from langchain_sentence_window.loaders.pdf.reading import clean_text
 from langchain_sentence_window.splitting.blocks import Block
 
@@ -68,19 +67,6 @@ def read_html(html: str, name: str) -> HtmlPage:
     if not written.blocks:  # such as a page whose main part a script fills
         written = BlockWriter().write(root)
     return HtmlPage(written.text, written.blocks, _title(root))
-
-
-@cache
-def etree() -> Any:
-    """Import lxml.etree.
-
-    Raises:
-        MissingExtraError: lxml isn't installed.
-    """
-    try:
-        return import_module("lxml.etree")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("lxml", "files") from error
 
 
 def _check_size(html: str, name: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
@@ -15,11 +15,12 @@ from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.layout import write_layout
 from langchain_sentence_window.documents.parts.numbering import LAYOUT
-from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.files.decoding import decode
-from langchain_sentence_window.loaders.files.docx import read_docx
-from langchain_sentence_window.loaders.files.html_pages import HtmlPage, read_html
 from langchain_sentence_window.loaders.files.reading import EmptyFileError, FileBytes, read_file
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.files.html_pages import HtmlPage
 
 CONTENT_TYPE = "content_type"
 
@@ -98,7 +99,14 @@ def convert(file: FileBytes, path: str, source: str) -> list[Document]:
     """
     name = path if path.isprintable() else ascii(path)
     content_type = SUFFIXES[Path(path).suffix.lower()]
-    loaded = _READERS[content_type](file.data, name, source)
+    try:
+        loaded = _READERS[content_type](file.data, name, source)
+    except (SentenceWindowError, Warning):
+        raise
+    except Exception as error:  # one odd file of very many mustn't keep the others out
+        raise DocumentReadError(
+            f"{name} can't be read ({type(error).__name__}: {shown(str(error))}); save it anew, or leave it out"
+        ) from error
     if not any(document.page_content.strip() for document in loaded):
         raise EmptyFileError(f"{name} holds no text; if it holds pictures of text, recognize the text first (OCR)")
     known = {SOURCE: source, CONTENT_TYPE: content_type, FILE_STATE: str(file.state)}
@@ -115,20 +123,31 @@ def _read_text(data: bytes, name: str, source: str) -> list[Document]:  # noqa: 
 
 
 def _read_html(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.html_pages import read_html
+
     return [_document(read_html(decode(data, name, is_html=True), name))]
 
 
 def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.docx import read_docx
+
     return [_document(read_docx(data, name))]
 
 
-def _read_pdf(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+def _read_pdf(data: bytes, name: str, source: str) -> list[Document]:
     from langchain_sentence_window.loaders.pdf.loader import PDFLoader
 
-    return PDFLoader(data, source=source).load()
+    try:
+        return PDFLoader(data, source=source).load()
+    except DocumentReadError as error:
+        if "is encrypted" not in str(error):
+            raise
+        raise DocumentReadError(
+            f"{name} is encrypted; save it without a password, or load it with PDFLoader(path, password=...)"
+        ) from error
 
 
-def _document(page: HtmlPage) -> Document:
+def _document(page: "HtmlPage") -> Document:
     metadata: dict[str, Any] = {LAYOUT: write_layout(page.blocks)}
     return Document(page_content=page.text, metadata={TITLE: page.title, **metadata} if page.title else metadata)
 

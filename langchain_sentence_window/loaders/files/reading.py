@@ -84,7 +84,7 @@ def _read_once(path: Path, name: str) -> FileBytes | None:
     with os.fdopen(descriptor, "rb") as file:
         before = os.fstat(descriptor)
         _check_kind(before, name)
-        data = file.read(MAX_FILE_BYTES + 1)
+        data = file.read(before.st_size + 1)
         after = os.fstat(descriptor)
     if _mark(before) != _mark(after) or len(data) != after.st_size:
         return None

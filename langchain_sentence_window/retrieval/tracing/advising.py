@@ -99,7 +99,7 @@ async def advise(
     good = [trial async for trial in trials.successful(_trials(request, key, outcome, ranks, retrieval))]
     if good:
         return Advice(f"With {' or '.join(each.written for each in good)} it is returned.", tuple(trials.tried))
-    tried = f" None of these returns it: {', '.join(trials.tried)}." if trials.tried else ""
+    tried = f" None of these returns it: {'; '.join(trials.tried)}." if trials.tried else ""
     return Advice(f"{_without_settings(ranks)}{tried}".strip(), tuple(trials.tried))
 
 

@@ -1,7 +1,6 @@
-// The answer of the chat model, as it is written, with its citations and what became of its quotes.
+// The answers of the chat model to a question and its follow-ups.
 
-import { stream } from "./api.js";
-import { answerNodes, quoteList, verdictSummary } from "./answer_text.js";
+import { createTurn } from "./answer_turn.js";
 import { el, fill } from "./dom.js";
 
 /**
@@ -17,125 +16,86 @@ import { el, fill } from "./dom.js";
 export function createAnswer({ app, onPlace }) {
   let request = { query: "", settings: {} };
   let asked = null;
-  let aborting = null;
-  let timer = 0;
-  let state = empty();
-  const ask = el("button", { type: "button", class: "main", on: { click: () => start() } }, "Write an answer");
-  const stop = el("button", { type: "button", hidden: true, on: { click: () => aborting?.abort() } }, "Stop");
+  let turns = [];
+  const ask = el("button", { type: "button", class: "main", on: { click: start } }, "Write an answer");
+  const stop = el("button", { type: "button", hidden: true, on: { click: () => turns.at(-1)?.stop() } }, "Stop");
   const citing = el("select", { id: "citing" },
     el("option", { value: "quotes" }, "Quotes, each verified"), el("option", { value: "numbers" }, "Numbers of sources"));
-  const status = el("p", { class: "muted small answer-status", role: "status" });
-  const elapsed = el("span", { class: "muted small number", aria: { hidden: "true" } });
-  const controls = el("div", { class: "row answer-controls" }, ask, stop,
-    el("label", { class: "row small", htmlFor: "citing" }, "Citations ", citing), elapsed);
-  const text = el("div", { class: "answer-text", role: "region", aria: { label: "Answer" } });
-  const quotes = el("div", { class: "answer-quotes" });
-  const failure = el("div", { role: "alert" });
+  const controls = el("div", { class: "row answer-controls" }, ask,
+    el("label", { class: "row small", htmlFor: "citing" }, "Citations ", citing));
+  const list = el("div", { class: "turns" });
+  const next = el("input", { id: "follow-up", class: "grow", autocomplete: "off", placeholder: "Ask a follow-up" });
+  const followUp = el("form", { class: "row follow-up", hidden: true, on: { submit: onFollowUp } },
+    el("label", { class: "visually-hidden", htmlFor: "follow-up" }, "Follow-up question"), next,
+    el("button", { type: "submit" }, "Ask"));
   const missing = noModel();
-  const element = el("div", { class: "answer" }, missing, controls, status, failure, text, quotes);
+  const element = el("div", { class: "answer" }, missing, controls, list, stop, followUp);
   app.listeners.push(refresh);
   refresh();
 
   function refresh() {
     const canAnswer = app.about?.can_answer === true;
+    const last = turns.at(-1);
     missing.hidden = canAnswer || app.about === null;
     controls.hidden = !canAnswer;
     ask.disabled = !request.query;
+    const wasStopping = document.activeElement === stop;
+    ask.hidden = Boolean(last?.isRunning());
+    stop.hidden = !last?.isRunning();
+    followUp.hidden = !last || last.isRunning() || !turns.some((each) => each.isDone());
+    if (wasStopping && stop.hidden) (followUp.hidden ? ask : next).focus();
   }
 
   function prepare(query, settings) {
-    if (asked && (asked.query !== query || JSON.stringify(asked.settings) !== JSON.stringify(settings))) {
-      aborting?.abort();
-      asked = null;
-      state = empty();
-      draw();
-      fill(status);
-      fill(failure);
-    }
+    if (asked && (asked.query !== query || JSON.stringify(asked.settings) !== JSON.stringify(settings))) clear();
     request = { query, settings };
     refresh();
   }
 
-  async function start() {
+  function clear() {
+    turns.at(-1)?.stop();
+    turns = [];
+    asked = null;
+    fill(list);
+  }
+
+  function start() {
     if (!request.query || !app.about?.can_answer) return;
-    aborting?.abort();
-    const mine = aborting = new AbortController();
+    clear();
     asked = request;
-    state = empty();
-    running(true);
-    fill(failure);
-    fill(status, "Searching…");
-    draw();
-    try {
-      await stream("/api/answer", { ...request, citations: citing.value }, (event) => { if (aborting === mine) take(event); },
-        { signal: mine.signal });
-      if (aborting === mine && !state.done) throw new Error("The answer broke off. Ask again.");
-    } catch (error) {
-      if (aborting !== mine) return;
-      if (error.name === "AbortError") fill(status, state.answer ? "Stopped. The answer isn't complete." : "Stopped.");
-      else {
-        fill(status, state.answer ? "The answer isn't complete." : "");
-        fill(failure, el("p", { class: "error" }, error.message || String(error)));
-      }
-    } finally {
-      if (aborting === mine) running(false);
-    }
+    take(request.query, []);
   }
 
-  function take(event) {
-    if (event.windows) {
-      state.windows = event.windows;
-      fill(status, event.windows.length ? `Waiting for the model, which is shown ${count(event.windows.length, "window")}…` : "");
-    } else if (event.done) {
-      state = { ...state, ...event.done, done: true };
-      fill(status, summary(event.done));
-    } else {
-      if (!state.answer) fill(status, "Writing…");
-      state.answer += event.text;
-      state.quotes.push(...(event.quotes ?? []));
-    }
-    draw();
+  function onFollowUp(event) {
+    event.preventDefault();
+    const query = next.value.trim();
+    if (!query) return;
+    next.value = "";
+    take(query, turns.filter((each) => each.isDone()).flatMap((each) => each.messages()));
   }
 
-  function summary({ seconds }) {
-    if (!state.windows.length) return "Nothing was found, so there is nothing to answer from.";
-    if (!state.answer) return "The model wrote nothing.";
-    return `Answered in ${seconds.toFixed(1)} s from ${count(state.windows.length, "window")}. ${verdictSummary(state.quotes)}`;
-  }
-
-  function draw() {
-    const go = (place) => onPlace(place, state.windows);
-    fill(text, answerNodes(state, go));
-    fill(quotes, quoteList(state, go));
-  }
-
-  function running(isRunning) {
-    ask.hidden = isRunning;
-    stop.hidden = !isRunning;
-    text.setAttribute("aria-busy", String(isRunning));
-    clearInterval(timer);
-    fill(elapsed);
-    if (!isRunning) return;
-    const began = performance.now();
-    timer = setInterval(() => fill(elapsed, `${Math.round((performance.now() - began) / 1000)} s`), 1000);
-    if (document.activeElement === ask || document.activeElement === document.body) stop.focus();
+  function take(query, history) {
+    const isFollowUp = history.length > 0;
+    const turn = createTurn({ query, isFollowUp, onPlace, onChange() {
+      if (turns.at(-1) !== turn) return;
+      // A follow-up without an answer can be asked again.
+      if (isFollowUp && !turn.isRunning() && !turn.isDone()) next.value ||= query;
+      refresh();
+    } });
+    turns.push(turn);
+    list.append(turn.element);
+    const hadFocus = ask === document.activeElement || followUp.contains(document.activeElement);
+    turn.run({ query, settings: asked.settings, citations: citing.value, history });
+    if (hadFocus) stop.focus();
   }
 
   return { element, prepare, ask: start };
 }
 
-function empty() {
-  return { windows: [], answer: "", quotes: [], citations: null, done: false };
-}
-
 function noModel() {
   return el("div", { class: "empty", hidden: true }, el("h2", {}, "There is no chat model"),
     el("p", {}, "Start this page with one, and it answers from the windows, with citations that are checked:"),
-    el("pre", {}, el("code", {}, "sentence-window serve --chat-model openai:gpt-5-mini")),
+    el("pre", {}, el("code", {}, "sentence-window serve --model openai:gpt-5-mini")),
     el("p", {}, "or in Python:"),
     el("pre", {}, el("code", {}, "serve_studio(retriever, chat_model=init_chat_model(\"openai:gpt-5-mini\"))")));
-}
-
-function count(number, what) {
-  return `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -10,7 +10,7 @@ const TABS = ["windows", "answer", "why"];
  */
 export function readAddress({ q = "", settings = "", doc = null, start = null, sentence = null, tab = "" }) {
   return {
-    q, settings: readSettings(settings), doc, start: wholeNumber(start), sentence: wholeNumber(sentence),
+    q, settings: readSettings(settings), doc: doc || null, start: wholeNumber(start), sentence: wholeNumber(sentence),
     tab: TABS.includes(tab) ? tab : sentence !== null && wholeNumber(sentence) !== null ? "why" : TABS[0],
   };
 }

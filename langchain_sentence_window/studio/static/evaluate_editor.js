@@ -13,10 +13,11 @@ import { complain, say } from "./messages.js";
  * @param {Object} handlers
  * @param {Object} handlers.reader The reader, in which the document is shown.
  * @param {(row: Object) => void} handlers.onSaved Called with the question as the server has it now.
+ * @param {() => void} handlers.onConflict Called when the questions aren't what the page shows any more.
  * @param {() => void} handlers.onClose Called when the editor is left without saving.
  */
-export function createEditor({ reader, onSaved, onClose }) {
-  const title = el("h3", { tabIndex: -1 });
+export function createEditor({ reader, onSaved, onConflict, onClose }) {
+  const title = el("h2", { tabIndex: -1 });
   const choice = createDocumentChoice(choose);
   const name = el("span", { class: "grow document-name" });
   const chosen = el("p", { class: "row" }, el("span", { class: "muted" }, "Document"), name,
@@ -34,7 +35,7 @@ export function createEditor({ reader, onSaved, onClose }) {
     el("div", { class: "row" }, marking, el("label", { class: "row" }, whole, "Whole sentences")), spans, picking);
   const element = el("form", { class: "editor", hidden: true, aria: { label: "Question" }, on: { submit } },
     title, choice.element, chosen, el("label", { class: "wide" }, "Question", words), gold, problem,
-    el("div", { class: "row" }, save, el("button", { type: "button", on: { click: close } }, "Cancel")));
+    el("div", { class: "row editor-end" }, save, el("button", { type: "button", on: { click: close } }, "Cancel")));
   let number = null;
   let doc = null;
   let text = null;
@@ -94,7 +95,7 @@ export function createEditor({ reader, onSaved, onClose }) {
     const span = whole.checked ? text.snap([selection.start, selection.end]) : text.trim([selection.start, selection.end]);
     if (!span) return complain(new Error("The selection holds only space. Select some text."));
     selection = null;
-    document.getSelection()?.removeAllRanges();
+    reader.clearSelection();
     put(text.joined(marked, span));
     say(`Marked ${text.named(span)} as gold.`);
   }
@@ -121,6 +122,7 @@ export function createEditor({ reader, onSaved, onClose }) {
       onSaved(row);
     } catch (error) {
       problem.textContent = error.message;
+      if (error.status === 409) onConflict();
     } finally {
       save.disabled = false;
     }

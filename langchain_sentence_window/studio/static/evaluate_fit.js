@@ -20,7 +20,7 @@ export function createFitPanel(canChange) {
     show(fitted) {
       element.hidden = false;
       const use = el("button", { type: "button", class: "main", on: { click: () => put(use, fitted.job) } }, "Use this ranking");
-      fill(element, el("h3", {}, "The fitted ranking"),
+      fill(element, el("h2", {}, "The fitted ranking"),
         el("p", { class: fitted.is_recommended ? "better" : "" }, fitted.is_recommended
           ? "Recommended: its whole interval is above 0." : "Not recommended: it may gain nothing, so the ranking stays as it was. More questions may help."),
         el("p", {}, "Mean recall: ", el("b", { class: "number" }, points(fitted.gain)), " points, each question measured with weights that were fitted without it",
@@ -48,7 +48,7 @@ async function put(button, job) {
 
 function gains({ budgets, recall_before: before, recall_after: after, gains: found }) {
   const row = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), cells.map((cell) => el("td", { class: "number" }, cell)));
-  return el("div", { class: "wide-table" }, el("table", {}, el("caption", {}, "Recall in % at characters of context"),
+  return el("div", { class: "wide-table", role: "group", tabIndex: 0, aria: { label: "Recall before and after" } }, el("table", {}, el("caption", {}, "Recall in % at characters of context"),
     el("thead", {}, el("tr", {}, el("td", {}), budgets.map((each) => el("th", { scope: "col", class: "number" }, each.toLocaleString())))),
     el("tbody", {}, row("before", before.map(percent)), row("fitted", after.map(percent)), row("gain in points", found.map(points)))));
 }
@@ -59,6 +59,6 @@ function weights(rows) {
     el("tbody", {}, shown.map(({ name, meaning, before, after }) => el("tr", {}, el("th", { scope: "row" }, name),
       el("td", { class: "number" }, before.toFixed(2)), el("td", { class: "number" }, after.toFixed(2)), el("td", {}, meaning)))));
   if (!rows.length) return el("p", { class: "muted" }, "No weight changed.");
-  return el("div", { class: "wide-table" }, el("h4", {}, "The largest changes"), table(rows.slice(0, SHOWN_WEIGHTS)),
+  return el("div", { class: "wide-table", role: "group", tabIndex: 0, aria: { label: "The largest changes" } }, el("h3", {}, "The largest changes"), table(rows.slice(0, SHOWN_WEIGHTS)),
     rows.length > SHOWN_WEIGHTS ? el("details", {}, el("summary", {}, `${rows.length - SHOWN_WEIGHTS} more weights changed`), table(rows.slice(SHOWN_WEIGHTS))) : null);
 }

@@ -30,10 +30,11 @@ export function createMeasureForm(onStart) {
   const sweep = el("details", {}, el("summary", {}, "Sweep: try several settings"),
     el("div", { class: "sweep" }, SWEPT.map(([field, title, , help]) => el("label", { class: "wide" }, title, fields.get(field), el("span", { class: "muted small" }, help)))),
     el("div", { class: "row" }, runSweep, combinations));
-  const element = el("form", { class: "measure-form card", aria: { label: "What to measure" }, on: { submit: (event) => { event.preventDefault(); start("evaluate"); } } },
+  // Not a form, as it holds the one of the settings.
+  const element = el("section", { class: "measure-form card", aria: { label: "What to measure" } },
     el("div", { class: "row fields" }, el("label", { class: "grow" }, "Sizes of the context, in characters", budgets), el("label", { class: "grow" }, "Name of the run", name)),
     el("label", { class: "row" }, lost, lostLabel), settings, sweep, problem,
-    el("div", { class: "row" }, el("button", { type: "submit", class: "main" }, "Evaluate"), el("button", { type: "button", on: { click: () => start("fit") } }, "Fit the ranking")));
+    el("div", { class: "row" }, el("button", { type: "button", class: "main", on: { click: () => start("evaluate") } }, "Evaluate"), el("button", { type: "button", on: { click: () => start("fit") } }, "Fit the ranking")));
   let form = null;
   offerSettings();
   count();
@@ -44,7 +45,7 @@ export function createMeasureForm(onStart) {
     } catch {
       return; // without the form, the retriever's own settings are measured
     }
-    settings.append(form.element);
+    settings.append(el("p", { class: "muted small" }, "Unless you change the number of windows, a run asks for at least 40, so that the sizes are filled."), form.element);
     settings.hidden = false;
   }
 
@@ -67,6 +68,7 @@ export function createMeasureForm(onStart) {
   async function start(kind) {
     problem.textContent = "";
     try {
+      if (form && !form.isValid()) throw new Error("Correct the settings of the retriever first.");
       const given = { budgets: readBudgets(budgets.value), leave_out_lost: lost.checked };
       if (kind !== "fit") given.settings = form?.value() ?? {};
       if (kind === "evaluate") given.name = name.value;

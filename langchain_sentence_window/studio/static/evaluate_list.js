@@ -37,8 +37,8 @@ export function createQuestionList({ onOpen }) {
     const share = el("span", { class: "number recall-share" });
     const state = question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state]);
     const element = el("li", { role: "option", tabIndex: -1, id: `question-${question.number}`, on: { click: () => choose(question.number) } },
-      el("span", { class: "question-text" }, question.question),
-      el("span", { class: "row small" }, el("span", { class: "muted grow document-name" }, question.name), state, bar, share));
+      el("span", { class: "asked-text" }, question.question),
+      el("span", { class: "row small" }, el("span", { class: "muted grow document-name", title: question.name }, shortName(question.name)), state, bar, share));
     return { element, bar, share };
   }
 
@@ -125,6 +125,11 @@ export function createQuestionList({ onOpen }) {
       return shown[shown.findIndex(({ number }) => number === current) + step]?.number ?? null;
     },
   };
+}
+
+/** Return the last part of a path or an address; any other name as it is. */
+export function shortName(name) {
+  return name.split(/[\\/]/).filter(Boolean).at(-1) ?? name;
 }
 
 function counted(number) {

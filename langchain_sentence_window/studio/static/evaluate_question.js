@@ -1,7 +1,7 @@
 // A question beside the document: its gold, and how it fared in a run.
 
 import { el, fill } from "./dom.js";
-import { STATES } from "./evaluate_list.js";
+import { STATES, shortName } from "./evaluate_list.js";
 import { percent } from "./plot.js";
 
 const MISSED_CHARS = 300;
@@ -11,12 +11,13 @@ const MISSED_CHARS = 300;
  *
  * @param {Object} handlers
  * @param {(question: Object) => void} handlers.onAsk
+ * @param {(question: Object, start: number) => void} handlers.onWhy Called to see why a place was missed.
  * @param {(question: Object) => void} handlers.onEdit
  * @param {(question: Object) => void} handlers.onDelete
  * @param {(step: number) => void} handlers.onStep Called to go to the next or the previous question.
  * @param {(start: number) => void} handlers.onPlace Called to show a place of the document.
  */
-export function createQuestionPanel({ onAsk, onEdit, onDelete, onStep, onPlace }) {
+export function createQuestionPanel({ onAsk, onWhy, onEdit, onDelete, onStep, onPlace }) {
   const element = el("section", { class: "question-panel", hidden: true, aria: { label: "The question" } });
   return {
     element,
@@ -32,31 +33,32 @@ export function createQuestionPanel({ onAsk, onEdit, onDelete, onStep, onPlace }
     show(question, { result = null, canChange }) {
       element.hidden = false;
       fill(element,
-        el("h3", {}, question.question),
-        el("p", { class: "muted small" }, question.name, question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
+        el("h2", {}, question.question),
+        el("p", { class: "muted small", title: question.name }, shortName(question.name), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
         el("div", { class: "row" },
           button("Ask it", () => onAsk(question), "main"),
           canChange ? button("Edit", () => onEdit(question)) : null,
           canChange ? button("Delete", () => onDelete(question), "danger") : null,
           button("Previous", () => onStep(-1)), button("Next", () => onStep(1))),
-        result?.detail ? fared(result) : null,
-        el("h4", {}, "Gold"),
+        result?.detail ? fared(question, result) : null,
+        el("h3", {}, "Gold"),
         question.texts.length ? el("ul", { class: "plain gold-list" }, question.texts.map((text, i) => goldOf(text, question.spans[i][0], onPlace)))
           : el("p", { class: "muted" }, question.spans.map(([start, end]) => `code points ${start} to ${end}`).join(", ")));
     },
   };
 
-  function fared({ run, budget, detail }) {
+  function fared(question, { run, budget, detail }) {
     const at = detail.at.find((each) => each.budget === budget);
     const missed = detail.missedTexts ?? [];
     return el("div", { class: "fared" },
       el("p", {}, "In ", el("b", {}, run.name), ` at ${budget.toLocaleString()} characters: `,
         el("b", {}, `${percent(at.recall)} % of the gold`), `, precision ${percent(at.precision)} %.`,
-        detail.wrong_section ? " The first window is from a wrong section." : ""),
+        ` ${detail.windowsRead} windows were read, up to that size.`, detail.wrong_section ? " The first window is from a wrong section." : ""),
       el("p", { class: "muted small" }, "At each size: ",
         detail.at.map((each) => `${each.budget.toLocaleString()}: ${percent(each.recall)} %`).join(" · ")),
-      missed.length ? [el("h4", {}, "Missed"), el("ul", { class: "plain missed-list" }, missed.map(({ start, text }) =>
-        el("li", {}, el("button", { type: "button", class: "quiet reading place", on: { click: () => onPlace(start) } }, short(text)))))] : null);
+      missed.length ? [el("h3", {}, "Missed"), el("ul", { class: "plain missed-list" }, missed.map(({ start, text }) =>
+        el("li", {}, el("button", { type: "button", class: "quiet reading place", on: { click: () => onPlace(start) } }, short(text)),
+          el("button", { type: "button", class: "small", aria: { label: `Why was “${short(text)}” missed?` }, on: { click: () => onWhy(question, start) } }, "Why?"))))] : null);
   }
 }
 

@@ -15,7 +15,7 @@ export function createSentencePicker({ onToggle, onFocus }) {
   const last = numberField("to sentence");
   const problem = el("p", { class: "error small", role: "alert" });
   const add = el("button", { type: "button", on: { click: addRange } }, "Add as gold");
-  const list = el("ul", { class: "plain sentences", role: "listbox", aria: { label: "Sentences of the document", multiselectable: "true" }, on: { keydown: onKey } });
+  const list = el("ul", { class: "plain sentence-choice", role: "listbox", aria: { label: "Sentences of the document", multiselectable: "true" }, on: { keydown: onKey } });
   const before = el("button", { type: "button", class: "small", on: { click: () => move(-SHOWN) } }, "Earlier");
   const after = el("button", { type: "button", class: "small", on: { click: () => move(SHOWN) } }, "Later");
   const place = el("span", { class: "muted small", role: "status" });

@@ -3,11 +3,11 @@
 /**
  * Make the text of a document.
  *
- * @param {Array<[number, string, string]>} sentences Of each its first code point, its text, and what follows it before
- *   the next one.
+ * @param {Array<[number, string, string, number]>} sentences Of each its first code point, its text, what follows it
+ *   before the next one, and its index in the document.
  */
 export function documentText(sentences) {
-  const all = sentences.map(([start, text, separator]) => ({ start, text, separator, end: start + lengthOf(text) }));
+  const all = sentences.map(([start, text, separator, index]) => ({ start, text, separator, index, end: start + lengthOf(text) }));
 
   /** The number of the last sentence that begins at or before a code point. */
   function at(offset) {

@@ -20,7 +20,7 @@ const DASHES = ["", "7 4", "2 4", "10 4 2 4", "14 5", "4 2"];
 export function createPlot({ xLabel, yLabel }) {
   const place = el("div", { class: "plot-area" });
   const legend = el("ul", { class: "plain plot-legend" });
-  const numbers = el("div", { class: "plot-numbers" });
+  const numbers = el("div", { class: "plot-numbers", role: "group", tabIndex: 0, aria: { label: "The plot as a table" } });
   const element = el("figure", { class: "plot" }, place, legend,
     el("details", {}, el("summary", {}, "The plot as a table"), numbers));
   let lines = [];

@@ -12,10 +12,11 @@ let forms = 0;
  * @param {(settings: Object) => void} [options.onChange] Called with `value()` when the user changes a setting. A value
  *   that can't be used is left out, and said beside its field.
  * @param {Object} options.description What `GET /api/settings` returns.
+ * @param {string} [options.label] What screen readers call the form.
  * @returns {{element: HTMLElement, value: () => Object, set: (settings: Object) => void, isValid: () => boolean}}
  *   `value()` holds only what differs from the retriever's own settings.
  */
-export function createSettingsForm({ onChange, description }) {
+export function createSettingsForm({ onChange, description, label = "Settings" }) {
   const prefix = `settings-${forms += 1}`;
   const fields = description.fields.map((field) => makeField(field, `${prefix}-${field.name}`));
   const help = el("p", { class: "settings-help muted small" }, "Point at a setting to read what it does.");
@@ -24,7 +25,7 @@ export function createSettingsForm({ onChange, description }) {
   const advanced = fields.filter((each) => each.field.is_advanced);
   const more = el("details", { class: "settings-more" }, el("summary", {}, "More settings"),
     el("div", { class: "settings-grid" }, advanced.map((each) => each.element)));
-  const element = el("form", { class: "settings", aria: { label: "Settings" }, on: {
+  const element = el("form", { class: "settings", aria: { label }, on: {
     submit: (event) => event.preventDefault(), input: onInput, change: onInput,
     focusin: explain, pointerover: explain,
   } }, el("div", { class: "settings-grid" }, usual.map((each) => each.element)), more,
@@ -35,18 +36,17 @@ export function createSettingsForm({ onChange, description }) {
   function makeField(field, id) {
     const error = el("p", { class: "error small", id: `${id}-error`, hidden: true });
     const described = el("span", { class: "visually-hidden", id: `${id}-help` }, field.help);
-    const mark = el("span", { class: "settings-mark", hidden: true, title: "Changed" }, " ●",
-      el("span", { class: "visually-hidden" }, "changed"));
+    const mark = el("span", { class: "settings-mark", hidden: true, title: "Changed" }, "●", el("span", { class: "visually-hidden" }, " changed"));
     const control = settingControl(field, description, {
       id, describedBy: `${id}-help ${id}-error`, onSet: () => onInput(),
     });
     const label = control.isGroup
-      ? el("span", { class: "settings-label", id: `${id}-label` }, field.label, mark)
-      : el("label", { class: "settings-label", htmlFor: id }, field.label, mark);
-    const parts = [label, ...control.elements, described, error];
+      ? el("span", { class: "settings-label", id: `label-of-${id}` }, field.label)
+      : el("label", { class: "settings-label", htmlFor: id }, field.label);
+    const parts = [el("div", { class: "settings-head" }, label, mark), ...control.elements, described, error];
     const whole = el("div", {
       class: `setting setting-${field.kind}`, data: { name: field.name },
-      ...(control.isGroup ? { role: "group", aria: { labelledby: `${id}-label` } } : {}),
+      ...(control.isGroup ? { role: "group", aria: { labelledby: `label-of-${id}` } } : {}),
     }, parts);
     return { field, control, error, mark, element: whole };
   }

@@ -21,7 +21,7 @@ import { comparedCard } from "./tune_card.js";
  *   seconds, or null), `measureAgain()`, `show(compared, other, gold)`.
  */
 export function createSide({ name, another, description, onChange, onKept }) {
-  const form = createSettingsForm({ onChange, description });
+  const form = createSettingsForm({ onChange, description, label: `Form of ${name}` });
   const changes = el("p", { class: "tune-changes small" });
   const cost = el("p", { class: "tune-cost number" });
   const list = el("ol", { class: "plain tune-cards" });

@@ -20,15 +20,21 @@ import { steps } from "./why_steps.js";
  */
 export function createWhy({ app, onSentence, onSettings }) {
   const road = createRoad();
-  const verdict = createVerdict({ onSentence, onSettings: onSettings ?? ((settings) => app.go("ask", { q: query, settings: JSON.stringify(settings), tab: "why" })) });
+  const verdict = createVerdict({ onSentence, onSettings: onSettings ?? goWith });
   const status = el("p", { class: "muted small", role: "status" });
   const below = el("div", { class: "why-below" });
   const body = el("div", { class: "why-body", hidden: true }, road.element, below);
   const element = el("div", { class: "why" }, verdict.element, status, body);
-  let trace = null, asked = null, query = "", aborting = null;
+  let trace = null, asked = null, query = "", about = null, aborting = null;
+
+  /** Ask again with other settings, and about the same sentence. */
+  function goWith(settings) {
+    app.go("ask", { q: query, settings: JSON.stringify(settings), ...(about ? { doc: about[0], sentence: about[1] } : {}), tab: "why" });
+  }
 
   /** Show the road of a question. */
   async function show(question, settings) {
+    about = null;
     verdict.clear();
     await showRoad(question, settings);
   }
@@ -47,8 +53,8 @@ export function createWhy({ app, onSentence, onSettings }) {
       body.hidden = false;
       fill(status);
       road.show(trace);
-      fill(below, el("h3", {}, "Step by step"), steps(trace, onSentence),
-        trace.hits.length ? [el("h3", {}, `Hits (${trace.hits.length})`), hitsTable(trace, onSentence)] : null);
+      fill(below, el("h2", {}, "Step by step"), steps(trace, onSentence),
+        trace.hits.length ? [el("h2", {}, `Hits (${trace.hits.length})`), hitsTable(trace, onSentence)] : null);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       [trace, asked] = [null, null];
@@ -59,10 +65,11 @@ export function createWhy({ app, onSentence, onSettings }) {
     }
   }
 
-  /** Show why a sentence is, or isn't, among the windows; and the road below. */
+  /** Show why a sentence is, or isn't, among the windows, and the road below; return its fate, or null after an error. */
   async function showSentence(question, settings, docId, sentence) {
-    query = question;
-    await Promise.all([verdict.show(question, settings, docId, sentence), showRoad(question, settings)]);
+    [query, about] = [question, [docId, sentence]];
+    const [fate] = await Promise.all([verdict.show(question, settings, docId, sentence), showRoad(question, settings)]);
+    return fate;
   }
 
   /** Return what became of each sentence of a document, for the reader; see `fatesOf`. */

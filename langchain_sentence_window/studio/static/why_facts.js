@@ -39,6 +39,18 @@ export function grouped(items, key) {
   return [...groups].sort((one, other) => other[1].length - one[1].length);
 }
 
+const SHORT = [
+  ["near a better window", "near a better window"], ["fetch_k better ones", "beyond fetch_k"], ["k better ones", "beyond k"], ["there were k windows", "beyond k"],
+  ["max_tokens", "over max_tokens"], ["no more than a heading", "only a heading"], ["support", "not supported"],
+  ["min_score", "below min_score"], ["its text is that", "equal text"], ["reranker", "by the reranker"],
+];
+
+/** Return why an item was left out, in a few words. */
+export function shortReason(item) {
+  const reason = leftOut(item);
+  return SHORT.find(([part]) => reason.includes(part))?.[1] ?? reason;
+}
+
 /** Return why an item was left out, as its outcome says; an empty text if it wasn't. */
 export function leftOut({ outcome }) {
   return outcome.startsWith("left out") ? outcome.replace(/^left out(, as |, )?/, "").replace(/of window \d+$/, "of a better window") || "left out" : "";
@@ -64,18 +76,18 @@ export function returnedWindows(trace) {
 export function fatesOf(trace, docId) {
   const fates = new Map();
   for (const each of trace.candidates) {
-    if (each.doc_id === docId) fates.set(each.index, { kind: "candidate", text: `candidate ${each.rank}, no hit: ${leftOut(each)}` });
+    if (each.doc_id === docId) fates.set(each.index, { kind: "candidate", text: `candidate ${each.rank}` });
   }
   const windows = new Map(trace.windows.map((each) => [each.number, each]));
   const hits = trace.hits.filter((each) => each.doc_id === docId);
-  for (const hit of hits) fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${windows.get(hit.window)?.outcome ?? hit.outcome}` });
+  for (const hit of hits) fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${shortReason(windows.get(hit.window) ?? hit) || "left out"}` });
   const ranks = new Map(hits.map((each) => [each.index, each.rank]));
   for (const window of trace.windows) {
     if (window.doc_id !== docId || window.returned === null) continue;
     const [first, last] = window.kept ?? window.sentences;
     for (let index = first; index <= last; index += 1) {
       const how = ranks.has(index) ? `hit ${ranks.get(index)}` : "beside a hit";
-      fates.set(index, { kind: "returned", text: `${how}, returned in window ${window.returned}` });
+      fates.set(index, { kind: "returned", text: `${how}, window ${window.returned}` });
     }
   }
   return fates;

@@ -31,9 +31,11 @@ export function createVerdict({ onSentence, onSettings }) {
     try {
       const fate = await post("/api/why", { query, settings, doc_id: docId, sentence }, { signal: mine.signal });
       fill(element, told(fate, settings));
+      return fate;
     } catch (error) {
       if (error.name === "AbortError") throw error;
       fill(element, el("p", { class: "error" }, error.message));
+      return null;
     }
   }
 
@@ -41,7 +43,7 @@ export function createVerdict({ onSentence, onSettings }) {
     const isThere = fate.window !== null || ["lead_in", "same_text"].includes(fate.outcome);
     const known = fate.text !== null;
     return [
-      el("div", { class: "row" }, el("h3", { class: "grow" }, isThere ? "This sentence is there" : "Why isn't this sentence there?"),
+      el("div", { class: "row" }, el("h2", { class: "grow" }, isThere ? "This sentence is there" : "Why isn't this sentence there?"),
         el("button", { type: "button", class: "quiet small", on: { click: clear } }, "Close")),
       known ? el("button", { type: "button", class: "quiet sentence", on: { click: () => onSentence?.({ docId: fate.doc_id, index: fate.index, start: fate.start, end: fate.end, text: fate.text }) } },
         el("span", { class: "sentence-text", dir: "auto" }, `“${brief(fate.text, 240)}”`),
@@ -94,7 +96,7 @@ function lowered({ signals, meanings }) {
     el("span", { class: `signal-bar ${value < 0 ? "is-less" : "is-more"} of-${who === "this" ? "own" : "last"}`, aria: { hidden: "true" } },
       el("span", { style: { width: `${Math.round(50 * Math.abs(value) / largest)}%` } })),
     el("span", { class: "number small" }, `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`));
-  return el("div", {}, el("h4", {}, "What scored it lower than the last hit"), el("ul", { class: "plain lowered" }, shown.map(([name, [own, last]]) =>
+  return el("div", {}, el("h3", {}, "What scored it lower than the last hit"), el("ul", { class: "plain lowered" }, shown.map(([name, [own, last]]) =>
     el("li", {}, el("p", { class: "small" }, el("code", {}, name), el("span", { class: "muted" }, ` ${meanings[name] ?? ""}`)),
       bar(name, own, "this"), bar(name, last, "last hit")))));
 }

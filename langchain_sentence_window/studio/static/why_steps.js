@@ -30,7 +30,7 @@ export function sentenceButton(trace, each, onSentence, note) {
 }
 
 function step(title, facts, ...details) {
-  return el("li", { class: "step" }, el("h4", {}, title), el("p", { class: "step-facts number" }, facts.filter(Boolean).join(" · ")), details);
+  return el("li", { class: "step" }, el("h3", {}, title), el("p", { class: "step-facts number" }, facts.filter(Boolean).join(" · ")), details);
 }
 
 function fold(summary, ...children) {

@@ -86,6 +86,10 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() 
     assert "more than 10,000 parts" in failure(archive({f"{number}.txt": b"" for number in range(MAX_PARTS + 1)}))
 
 
+def test_very_many_tags_are_refused() -> None:
+    assert "more than 2,000,000 tags of XML" in failure(docx(paragraph("a"), more={"word/x.xml": b"<a/>" * 2_000_001}))
+
+
 def test_an_archive_that_lies_about_its_size_is_refused() -> None:
     bomb = docx(paragraph("a"), more={"word/x.xml": b" " * 1_000_000})
     said = (1_000_000).to_bytes(4, "little")

@@ -1,6 +1,7 @@
 """`load_file`: what a file's Documents are, and what is said of files that can't be read."""
 
 import hashlib
+import io
 import os
 import socket
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pypdf
 import pytest
 from langchain_core.documents import Document
 
@@ -15,10 +17,15 @@ import langchain_sentence_window.loaders
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, format_context
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.documents.file_states import FileState
-from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import (
+    DocumentReadError,
+    InvalidInputError,
+    MissingExtraError,
+    SentenceWindowWarning,
+)
 from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.files import docx as docx_module
-from langchain_sentence_window.loaders.files import html_pages, reading
+from langchain_sentence_window.loaders.files import libxml, loading, reading
 from langchain_sentence_window.loaders.files.loading import SUFFIXES
 from tests.loaders.files.writing import archive, docx, file, paragraph
 from tests.loaders.pdf.drawing import drawn, lines
@@ -229,6 +236,33 @@ def test_a_file_with_a_wrong_suffix_is_an_error_that_says_what_to_do(tmp_path: P
     assert "; " in message  # the cure
 
 
+def test_an_encrypted_pdf_is_an_error_with_a_cure(tmp_path: Path) -> None:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(drawn(lines("Pay now."))))
+    writer.encrypt("secret", algorithm="AES-256")
+    path = tmp_path / "a.pdf"
+    writer.write(path)
+    assert failure(path).endswith(
+        "is encrypted; save it without a password, or load it with PDFLoader(path, password=...)"
+    )
+
+
+def test_a_pdf_of_pictures_says_that_its_text_must_be_recognized(tmp_path: Path) -> None:
+    path = file(tmp_path / "a.pdf", drawn(lambda canvas: None))
+    with pytest.warns(SentenceWindowWarning, match="has no text on pages 1 of 1"):
+        assert "recognize the text first (OCR)" in failure(path)
+
+
+def test_a_reader_that_fails_in_a_way_of_its_own_is_an_error_that_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(loading, "decode", fail)
+    message = failure(file(tmp_path / "a.md", "Pay now."))
+    assert message.endswith("can't be read (IndexError: 'list index out of range'); save it anew, or leave it out")
+
+
 @pytest.mark.parametrize("path", [None, 3, b"a.md", ["a.md"]])
 def test_a_path_is_a_string_or_a_path(path: object) -> None:
     with pytest.raises(InvalidInputError, match="give the path of a file"):
@@ -245,13 +279,13 @@ def test_a_source_is_a_string(source: object) -> None:
 def test_a_missing_library_is_an_error_that_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, module: str
 ) -> None:
-    html_pages.etree.cache_clear()
+    libxml.etree.cache_clear()
     docx_module._mammoth.cache_clear()
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[files\]"'):
         load_file(file(tmp_path / f"a{suffix}", docx(paragraph("Pay now.")) if suffix == ".docx" else b"<p>Pay."))
     monkeypatch.undo()
-    html_pages.etree.cache_clear()
+    libxml.etree.cache_clear()
     docx_module._mammoth.cache_clear()
 
 

@@ -3,9 +3,10 @@
 import { get, post } from "../api.js";
 import { el, fill } from "../dom.js";
 import { createEditor } from "../evaluate_editor.js";
-import { createQuestionList } from "../evaluate_list.js";
+import { createQuestionList, shortName } from "../evaluate_list.js";
 import { createQuestionPanel } from "../evaluate_question.js";
 import { createResults } from "../evaluate_results.js";
+import { documentText } from "../evaluate_text.js";
 import { addKey } from "../keys.js";
 import { complain, say } from "../messages.js";
 import { createReader } from "../reader.js";
@@ -19,8 +20,8 @@ export function mount(container, app) {
   const canChange = () => app.about !== null && !app.about.is_read_only;
   const reader = createReader({ onSelect: (selection) => editor.select(selection) });
   const list = createQuestionList({ onOpen: (number) => open(number).catch(complain) });
-  const editor = createEditor({ reader, onSaved: (row) => saved(row).catch(complain), onClose: () => open(current).catch(complain) });
-  const panel = createQuestionPanel({ onAsk: ask, onEdit: edit, onDelete: (row) => remove(row).catch(complain), onStep: step, onPlace: (start) => reader.scrollTo(start) });
+  const editor = createEditor({ reader, onSaved: (row) => saved(row).catch(complain), onConflict: () => refresh().catch(complain), onClose: () => open(current).catch(complain) });
+  const panel = createQuestionPanel({ onAsk: ask, onWhy: (row, start) => why(row, start).catch(complain), onEdit: begin, onDelete: (row) => remove(row).catch(failed), onStep: step, onPlace: (start) => reader.scrollTo(start) });
   const results = createResults({ canChange, onScores: (run, budget, recalls) => { list.score(recalls); if (current !== null && !editor.isOpen()) open(current, { stay: true }).catch(complain); } });
   const empty = el("p", { class: "muted hint" }, "Choose a question to see its gold in the document, or make a new one: mark the text that answers it.");
   const left = el("div", { class: "left evaluate-left" });
@@ -30,9 +31,9 @@ export function mount(container, app) {
   const split = el("div", { class: "split" }, left, el("div", { class: "right evaluate-right" },
     el("button", { type: "button", class: "back", on: { click: () => split.classList.remove("reads") } }, "Back to the questions"), tabs.element));
   const make = el("button", { type: "button", class: "main", title: "Make a question (n)", on: { click: () => begin(null) } }, "New question");
-  const file = el("input", { type: "file", accept: ".jsonl,.json,.ndjson,.txt", hidden: true, on: { change: () => bring().catch(complain) } });
+  const file = el("input", { type: "file", accept: ".jsonl,.json,.ndjson,.txt", hidden: true, on: { change: () => bring().catch(failed) } });
   const load = el("button", { type: "button", on: { click: () => file.click() } }, "Import");
-  const undo = el("button", { type: "button", hidden: true, on: { click: () => takeBack().catch(complain) } }, "Undo");
+  const undo = el("button", { type: "button", hidden: true, on: { click: () => takeBack().catch(failed) } }, "Undo");
   const kept = el("p", { class: "muted small" });
   let questions = [];
   let current = null;
@@ -42,7 +43,13 @@ export function mount(container, app) {
     el("div", { class: "row" }, load, file, el("a", { class: "button", href: "/api/questions/export", download: "questions.jsonl" }, "Export"), undo), kept, list.element);
   container.classList.add("evaluate");
   fill(container, split);
-  app.listeners.push(allow);
+  let known = "";
+  app.listeners.push((about) => {
+    allow();
+    const now = `${about.documents} ${about.sentences}`;
+    if (known && now !== known) refresh().catch(complain); // gold may be gone, or back
+    known = now;
+  });
   allow();
   const isShown = () => !container.hidden;
   addKey("n", "Make a question", () => begin(null), () => isShown() && canChange());
@@ -50,6 +57,12 @@ export function mount(container, app) {
   addKey("]", "Next question", () => step(1), isShown);
   addKey("[", "Previous question", () => step(-1), isShown);
   const ready = refresh().then(() => results.resume()).catch(complain);
+
+  /** Show an error; if another program changed the file, show what it holds now. */
+  function failed(error) {
+    complain(error);
+    if (error.status === 409) refresh().catch(complain);
+  }
 
   function allow() {
     for (const each of [make, load]) each.hidden = !canChange();
@@ -62,7 +75,8 @@ export function mount(container, app) {
     list.set(questions);
     undo.dataset.what = found.undo ?? "";
     undo.textContent = found.undo ? `Undo ${found.undo}` : "Undo";
-    kept.textContent = found.file ? `Kept in ${found.file}` : "Kept in memory until the program ends; export them to keep them.";
+    kept.title = found.file ?? "";
+    kept.textContent = found.file ? `Kept in ${shortName(found.file)}` : "Kept in memory until the program ends; export them to keep them.";
     results.tellLost(questions.filter(({ state }) => state === "missing" || state === "outside").length);
     allow();
     if (current !== null && !questions.some(({ number }) => number === current)) current = null;
@@ -110,17 +124,15 @@ export function mount(container, app) {
     panel.show(row, { canChange: canChange() });
     const detail = measured ? await get("/api/runs/question", { run: measured.run.number, question: number }).catch(() => null) : null;
     if (turn !== opened) return;
-    if (detail) panel.show(row, { canChange: canChange(), result: { ...measured, detail: { ...detail, missedTexts: missed(row, detail, measured.budget) } } });
+    if (detail) panel.show(row, { canChange: canChange(), result: { ...measured, detail: { ...detail, missedTexts: missed(row, detail, measured.budget), windowsRead: windowsRead(detail, measured.budget) } } });
     if (row.state === "ok") await reader.open(row.doc_id, { gold: row.spans, windows: detail ? await windowsOf(row, detail, measured) : [], scrollTo: row.spans[0][0] });
     else reader.close();
   }
 
   /** Ask again what the run asked, for the windows that it read within the size of the context. */
   async function windowsOf(row, detail, { run, budget }) {
-    let left = budget;
-    const read = detail.read.filter(([, start, end]) => { const isIn = left > 0; left -= end - start; return isIn; });
-    const { windows } = await post("/api/ask", { query: row.question, settings: { ...run.settings, k: Math.max(1, read.length), order: "relevance" } });
-    return windows;
+    const { windows } = await post("/api/ask", { query: row.question, settings: { ...run.settings, k: run.k, order: "relevance" } });
+    return windows.slice(0, windowsRead(detail, budget));
   }
 
   function ask(row) {
@@ -129,8 +141,12 @@ export function mount(container, app) {
     app.go("ask", { q: row.question, ...(Object.keys(settings).length ? { settings: JSON.stringify(settings) } : {}), doc: row.doc_id, start: row.spans[0][0] });
   }
 
-  function edit(row) {
-    begin(row);
+  /** Ask why a place wasn't read, as the run asked. */
+  async function why(row, start) {
+    const { run } = results.active();
+    const { sentences } = await get("/api/questions/sentences", { doc_id: row.doc_id });
+    const text = documentText(sentences);
+    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: text.sentences[text.at(start)].index, tab: "why" });
   }
 
   function begin(row, docId = null) {
@@ -199,4 +215,10 @@ function missed(row, detail, budget) {
     const [a, b] = [Math.max(first, start), Math.min(last, end)];
     return a < b && row.texts[i] ? [{ start: a, text: Array.from(row.texts[i]).slice(a - start, b - start).join("") }] : [];
   }));
+}
+
+/** The number of windows that were read before the size of the context was used up; the last one may be cut. */
+function windowsRead(detail, budget) {
+  let left = budget;
+  return detail.read.filter(([, start, end]) => { const isIn = left > 0; left -= end - start; return isIn; }).length;
 }

@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { el, fill } from "../dom.js";
 import { addKey } from "../keys.js";
 import { complain } from "../messages.js";
+import { createAll } from "../tune_all.js";
 import { compare, summary } from "../tune_compare.js";
 import { createSide, readDescription } from "../tune_side.js";
 
@@ -19,6 +20,7 @@ export function mount(container, app) {
   });
   const known = el("select", { id: "tune-known", hidden: true, aria: { label: "A question of the evaluation set" }, on: { change: choose } });
   const status = el("p", { class: "tune-summary", role: "status" });
+  const all = createAll({ settings: () => sides.map((each) => each.settings()), onChoose: ask });
   const tabs = el("div", { class: "tabs tune-tabs", role: "tablist", aria: { label: "Settings" } });
   const columns = el("div", { class: "tune-sides" });
   const view = el("div", { class: "tune" },
@@ -27,7 +29,7 @@ export function mount(container, app) {
       el("label", { htmlFor: "tune-question" }, "Question"), question, known,
       el("button", { type: "button", on: { click: swap }, title: "A becomes B, and B becomes A" }, "⇄ Swap"),
       el("button", { type: "button", on: { click: copyToB }, title: "B becomes as A is" }, "A → B")),
-    status, tabs, columns);
+    status, all.element, tabs, columns);
   container.append(view);
   const narrow = matchMedia("(max-width: 800px)");
   let sides = [], questions = [], waiting = null, timer = 0, current = NAMES[0], isWarm = false;
@@ -123,6 +125,7 @@ export function mount(container, app) {
       ({ questions } = await get("/api/questions"));
     } catch { questions = []; }
     known.hidden = !questions.length;
+    all.setQuestions(questions);
     fill(known, el("option", { value: "" }, `${questions.length} questions of the set`),
       questions.map((each, i) => el("option", { value: String(i) }, each.question.slice(0, 100))));
   }
@@ -130,7 +133,11 @@ export function mount(container, app) {
   function choose() {
     const chosen = questions[Number(known.value)];
     if (known.value === "" || !chosen) return;
-    question.value = chosen.question;
+    ask(chosen.question);
+  }
+
+  function ask(text) {
+    question.value = text;
     run();
   }
 

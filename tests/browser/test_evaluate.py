@@ -1,0 +1,395 @@
+"""The view Evaluate: gold marked by mouse and by keyboard; questions edited; runs, sweeps and fits looked into."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.evaluation import Question, read_questions, write_questions
+from tests.browser.conftest import EXAMPLES
+from tests.browser.looking import Seen, axe, shot
+from tests.browser.serving import Serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+BILLING = str(EXAMPLES / "documents" / "billing-policy.md")
+ALL = [
+    Question(each.question, str(EXAMPLES / each.doc_id), each.spans)
+    for each in read_questions(EXAMPLES / "questions.jsonl")
+]
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> ' \" javascript:alert(3) {{7*7}}"
+FIRST = "This document sets out how Larkspur charges for its scheduling product"
+
+Opened = Callable[..., "Page"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "questions.jsonl"
+
+
+@pytest.fixture
+def opened(page: "Page", path: Path, retriever: SentenceWindowRetriever, serve: Serve) -> Opened:
+    """Open the view on a file of questions: ``opened(questions, **settings)``."""
+
+    def open_view(questions: list[Question], **settings: Any) -> "Page":
+        write_questions(path, questions)
+        served = serve(retriever, questions=path, folders=[EXAMPLES], **settings)
+        page.goto(f"{served.url}/#/evaluate")
+        page.get_by_text(counted(len(questions)), exact=True).wait_for()
+        return page
+
+    return open_view
+
+
+def counted(number: int) -> str:
+    return f"{number:,} question{'' if number == 1 else 's'}"
+
+
+def rows(page: "Page") -> "Locator":
+    return page.get_by_role("listbox", name="Questions").get_by_role("option")
+
+
+def texts(path: Path) -> list[str]:
+    return [json.loads(line)["question"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def choose_billing(page: "Page") -> None:
+    page.get_by_role("searchbox", name="Document").fill("billing")
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.get_by_role("button", name="Open this document").click()
+    page.locator(".reader", has_text=FIRST).wait_for()
+
+
+def select(page: "Page", text: str) -> None:
+    """Select the words between two that are on one line of the document, by dragging the mouse over them."""
+    edges = page.evaluate(
+        """(text) => {
+          const walker = document.createTreeWalker(document.querySelector('.reader'), NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const at = walker.currentNode.data.indexOf(text);
+            if (at < 0) continue;
+            walker.currentNode.parentElement.scrollIntoView({ block: 'center' });
+            const range = document.createRange();
+            const edge = (i, side) => { range.setStart(walker.currentNode, i); range.setEnd(walker.currentNode, i + 1);
+              const box = range.getBoundingClientRect(); return [box[side], box.top + box.height / 2]; };
+            return [edge(at, 'left'), edge(at + text.length - 1, 'right')];
+          }
+        }""",
+        text,
+    )
+    (x0, y0), (x1, y1) = edges
+    page.mouse.move(x0 + 1, y0)
+    page.mouse.down()
+    page.mouse.move((x0 + x1) / 2, (y0 + y1) / 2, steps=4)
+    page.mouse.move(x1 - 1, y1, steps=4)
+    page.mouse.up()
+
+
+def test_gold_is_marked_with_the_mouse(opened: Opened, path: Path) -> None:
+    page = opened(ALL[:2])
+    page.get_by_role("button", name="New question").click()
+    choose_billing(page)
+    mark = page.get_by_role("button", name="Mark the selection as gold")
+    assert mark.is_disabled()
+    select(page, "sets out how Larkspur")
+    mark.click()
+    gold = page.locator(".editor .gold-span")
+    sentence = gold.locator("blockquote").inner_text()
+    assert sentence.startswith(FIRST)
+    assert mark.is_disabled()
+    page.get_by_label("Whole sentences").uncheck()
+    select(page, "written for support")
+    page.locator(".editor button:enabled", has_text="Mark the selection").wait_for()
+    page.keyboard.press("g")
+    gold.nth(1).wait_for()
+    assert gold.nth(1).locator("blockquote").inner_text() == "written for support"
+    assert axe(page) == []
+    shot(page, "evaluate-marking")
+    page.get_by_role("textbox", name="Question").fill("What is this about?")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_text("3 questions", exact=True).wait_for()
+    made = read_questions(path)[2]
+    source = Path(BILLING).read_text(encoding="utf-8")
+    assert made.question == "What is this about?"
+    assert [source[start:end] for start, end in made.spans] == [sentence, "written for support"]
+    assert page.locator(".question-panel h2").inner_text() == "What is this about?"
+
+
+def test_gold_is_marked_on_the_pages_of_a_pdf(opened: Opened, path: Path) -> None:
+    page = opened(ALL[:1])
+    page.get_by_role("button", name="New question").click()
+    page.get_by_role("searchbox", name="Document").fill("agreement")
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.keyboard.press("Enter")
+    boxes = page.locator(".reader .page .box")
+    boxes.nth(6).wait_for()
+    first, last = boxes.nth(3), boxes.nth(5)
+    first.hover()
+    page.mouse.down()
+    last.hover()
+    page.mouse.up()
+    page.get_by_role("button", name="Mark the selection as gold").click()
+    page.locator(".editor .gold-span").wait_for()
+    page.get_by_role("textbox", name="Question").fill("What is agreed?")
+    shot(page, "evaluate-pdf")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_text("2 questions", exact=True).wait_for()
+    made = read_questions(path)[1]
+    assert made.doc_id.endswith("agreement.pdf")
+    assert page.locator(".question-panel .gold-span").count() == len(made.spans) == 1
+
+
+def test_a_question_is_made_by_keyboard_alone(opened: Opened, path: Path) -> None:
+    page = opened(ALL[:1])
+    page.locator("body").press("n")
+    page.keyboard.type("billing")
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="New question").wait_for()
+    page.locator(".reader", has_text=FIRST).wait_for()
+    tab_to(page, "Question")
+    page.keyboard.type("What is it?")
+    tab_to(page, "Choose sentences from a list, by keyboard")
+    page.keyboard.press("Enter")
+    listbox = page.get_by_role("listbox", name="Sentences of the document")
+    listbox.wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.type("support desk")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert listbox.locator("[aria-selected=true]").count() == 1
+    page.keyboard.press("Space")
+    assert listbox.locator("[aria-selected=true]").count() == 0
+    page.get_by_role("searchbox", name="Find a sentence").fill("")
+    listbox.get_by_role("option").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    assert listbox.locator("[aria-selected=true]").count() == 2
+    assert page.locator(".editor .gold-span").count() == 1  # sentences that follow each other are one span
+    assert "sentences 2 to 3" in page.locator(".editor .gold-span").inner_text()
+    assert axe(page) == []
+    tab_to(page, "Save the question")
+    page.keyboard.press("Enter")
+    page.get_by_text("2 questions", exact=True).wait_for()
+    made = read_questions(path)[1]
+    source = Path(BILLING).read_text(encoding="utf-8")
+    (start, end), *more = made.spans
+    assert source[start:end].startswith(FIRST)
+    assert (made.question, more) == ("What is it?", [])
+
+
+def tab_to(page: "Page", name: str) -> None:
+    """Press Tab until the focus is on the element of that name."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "(e => e.ariaLabel || e.labels?.[0]?.firstChild?.textContent || e.textContent)(document.activeElement)"
+        )
+        if found == name:
+            return
+    pytest.fail(f"Tab never reaches {name}")
+
+
+def test_sentences_are_chosen_by_number(opened: Opened) -> None:
+    page = opened(ALL[:1])
+    page.get_by_role("button", name="New question").click()
+    choose_billing(page)
+    page.get_by_text("Choose sentences from a list").click()
+    page.get_by_label("From sentence").fill("2")
+    page.get_by_label("to sentence", exact=True).fill("1")
+    page.get_by_role("button", name="Add as gold").click()
+    assert "from 1 to 333" in page.locator(".sentence-picker [role=alert]").inner_text()
+    page.get_by_label("to sentence", exact=True).fill("4")
+    page.get_by_role("button", name="Add as gold").click()
+    assert "sentences 2 to 4" in page.locator(".gold-span").inner_text()
+    page.get_by_role("button", name="Remove gold 1").click()
+    page.get_by_role("button", name="Save the question").click()
+    assert page.locator(".editor > [role=alert]").inner_text() == "Write the question."
+
+
+def test_questions_are_changed_deleted_and_brought_back(opened: Opened, path: Path) -> None:
+    page = opened(ALL[:3])
+    rows(page).nth(1).click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="Question").fill("Another?")
+    rows(page).first.click()  # what was written isn't lost
+    page.get_by_text("Save the question, or cancel it, first.").wait_for()
+    page.get_by_role("button", name="Save the question").click()
+    page.locator(".question-panel", has_text="Another?").wait_for()
+    assert texts(path) == [ALL[0].question, "Another?", ALL[2].question]
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("2 questions", exact=True).wait_for()
+    assert texts(path) == [ALL[0].question, ALL[2].question]
+    page.get_by_role("button", name="Undo deleting “Another?”").click()
+    page.get_by_text("3 questions", exact=True).wait_for()
+    page.get_by_role("button", name="Undo changing").click()
+    page.get_by_role("option", name=ALL[1].question).wait_for()
+    assert texts(path) == [each.question for each in ALL[:3]]
+
+
+def test_questions_are_imported_and_exported(opened: Opened, path: Path, tmp_path: Path, seen: Seen) -> None:
+    page = opened(ALL[:1])
+    other = tmp_path / "other.jsonl"
+    write_questions(other, [*ALL[:2], Question(HOSTILE, "nowhere", ((0, 5),))])
+    page.locator("#view-evaluate input[type=file]").set_input_files(other)
+    page.get_by_text("2 questions added, 1 were there already.").wait_for()
+    page.get_by_role("option", name="<img src=x").click()
+    assert page.locator(".question-panel h2").inner_text() == HOSTILE
+    assert "not in the index" in page.locator(".question-panel").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    assert download.value.suggested_filename == "questions.jsonl"
+    assert Path(download.value.path()).read_bytes() == path.read_bytes()
+    other.write_text('{"question": "x"}\n', encoding="utf-8")
+    seen.allow("status of 400")
+    page.locator("#view-evaluate input[type=file]").set_input_files(other)
+    page.get_by_text("line 1 of the import lacks").wait_for()
+    page.get_by_label("Which questions").select_option("Not in the index")
+    assert rows(page).count() == 1
+    assert axe(page) == []
+
+
+def test_a_run_shows_its_plot_and_why_a_question_failed(opened: Opened) -> None:
+    failing = [each for each in ALL if "subscription has left" in each.question]
+    page = opened([*ALL[6:10], *failing])
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.get_by_text("Evaluate: done.").wait_for(timeout=60_000)
+    plot = page.locator(".plot svg[role=img]")
+    assert "as it is" in str(plot.get_attribute("aria-label"))
+    page.get_by_text("The plot as a table").click()
+    assert page.locator(".plot-numbers tbody td").count() == 4
+    assert page.locator(".run-table tbody tr").count() == 1
+    worst = rows(page).first
+    assert failing[0].question in worst.inner_text()
+    assert "0 %" in worst.inner_text()
+    assert axe(page) == []
+    shot(page, "evaluate-run")
+    page.get_by_label("Which questions").select_option("Not wholly found")
+    assert 1 <= rows(page).count() < 5
+    worst.click()
+    page.get_by_role("heading", name="Missed").wait_for()
+    page.locator(".reader", has_text="No credit is issued").wait_for()
+    assert "0.0 % of the gold" in page.locator(".fared").inner_text()
+    assert axe(page) == []
+    shot(page, "evaluate-failed")
+    page.get_by_role("button", name="Ask it").click()
+    page.locator("#view-ask").wait_for()
+    assert "doc=" in page.url
+    assert page.locator("#view-ask").get_by_role("textbox").first.input_value() == failing[0].question
+    page.go_back()
+    page.get_by_role("button", name="Why was").click()
+    page.locator("#view-ask").wait_for()
+    page.locator(".why", has_text="No credit is issued").wait_for()
+    page.go_back()
+    page.locator(".question-panel", has_text="Missed").wait_for()
+    page.reload()  # runs are remembered, and the address names the question
+    page.locator(".question-panel", has_text="Missed").wait_for()
+
+
+def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
+    page = opened(ALL[:6])
+    page.get_by_role("button", name="Results").click()
+    page.get_by_text("Sweep: try several settings").click()
+    window = page.get_by_label("Window", exact=False).locator("visible=true").first
+    window.fill("auto, 1, (0, x")
+    page.get_by_text("“(0” can't be read").wait_for()
+    window.fill("auto, 1, (0, 2)")
+    page.get_by_text("3 combinations, and the settings as they are").wait_for()
+    page.get_by_role("button", name="Run the sweep").click()
+    page.get_by_text("Sweep: done.").wait_for(timeout=60_000)
+    names = page.locator(".run-table .run-name").all_inner_texts()
+    assert names == ["window=(0, 2)", "window=1", "as it is"]
+    assert page.locator(".plot-legend li").count() == 3
+    assert page.locator(".run-table").get_by_text("compared with this").count() == 1
+    page.get_by_role("checkbox", name="window=1").uncheck()
+    assert page.locator(".plot-legend li").count() == 2
+    page.get_by_role("button", name="Compare with run 2").click()
+    page.locator(".run-table tr", has_text="window=1").get_by_text("compared with this").wait_for()
+    assert axe(page) == []
+    shot(page, "evaluate-sweep")
+    window.fill("0, 1, 2, 3, 4, 5, 6, 7, 8, 9")
+    page.get_by_role("button", name="Run the sweep").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("Sweep was stopped.").wait_for()
+    assert page.locator(".run-table tbody tr").count() == 3
+    page.get_by_role("button", name="Forget all runs").click()
+    page.get_by_text("Nothing was measured yet.").wait_for()
+
+
+def test_a_ranking_is_fitted(opened: Opened) -> None:
+    page = opened(ALL[:24])
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Fit the ranking").click()
+    panel = page.get_by_role("region", name="The fitted ranking")
+    panel.wait_for(timeout=60_000)
+    assert "24 questions" in panel.inner_text()
+    assert "ecommended" in panel.inner_text()
+    assert panel.get_by_role("row").count() >= 6
+    with page.expect_download() as download:
+        panel.get_by_role("link", name="Save as a file").click()
+    assert "weights" in Path(download.value.path()).read_text(encoding="utf-8")
+    assert axe(page) == []
+    shot(page, "evaluate-fit")
+
+
+def test_a_page_that_is_read_only_measures_and_changes_nothing(opened: Opened) -> None:
+    page = opened(ALL[:2], read_only=True)
+    page.get_by_text("read-only").wait_for()
+    assert page.get_by_role("button", name="New question").count() == 0
+    assert page.get_by_role("button", name="Import").count() == 0
+    rows(page).first.click()
+    page.get_by_role("button", name="Ask it").wait_for()
+    assert page.get_by_role("button", name="Edit").count() == 0
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.get_by_text("Evaluate: done.").wait_for(timeout=60_000)
+
+
+def test_arrow_keys_go_through_the_questions(opened: Opened) -> None:
+    page = opened(ALL[:5])
+    rows(page).first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.locator(".question-panel h2").inner_text() == ALL[2].question
+    page.locator("body").press("]")
+    page.locator(".question-panel h2", has_text=ALL[3].question).wait_for()
+    page.locator("body").press("[")
+    page.locator(".question-panel h2", has_text=ALL[2].question).wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(opened: Opened, scheme: Any) -> None:
+    many = [Question(f"{each.question} ({number})", each.doc_id, each.spans) for number in range(25) for each in ALL]
+    page = opened(many)
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("searchbox", name="Search questions").fill("(7)")
+    page.get_by_text("40 of 1,000 questions").wait_for()
+    assert width(page) <= 390
+    assert axe(page) == []
+    shot(page, f"evaluate-phone-{scheme}-list")
+    rows(page).first.click()
+    page.locator(".reader", has_text="refund").wait_for()
+    assert not rows(page).first.is_visible()
+    assert width(page) <= 390
+    assert axe(page) == []
+    shot(page, f"evaluate-phone-{scheme}-question")
+    page.get_by_role("tab", name="Results").click()
+    assert width(page) <= 390
+    assert axe(page) == []
+    shot(page, f"evaluate-phone-{scheme}-results")
+    page.get_by_role("button", name="Back to the questions").click()
+    assert rows(page).first.is_visible()
+
+
+def width(page: "Page") -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth"))

@@ -1,0 +1,273 @@
+"""Settings as the page describes, tries, writes down and keeps them."""
+
+import contextlib
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
+from starlette.testclient import TestClient
+
+from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
+from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.retrieval.index_settings import read_index_settings
+from langchain_sentence_window.retrieval.settings import CallSettings
+from langchain_sentence_window.studio.call_settings import MAX_SIDE, MOST, to_ask
+from langchain_sentence_window.studio.program import program
+from langchain_sentence_window.studio.setting_fields import FIELDS, described
+from tests.studio.making import ADDRESS, client_of, small_retriever
+from tests.toys import WordEmbeddings, document
+
+QUERY = "When is a refund refused?"
+
+
+class First(BaseDocumentCompressor):
+    """Keeps the first document."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        return list(documents[:1])
+
+
+def call(client: TestClient, path: str, status: int = 200, /, **given: Any) -> Any:
+    answer = client.post(f"{ADDRESS}/api/{path}", json=given)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def read(client: TestClient, path: str) -> Any:
+    answer = client.get(f"{ADDRESS}/api/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> SentenceWindowRetriever:
+    given = [document("A refund is quick. It takes days.", "terms", source="terms.md", year=2025, tags=["a", "b"])]
+    return SentenceWindowRetriever.from_documents(given, WordEmbeddings(), path=tmp_path / "index")
+
+
+@pytest.fixture(scope="module")
+def real(minilm: Embeddings, tmp_path_factory: pytest.TempPathFactory) -> SentenceWindowRetriever:
+    """An index on disk, made with an embedder that a program can load."""
+    text = "# Refunds\n\nA refund takes five days. It is refused after a year. It's paid.\n\n# Cards\n\nCards expire."
+    folder = tmp_path_factory.mktemp("real") / "in'dex"
+    return SentenceWindowRetriever.from_documents([document(text, "terms")], minilm, path=folder)
+
+
+# What a form is told
+
+
+def test_every_setting_of_a_call_has_a_field() -> None:
+    names = CallSettings.__annotations__.keys() - {"count_tokens", "window_key"} | {"reranker"}
+    assert {field.name for field in FIELDS} == names
+    found = read(client_of(small_retriever(k=7, window=(1, 2))), "settings")
+    by_name = {each["name"]: each for each in found["fields"]}
+    assert by_name["k"] | {"help": ""} == by_name["k"] | {
+        "kind": "count",
+        "default": 7,
+        "min": 1,
+        "max": MOST["k"],
+        "help": "",
+    }
+    assert by_name["window"]["default"] == [1, 2]
+    assert by_name["reranker"]["choices"] == ["none"]
+    assert by_name["max_tokens"]["is_optional"]
+    assert all(each["help"].endswith(".") and each["label"] for each in found["fields"])
+    assert {each["name"] for each in found["signals"]} == set(SIGNALS)
+    assert {each["name"]: each["weight"] for each in found["signals"] if each["weight"]} == dict(
+        DEFAULT_RANKING.weights
+    )
+
+
+def test_defaults_are_the_retrievers_own_and_can_be_asked_with() -> None:
+    for settings in ({}, {"ranking": Ranking({"dense": 2}), "names": ["source"], "order": "edges", "max_tokens": 90}):
+        retriever = small_retriever(**{"ranking": DEFAULT_RANKING, **settings})
+        fields = described(retriever)["fields"]
+        defaults = json.loads(json.dumps({each["name"]: each["default"] for each in fields}))
+        asked, given = to_ask(retriever, defaults)
+        assert asked.invoke("refund card", **given) == retriever.invoke("refund card")
+
+
+def test_the_filter_of_the_retriever_isnt_told() -> None:
+    found = read(client_of(small_retriever().model_copy(update={"filter": {"doc_id": "terms"}})), "settings")
+    assert "terms" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("name", ["k", "fetch_k", "max_tokens", "window"])
+def test_limits_are_those_that_a_form_is_told(name: str) -> None:
+    client = client_of(small_retriever())
+    most = next(each["max"] for each in read(client, "settings")["fields"] if each["name"] == name)
+    assert most == MOST.get(name, MAX_SIDE)
+    call(client, "ask", query="refund", settings={name: most})
+    assert name in call(client, "ask", 400, query="refund", settings={name: most + 1})["error"]["message"]
+
+
+def test_keys_of_the_documents_come_with_values_that_a_filter_finds(on_disk: SentenceWindowRetriever) -> None:
+    client = client_of(on_disk)
+    keys = {each["name"]: each for each in read(client, "filter-keys")["keys"]}
+    assert keys["year"] == {"name": "year", "documents": 1, "values": [2025]}
+    assert keys["tags"]["values"] == ["a", "b"]
+    for key, each in keys.items():
+        for value in each["values"]:
+            assert call(client, "try", query="refund", settings={"filter": {key: value}})["windows"], (key, value)
+
+
+def test_keys_stay_few_and_short_and_within_the_filter() -> None:
+    given = [document("A refund.", f"d{i}", n=i, long="x" * 500, **{f"k{i}": 1}) for i in range(150)]
+    retriever = SentenceWindowRetriever.from_documents(given, WordEmbeddings())
+    keys = read(client_of(retriever.model_copy(update={"filter": {"n": {"$gte": 10}}})), "filter-keys")["keys"]
+    assert len(keys) == 100
+    by_name = {each["name"]: each for each in keys}
+    assert (len(by_name["n"]["values"]), by_name["long"]["values"]) == (12, [])
+    assert "k3" not in by_name
+    assert 3 not in by_name["n"]["values"]
+
+
+# Asking with settings
+
+
+def test_a_try_says_the_tokens_and_seconds_of_its_windows() -> None:
+    retriever = small_retriever(count_tokens=lambda text: len(text.split()))
+    found = call(client_of(retriever), "try", query="refund card", settings={"k": 2, "window": [0, 1]})
+    windows = retriever.invoke("refund card", k=2, window=(0, 1))
+    assert [each["text"] for each in found["windows"]] == [each.page_content for each in windows]
+    assert [each["tokens"] for each in found["windows"]] == [len(shown_text(each).split()) for each in windows]
+    assert found["tokens"] == sum(each["tokens"] for each in found["windows"])
+    assert found["seconds"] > 0
+
+
+def test_a_page_can_leave_out_the_reranker_and_take_late_interaction(real: SentenceWindowRetriever) -> None:
+    own = real.model_copy(update={"reranker": First()})
+    client = client_of(own)
+    field = next(each for each in read(client, "settings")["fields"] if each["name"] == "reranker")
+    assert (field["choices"], field["default"]) == (["none", "own", "late interaction"], "own")
+    counts = [
+        len(call(client, "try", query=QUERY, settings={"reranker": each})["windows"]) for each in field["choices"]
+    ]
+    assert (counts[0] > 1, counts[1], counts[2] > 1) == (True, 1, True)
+    late = call(client, "try", query=QUERY, settings={"reranker": "late interaction"})["windows"]
+    expected = real.model_copy(update={"reranker": LateInteractionReranker(model=real.vectorstore.embeddings)})
+    assert [each["text"] for each in late] == [each.page_content for each in expected.invoke(QUERY)]
+    assert all("relevance_score" in each for each in late)
+    assert own.reranker == First()
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"reranker": "late interaction"}, "'none'"),
+        ({"reranker": True}, "'none'"),
+        ({"ranking": "/etc/passwd"}, "'default'"),
+        ({"ranking": {"nothing": 1}}, "isn't the name of a signal"),
+        ({"ranking": {"dense": "x"}}, "dense"),
+        ({"count_tokens": "len"}, "count_tokens"),
+        ({"vectorstore": 1}, "vectorstore"),
+        ({"k": 0}, "k"),
+        ({"window": {"a": 5_000}}, "window"),
+        ({"filter": {"a": {"$no": 1}}}, "$no"),
+    ],
+)
+def test_wrong_settings_are_refused_by_each_call(settings: dict[str, Any], part: str) -> None:
+    client = client_of(small_retriever())
+    for path in ("ask", "try", "explain"):
+        error = call(client, path, 400, query="refund", settings=settings)["error"]
+        assert error["type"] in ("InvalidInputError", "FilterError")
+        assert part in error["message"]
+
+
+# The program
+
+
+def printed(text: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(text, "program", "exec"), {})  # noqa: S102 - it is what the page hands out
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"k": 2, "window": [1, 2], "order": "document", "filter": {"doc_id": "terms"}},
+        {"ranking": {"dense": 1, "coverage": 0.5}, "reranker": "late interaction", "max_tokens": 60},
+        {"ranking": None, "names": False, "window": {"x": 2}, "min_relevance": None, "min_score": 0.01, "fetch_k": 9},
+    ],
+)
+@pytest.mark.parametrize("query", [QUERY, "it's a \"refund\"\n'''\\ \N{GRINNING FACE}"])
+def test_a_program_prints_what_the_page_shows(
+    real: SentenceWindowRetriever, settings: dict[str, Any], query: str
+) -> None:
+    client = client_of(real)
+    text = call(client, "program", query=query, settings=settings)["program"]
+    shown = call(client, "try", query=query, settings=settings)["windows"]
+    assert printed(text) == "".join(f"{each['score']:.3f} {each['text']}\n\n" for each in shown)
+    assert shown
+    assert max(map(len, text.splitlines())) <= 160
+
+
+def test_a_program_holds_the_settings_that_only_the_retriever_has(real: SentenceWindowRetriever) -> None:
+    retriever = real.model_copy(update={"k": 1, "window": 0, "ranking": Ranking({"dense": 1})})
+    text = program(retriever, QUERY, {})
+    assert "k=1, window=0" in text
+    (window,) = retriever.invoke(QUERY)
+    assert printed(text) == f"{window.metadata['score']:.3f} {window.page_content}\n\n"
+
+
+def test_a_program_says_what_it_lacks() -> None:
+    text = program(small_retriever(reranker=First()).model_copy(update={"filter": {"doc_id": "terms"}}), QUERY, {})
+    assert "retriever = ..." in text
+    assert "# The retriever of the page also has its own filter, reranker" in text
+    assert "terms" not in text
+    compile(text, "program", "exec")
+
+
+# The default
+
+
+def test_settings_become_the_default_of_the_index_and_of_the_page(on_disk: SentenceWindowRetriever) -> None:
+    folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
+    client = client_of(on_disk)
+    assert read(client, "settings")["can_keep"]
+    given = {"k": 3, "window": [0, 2], "ranking": {"dense": 1}, "filter": {"year": 2025}, "reranker": "none"}
+    assert call(client, "settings/default", settings=given) == {
+        "kept": ["k", "ranking", "window"],
+        "left_out": ["filter", "reranker"],
+    }
+    assert dict(read_index_settings(folder).retriever) == {"k": 3, "window": [0, 2], "ranking": "ranking.json"}
+    opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
+    assert (opened.k, opened.window, opened.ranking) == (3, (0, 2), Ranking({"dense": 1}))
+    defaults = {each["name"]: each["default"] for each in read(client, "settings")["fields"]}
+    assert (defaults["k"], defaults["window"], defaults["ranking"]) == (3, [0, 2], {"dense": 1})
+    assert on_disk.k == 10, "what was handed in stays"
+    call(client, "settings/default", settings={"ranking": "default", "k": 4})
+    opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
+    assert (opened.k, opened.window, opened.ranking) == (4, (0, 2), DEFAULT_RANKING)
+    call(client, "settings/default", settings={"ranking": None})
+    assert SentenceWindowRetriever.open(folder, WordEmbeddings()).ranking is None
+
+
+def test_a_default_that_cant_be_kept_is_refused_and_changes_nothing(
+    on_disk: SentenceWindowRetriever, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
+    client = client_of(on_disk)
+    with caplog.at_level(logging.ERROR):
+        for settings in ({"k": 0}, {"ranking": "../../x.json"}, {"order": "no"}, {"window": "x"}, {"vectorstore": 1}):
+            call(client, "settings/default", 400, settings=settings)
+    assert not caplog.records
+    assert not (folder / "settings.json").exists()
+    assert not (folder / "ranking.json").exists()
+    locked = client_of(on_disk, read_only=True)
+    assert not read(locked, "settings")["can_keep"]
+    call(locked, "settings/default", 403, settings={"k": 3})
+    in_memory = client_of(small_retriever())
+    assert not read(in_memory, "settings")["can_keep"]
+    call(in_memory, "settings/default", 409, settings={"k": 3})
+    assert not (folder / "settings.json").exists()
