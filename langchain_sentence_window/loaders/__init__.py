@@ -1,31 +1,35 @@
-"""Documents from files: PDFs as text with structure.
+"""Documents from files: PDFs as text with structure, and Markdown, text, HTML and DOCX.
 
     documents = load_pdf("contract.pdf")
     documents = load_pdf("contracts/")
+    documents = load_file("handbook.docx")
     retriever = SentenceWindowRetriever.from_documents(PDFLoader("contracts/").lazy_load(), embedding)
 
     (window, *_) = retriever.invoke("When is the fee due?")
     locate(window)                  # where its sentences stand on their pages
     highlight(window, "fee.png")    # or a copy of the file with marks: "fee.pdf"
 
-One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``.
+One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``, HTML and
+DOCX the extra ``files``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.files.loading import load_file
     from langchain_sentence_window.loaders.pdf.highlighting import highlight
     from langchain_sentence_window.loaders.pdf.loader import PDFLoader, load_pdf
     from langchain_sentence_window.loaders.pdf.locating import PageBox, SentencePlace, locate
 
-__all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_pdf", "locate"]
+__all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_file", "load_pdf", "locate"]
 
 _HOMES = {
     "PDFLoader": "pdf.loader",
     "PageBox": "pdf.locating",
     "SentencePlace": "pdf.locating",
     "highlight": "pdf.highlighting",
+    "load_file": "files.loading",
     "load_pdf": "pdf.loader",
     "locate": "pdf.locating",
 }

@@ -19,6 +19,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents.file_states import FILE_STATE
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.layout import Continuation, read_layout
 from langchain_sentence_window.documents.parts.elements import docling_blocks, docling_page, element_blocks, is_element
@@ -32,7 +33,7 @@ ELEMENT_ID = "element_id"
 _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 LAYOUT = "layout"
 IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID)
-NAMING_KEYS = frozenset({SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY, TOTAL_PAGES, *IDENTITY_KEYS})
+NAMING_KEYS = frozenset({SOURCE, FILE_STATE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY, TOTAL_PAGES, *IDENTITY_KEYS})
 """Keys that say where a Document is from; only loaders write them, never a document's own text."""
 
 PART = "part"

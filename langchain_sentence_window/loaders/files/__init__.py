@@ -1,0 +1,1 @@
+"""Files as Documents: Markdown, text, HTML, DOCX and PDF, see `load_file`."""

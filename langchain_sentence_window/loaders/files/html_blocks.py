@@ -1,0 +1,286 @@
+"""A tree of HTML as the blocks of a text: headings, paragraphs, items, rows and code, in Markdown.
+
+The words of the tree are in the text once and in their order. Marks inside a line, such as those of links and emphasis,
+are left out, as they only stand between the words; but a paragraph that is wholly bold may be a heading, so it is
+``**bold**``. Tables that only arrange blocks are read cell by cell.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_sentence_window.loaders.files.html_visibility import walk_shown
+from langchain_sentence_window.loaders.files.markdown_text import MarkdownText, WrittenBlock, is_code
+from langchain_sentence_window.loaders.files.table_kinds import data_tables
+from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_MARKED_HEADING_CHARS
+
+MAX_ROW_CHARS = 2_000
+"""Characters of the longest row that is written on one line; the cells of a longer one are paragraphs."""
+
+_BLOCKS_LIST = """
+address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure footer
+form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup option p pre search section summary table
+tbody td tfoot th thead tr ul xmp listing plaintext
+"""
+_BLOCKS = frozenset(_BLOCKS_LIST.split())
+_LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
+_ITEMS = frozenset({"li", "dt", "dd"})
+_PRE = frozenset({"pre", "xmp", "listing", "plaintext"})
+_BOLD = frozenset({"b", "strong"})
+_HEADING = re.compile(r"h([1-6])")
+# Soft hyphens and what has no width.
+_UNSEEN = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
+_TO_SPACE = {ord(each): " " for each in "\t\n\r\f"}
+_MAX_LEVEL = 6
+_MAX_DIGITS = 6
+
+
+@dataclass(slots=True)
+class _List:
+    """A list that is open.
+
+    Attributes:
+        number: The number of the next item; ``None`` if items have none.
+        indent: White space before its items.
+        inner: White space before what follows in the item that is open.
+        marker: What stands before the next block; empty if the item has begun.
+        is_plain: Whether its items hold headings, so they are no list.
+    """
+
+    number: int | None
+    indent: str
+    inner: str = ""
+    marker: str = ""
+    is_plain: bool = False
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table of data that is open."""
+
+    cells: list[list[str]] = field(default_factory=list)
+    rows: int = 0
+
+
+class BlockWriter:
+    """Writes the blocks of one tree."""
+
+    def __init__(self) -> None:
+        """Begin without text."""
+        self._text = MarkdownText()
+        self._buffer: list[str] = []
+        self._chars = self._bold_chars = self._bold = 0
+        self._lists: list[_List] = []
+        self._table: _Table | None = None
+        self._level = 0
+        self._pre: list[str] | None = None
+        self._after_term = False
+
+    def write(self, root: Any) -> MarkdownText:
+        """Write the tree below an element, itself included."""
+        tables = data_tables(root)
+        for event, element in walk_shown(root):
+            if event == "start":
+                self._start(element, is_data=element in tables)
+                self._add(element.text)
+            elif event == "end":
+                self._end(element, is_data=element in tables)
+            if event != "start" and element is not root:
+                self._add(element.tail)
+        self._flush()
+        return self._text
+
+    def _start(self, element: Any, *, is_data: bool) -> None:
+        tag = element.tag
+        if self._pre is not None:
+            self._pre.append("\n" if tag == "br" else "")
+        elif tag in _BLOCKS:
+            self._start_block(element, tag, is_data=is_data)
+        elif tag == "br":
+            self._buffer.append("\n")
+        elif tag == "q":
+            self._add("“")
+        elif tag == "sup":
+            self._start_sup(element)
+        self._bold += tag in _BOLD
+
+    def _end(self, element: Any, *, is_data: bool) -> None:
+        tag = element.tag
+        self._bold -= tag in _BOLD
+        if tag in _BLOCKS:
+            self._end_block(element, tag, is_data=is_data)
+        elif tag == "q":
+            self._add("”")
+
+    def _start_block(self, element: Any, tag: str, *, is_data: bool) -> None:
+        if self._after_term and tag in ("dd", "p", "div"):
+            return  # what explains a term stands in its item
+        self._flush()
+        level = _heading_level(element)
+        if level:
+            self._level = level
+            for each in self._lists:
+                each.is_plain, each.marker = True, ""
+        elif tag in _LISTS:
+            self._lists.append(_List(_first_number(element), self._lists[-1].inner if self._lists else ""))
+        elif tag in _ITEMS:
+            self._start_item(element, tag)
+        elif tag in _PRE:
+            self._pre = []
+        elif is_data:
+            self._table = _Table()
+        elif tag in ("td", "th") and self._table is not None:
+            self._table.cells.append([])
+
+    def _start_item(self, element: Any, tag: str) -> None:
+        if not self._lists:  # an item outside of a list
+            self._lists.append(_List(None, ""))
+        own = self._lists[-1]
+        if own.number is not None:
+            own.number = _number(element.get("value"), own.number)
+        marker = "- " if own.number is None else f"{own.number}. "
+        own.number = None if own.number is None else own.number + 1
+        own.inner = own.indent + " " * len(marker)
+        own.marker = "" if tag == "dd" else marker  # what explains a term goes on in its item
+
+    def _end_block(self, element: Any, tag: str, *, is_data: bool) -> None:
+        if tag == "dt" and self._buffer and self._pre is None:
+            if not self._after_term:  # libxml2 nests terms that are left open
+                self._buffer.append("\n")
+                self._after_term = True
+            return
+        if tag in _PRE and self._pre is not None:
+            self._end_pre(element)
+            return
+        self._flush()
+        if _heading_level(element):
+            self._level = 0
+        elif tag in _LISTS and self._lists:
+            self._lists.pop()
+        elif tag in _ITEMS and self._lists:
+            self._lists[-1].marker = ""
+        elif tag == "tr" and self._table is not None:
+            self._end_row(self._table)
+        elif is_data and self._table is not None:
+            self._end_row(self._table)
+            self._table = None
+
+    def _end_pre(self, element: Any) -> None:
+        text = "".join(self._pre or ()).translate(_UNSEEN).strip("\r\n").rstrip()
+        self._pre = None
+        if not text.strip():
+            return
+        if self._table is not None:
+            self._table.cells[-1:] = [[*self._table.cells[-1], " ".join(text.split())]] if self._table.cells else []
+        elif is_code(element, text):
+            self._text.add(WrittenBlock(CODE, text))
+        else:
+            for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text):
+                self._text.add(WrittenBlock(PROSE, paragraph.strip()))
+
+    def _end_row(self, table: _Table) -> None:
+        cells, table.cells = [" ".join(each) for each in table.cells], []
+        if not any(cells):
+            return
+        if sum(map(len, cells)) > MAX_ROW_CHARS:
+            for cell in filter(None, cells):
+                self._text.add(WrittenBlock(PROSE, cell))
+            return
+        row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        if not table.rows:
+            row += "\n|" + " --- |" * len(cells)
+        table.rows += 1
+        self._text.add(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
+
+    def _start_sup(self, element: Any) -> None:
+        """Write a power as ``10^6``, as ``106`` is another number."""
+        text = (element.text or "").lstrip()
+        before = self._buffer[-1][-1:] if self._buffer else ""
+        if (text[:1].isdigit() and before.isalnum()) or (text[:1] in "-−+" and text[1:2].isdigit()):
+            self._add("^")
+
+    def _add(self, text: str | None) -> None:
+        if not text:
+            return
+        if self._pre is not None:
+            self._pre.append(text)
+            return
+        text = text.translate(_UNSEEN).translate(_TO_SPACE)
+        chars = len(text) - text.count(" ")
+        self._chars += chars
+        self._bold_chars += chars if self._bold else 0
+        self._buffer.append(text)
+        if chars and not text.isspace():
+            self._after_term = False
+
+    def _flush(self) -> None:
+        if not self._buffer:
+            return
+        written, self._buffer = "".join(self._buffer), []
+        is_bold = self._chars > 0 and self._bold_chars == self._chars
+        self._chars = self._bold_chars = 0
+        self._after_term = False
+        for paragraph in _paragraphs(written):
+            self._add_paragraph(paragraph, is_bold=is_bold)
+
+    def _add_paragraph(self, lines: list[str], *, is_bold: bool) -> None:
+        text = "\n".join(lines)
+        on_one_line = " ".join(lines)
+        if self._table is not None:
+            if self._table.cells:
+                self._table.cells[-1].append(on_one_line)
+            else:  # a caption
+                self._text.add(WrittenBlock(PROSE, text))
+        elif self._level:
+            is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - _MAX_LEVEL - 1
+            self._text.add(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
+        elif self._lists and not any(each.is_plain for each in self._lists):
+            self._add_item(text)
+        elif is_bold and len(text) <= MAX_HEADING_CHARS - 4 and not {"\n", "*"} & set(text):
+            self._text.add(WrittenBlock(PROSE, f"**{text}**"))
+        else:
+            self._text.add(WrittenBlock(PROSE, text))
+
+    def _add_item(self, text: str) -> None:
+        own = self._lists[-1]
+        outer = next((each for each in self._lists[:-1] if each.marker), None)
+        if outer is not None:  # a list that begins an item has no line of its own for the outer one
+            outer.marker = ""
+        marker, own.marker = own.marker, ""
+        self._text.add(WrittenBlock(LIST_ITEM, text, marker=marker, indent=own.indent if marker else own.inner))
+
+
+def _heading_level(element: Any) -> int:
+    """Return the level of a heading; 0 if an element is none."""
+    found = _HEADING.fullmatch(element.tag)
+    if found:
+        return int(found[1])
+    if element.get("role") == HEADING:  # the role has the name of the kind
+        return min(_MAX_LEVEL, _number(element.get("aria-level"), 2) or 2)
+    return 0
+
+
+def _first_number(element: Any) -> int | None:
+    return _number(element.get("start"), 1) if element.tag == "ol" else None
+
+
+def _number(value: str | None, usual: int) -> int:
+    return (
+        int(value) if value is not None and value.isascii() and value.isdigit() and len(value) < _MAX_LEVEL else usual
+    )
+
+
+def _paragraphs(written: str) -> Iterator[list[str]]:
+    """Yield the lines of each paragraph, without needless white space; a blank line parts paragraphs."""
+    lines: list[str] = []
+    for line in written.split("\n"):
+        words = " ".join(line.split())
+        if words:
+            lines.append(words)
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines

@@ -1,0 +1,161 @@
+"""`load_file`: a file as Documents, read by its suffix."""
+
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.file_states import FILE_STATE
+from langchain_sentence_window.documents.front_matter import read_front_matter
+from langchain_sentence_window.documents.indexed_documents import TITLE
+from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window.documents.layout import write_layout
+from langchain_sentence_window.documents.parts.numbering import LAYOUT
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.loaders.files.decoding import decode
+from langchain_sentence_window.loaders.files.reading import EmptyFileError, FileBytes, read_file
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.loaders.files.html_pages import HtmlPage
+
+CONTENT_TYPE = "content_type"
+
+_MARKDOWN, _TEXT, _HTML, _PDF = "text/markdown", "text/plain", "text/html", "application/pdf"
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {
+        ".md": _MARKDOWN,
+        ".markdown": _MARKDOWN,
+        ".txt": _TEXT,
+        ".text": _TEXT,
+        ".html": _HTML,
+        ".htm": _HTML,
+        ".docx": _DOCX,
+        ".pdf": _PDF,
+    }
+)
+"""The suffixes of files that are read, in lower case, and the type of their content."""
+
+
+def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
+    """Load a file as Documents: Markdown, text, HTML or DOCX as one, a PDF as one for each page.
+
+    The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts, styles, navigation
+    and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there is one.
+
+    Args:
+        path: The path of a file whose suffix is in `SUFFIXES`.
+        source: What the metadata calls the source, which names the document; ``None`` for the path as it is given.
+
+    Returns:
+        The Documents. Their metadata holds ``source``, ``content_type``, ``file_state``, see
+        `langchain_sentence_window.documents.file_states`, and ``title`` if the file says one. Those of a PDF's pages
+        hold what `PDFLoader` writes, too.
+
+    Raises:
+        InvalidInputError: An argument is of another type.
+        DocumentReadError: The file isn't there, can't be read, is of another type, or holds no text.
+        MissingExtraError: The library that reads such files isn't installed.
+    """
+    if not isinstance(path, str | PathLike) or not isinstance(fspath(path), str):
+        raise InvalidInputError(f"path is {shown(path)}; give the path of a file as a string or a Path")
+    if not isinstance(source, str | None) or source == "":
+        raise InvalidInputError(f"source is {shown(source)}; give the document a name as a string, or None")
+    given = fspath(path)
+    name = given if given.isprintable() else ascii(given)
+    check_suffix(given, name)
+    return convert(read_file(Path(given), name), given, source or given)
+
+
+def check_suffix(path: str, name: str) -> None:
+    """Check that a file can be read by its suffix.
+
+    Raises:
+        DocumentReadError: It can't.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DocumentReadError(
+            f"{name} can't be read, as its suffix is {suffix!r}; files with {', '.join(SUFFIXES)} can, so convert it"
+        )
+
+
+def convert(file: FileBytes, path: str, source: str) -> list[Document]:
+    """Make Documents of a file's bytes.
+
+    Args:
+        file: The bytes and the state of the file.
+        path: Its path, with one of `SUFFIXES`.
+        source: What the metadata calls the source.
+
+    Raises:
+        DocumentReadError: It is damaged, of another type, or holds no text.
+        MissingExtraError: The library that reads such files isn't installed.
+    """
+    name = path if path.isprintable() else ascii(path)
+    content_type = SUFFIXES[Path(path).suffix.lower()]
+    try:
+        loaded = _READERS[content_type](file.data, name, source)
+    except (SentenceWindowError, Warning):
+        raise
+    except Exception as error:  # one odd file of very many mustn't keep the others out
+        raise DocumentReadError(
+            f"{name} can't be read ({type(error).__name__}: {shown(str(error))}); save it anew, or leave it out"
+        ) from error
+    if not any(document.page_content.strip() for document in loaded):
+        raise EmptyFileError(f"{name} holds no text; if it holds pictures of text, recognize the text first (OCR)")
+    known = {SOURCE: source, CONTENT_TYPE: content_type, FILE_STATE: str(file.state)}
+    return [
+        Document(page_content=document.page_content, metadata={**document.metadata, **known}) for document in loaded
+    ]
+
+
+def _read_text(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001 - as readers are called
+    text = decode(data, name)
+    front_matter = read_front_matter(text)
+    title = front_matter.title if front_matter else ""
+    return [Document(page_content=text, metadata={TITLE: title} if title else {})]
+
+
+def _read_html(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.html_pages import read_html
+
+    return [_document(read_html(decode(data, name, is_html=True), name))]
+
+
+def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+    from langchain_sentence_window.loaders.files.docx import read_docx
+
+    return [_document(read_docx(data, name))]
+
+
+def _read_pdf(data: bytes, name: str, source: str) -> list[Document]:
+    from langchain_sentence_window.loaders.pdf.loader import PDFLoader
+
+    try:
+        return PDFLoader(data, source=source).load()
+    except DocumentReadError as error:
+        if "is encrypted" not in str(error):
+            raise
+        raise DocumentReadError(
+            f"{name} is encrypted; save it without a password, or load it with PDFLoader(path, password=...)"
+        ) from error
+
+
+def _document(page: "HtmlPage") -> Document:
+    metadata: dict[str, Any] = {LAYOUT: write_layout(page.blocks)}
+    return Document(page_content=page.text, metadata={TITLE: page.title, **metadata} if page.title else metadata)
+
+
+_READERS: Mapping[str, Callable[[bytes, str, str], list[Document]]] = {
+    _MARKDOWN: _read_text,
+    _TEXT: _read_text,
+    _HTML: _read_html,
+    _DOCX: _read_docx,
+    _PDF: _read_pdf,
+}

@@ -1,0 +1,72 @@
+"""Tables that hold data, told from those that only arrange a page."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_sentence_window.loaders.files.libxml import etree
+
+MIN_ROWS = MIN_COLUMNS = 2
+"""The least rows and columns of a table of data."""
+
+_CELLS = ("td", "th")
+_INNER = ("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre")
+_NOT_DATA = frozenset({"presentation", "none"})
+
+
+@dataclass(slots=True)
+class _Table:
+    """What is seen of a table that is open.
+
+    Attributes:
+        element: The table.
+        rows: The number of its rows.
+        open_cells: The number of its cells that are open, one in the other.
+        is_wide: Whether a row has several columns.
+        arranges: Whether a cell holds a heading, code or a table.
+    """
+
+    element: Any
+    rows: int = 0
+    open_cells: int = 0
+    is_wide: bool = False
+    arranges: bool = False
+
+    @property
+    def is_data(self) -> bool:
+        """Whether the table holds data."""
+        holds_rows = self.rows >= MIN_ROWS and self.is_wide and not self.arranges
+        return holds_rows and self.element.get("role") not in _NOT_DATA
+
+
+def data_tables(root: Any) -> set[Any]:
+    """Return the tables below an element that hold data.
+
+    They have rows and columns, and no cell holds a heading, code or another table.
+    """
+    found: set[Any] = set()
+    stack: list[_Table] = []
+    for event, element in etree().iterwalk(root, events=("start", "end"), tag=(*_INNER, *_CELLS, "tr")):
+        tag, top = element.tag, stack[-1] if stack else None
+        if event == "start":
+            if top is not None:
+                _look(top, element)
+            if tag == "table":
+                stack.append(_Table(element))
+        elif tag == "table":
+            closed = stack.pop()
+            if closed.is_data:
+                found.add(closed.element)
+        elif tag in _CELLS and top is not None:
+            top.open_cells -= 1
+    return found
+
+
+def _look(table: _Table, element: Any) -> None:
+    """Look at an element that begins in a table."""
+    if element.tag == "tr":
+        table.rows += 1
+        table.is_wide |= len(element) >= MIN_COLUMNS
+    elif element.tag in _CELLS:
+        table.open_cells += 1
+    elif table.open_cells:
+        table.arranges = True

@@ -1,0 +1,87 @@
+"""The encodings of text files."""
+
+import codecs
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window.errors import DocumentReadError
+from langchain_sentence_window.loaders.files.decoding import decode
+
+GERMAN = (
+    "Die Gebühr für den Stuhl ist fällig, sobald die Prüfung abgeschlossen ist. Über Änderungen der Verträge "
+    "entscheidet die Geschäftsführung; größere Beträge müssen schriftlich bestätigt werden."
+)
+MARKED = {
+    "utf-8": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+}
+
+
+@pytest.mark.parametrize("encoding", MARKED)
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), min_size=1))
+def test_a_byte_order_mark_decides_and_isnt_text(encoding: str, text: str) -> None:
+    assert decode(MARKED[encoding] + text.encode(encoding), "a.md") == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff")))
+def test_a_text_without_a_mark_is_utf_8_character_for_character(text: str) -> None:
+    assert decode(b"." + text.encode(), "a.md") == "." + text
+
+
+@given(st.binary())
+def test_any_bytes_are_text_that_can_be_stored_or_an_error(data: bytes) -> None:
+    with suppress(DocumentReadError):
+        text = decode(data, "a.md")
+        assert "\0" not in text
+        assert text.encode().decode() == text
+
+
+def test_an_old_encoding_is_told_by_the_letters() -> None:
+    assert decode(GERMAN.encode("cp1252"), "a.txt") == GERMAN
+
+
+def test_without_the_library_that_tells_it_the_error_says_how_to_save_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    with pytest.raises(DocumentReadError, match=r"a\.txt is in an encoding that isn't known; .* save it as UTF-8"):
+        decode(GERMAN.encode("cp1252"), "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"),
+    [
+        ('<meta charset="windows-1251">', "cp1251"),
+        ("<META http-equiv=Content-Type content='text/html; charset=iso-8859-1'>", "cp1252"),
+        ("<meta charset=shift_jis >", "shift_jis"),
+    ],
+)
+def test_html_declares_its_encoding(declared: str, encoding: str) -> None:
+    text = declared + {"cp1251": "Плата", "cp1252": "Gebühr: 3 €", "shift_jis": "料金"}[encoding]
+    assert decode(text.encode(encoding), "a.html", is_html=True) == text
+
+
+@pytest.mark.parametrize("declared", ["unicode_escape", "utf-7", "rot13", "idna", "zlib", "../x", "utf-16"])
+def test_html_cant_declare_what_no_file_is_written_in(declared: str) -> None:
+    text = f"<meta charset={declared}>a \\ud800 +2AA-"
+    assert decode(text.encode(), "a.html", is_html=True) == text
+
+
+def test_a_wrong_declaration_doesnt_hide_utf_8() -> None:
+    text = "<meta charset=euc-kr>Gebühr – fällig"
+    assert decode(text.encode(), "a.html", is_html=True) == text
+
+
+def test_half_a_pair_in_utf_16_is_an_error() -> None:
+    with pytest.raises(DocumentReadError, match="isn't known"):
+        decode(codecs.BOM_UTF16_LE + b"\x00\xd8a\x00", "a.txt")
+
+
+def test_utf_16_without_a_mark_is_told_of() -> None:
+    with pytest.raises(DocumentReadError, match="UTF-16 without a byte order mark"):
+        decode("Pay now.".encode("utf-16-le"), "a.txt")

@@ -1,0 +1,305 @@
+"""HTML as Markdown: structure, what is left out, and that no word is lost or doubled."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.documents.layout import write_layout
+from langchain_sentence_window.errors import DocumentReadError
+from langchain_sentence_window.loaders.files.html_pages import HtmlPage, read_html
+from langchain_sentence_window.splitting.blocks import HEADING
+
+PAGES = Path(__file__).parent / "pages"
+"""Pages as they are on the web, and beside each the Markdown that is read of it."""
+
+
+def read(html: str) -> HtmlPage:
+    return read_html(html, "a.html")
+
+
+def markdown(html: str) -> str:
+    return read(html).text
+
+
+def sentences(page: HtmlPage, *, with_layout: bool = True) -> list[Document]:
+    metadata = {"source": "a.html"} | ({"layout": write_layout(page.blocks)} if with_layout else {})
+    return SentenceSplitter().split_documents([Document(page_content=page.text, metadata=metadata)])
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: path.stem)
+def test_a_page_reads_as_it_should(path: Path) -> None:
+    page = read_html(path.read_text(encoding="utf-8"), path.name)
+    assert f"<!-- {page.title} -->\n\n{page.text}\n" == path.with_suffix(".md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: path.stem)
+def test_the_splitter_finds_the_same_sentences_in_the_markdown_alone(path: Path) -> None:
+    page = read_html(path.read_text(encoding="utf-8"), path.name)
+    found = [(each.page_content, each.metadata.get("heading")) for each in sentences(page, with_layout=False)]
+    assert found == [(each.page_content, each.metadata.get("heading")) for each in sentences(page)]
+
+
+def test_headings_are_paths_and_rows_and_items_are_whole() -> None:
+    page = read(
+        "<h1>Fees</h1><h2>Seats</h2><p>They cost:</p><ul><li>One seat. Monthly.</li><li>Two</li></ul>"
+        "<table><tr><th>Hall<th>Month<tr><td>South<td>35</table>"
+    )
+    found = [(each.page_content, each.metadata.get("kind"), each.metadata["heading"]) for each in sentences(page)]
+    assert found == [
+        ("# Fees", "heading", "Fees"),
+        ("## Seats", "heading", "Fees > Seats"),
+        ("They cost:", None, "Fees > Seats"),
+        ("- One seat.", "list_item", "Fees > Seats"),
+        ("Monthly.", "list_item", "Fees > Seats"),
+        ("- Two", "list_item", "Fees > Seats"),
+        ("| Hall | Month |\n| --- | --- |", "table_row", "Fees > Seats"),
+        ("| South | 35 |", "table_row", "Fees > Seats"),
+    ]
+    assert [each.metadata.get("lead_in") for each in sentences(page)] == [None, None, None, 2, 2, 2, None, 6]
+
+
+INLINE = {
+    "words of links": ('See <a href="/t">our <em>terms</em></a>.', "See our terms."),
+    "white space": ("  a\n\t b&nbsp;<b> c</b>d ", "a b cd"),
+    "line breaks": ("<p>12 High St<br>Leeds<br/></p>", "12 High St\nLeeds"),
+    "two line breaks are a paragraph's end": ("<p>One.<br> <br>Two.</p>", "One.\n\nTwo."),
+    "soft hyphens": ("Donau&shy;dampf &#8203;schiff", "Donaudampf schiff"),
+    "powers": ("10<sup>6</sup> m<sup>2</sup> 10<sup>&minus;3</sup>", "10^6 m^2 10^−3"),
+    "notes and ordinals": ("free<sup><a href='#n'>[1]</a></sup> 1<sup>st</sup>", "free[1] 1st"),
+    "quotes": ("He said <q>no</q>.", "He said “no”."),
+    "bold words": ("Pay <b>now</b>.", "Pay now."),
+    "a bold paragraph": ("<p><strong>Fees</strong> <b>due</b></p><p>Pay.</p>", "**Fees due**\n\nPay."),
+    "what is no heading": ("<p># 1 of</p><p>&lt;b> x</p><p>===</p><p>```</p>", "\\# 1 of\n\n\\<b> x\n\n\\===\n\n\\```"),
+    "words around a list": ("<div>a<ul><li>b</ul>c</div>", "a\n\n- b\n\nc"),
+    "words between": ("<p>a</p> and <p>b</p>", "a\n\nand\n\nb"),
+    "no words": ("<p> </p><div></div><ul><li></li></ul><table><tr><td></table><hr>", ""),
+    "nothing": ("", ""),
+    "what can't be a page": ("<", "<"),
+}
+
+
+@pytest.mark.parametrize("name", INLINE)
+def test_inside_a_paragraph(name: str) -> None:
+    html, expected = INLINE[name]
+    assert markdown(html) == expected
+
+
+LISTS = {
+    "open items": ("<ul><li>a<li>b</ul>", "- a\n- b"),
+    "nested": ("<ol><li>a<ul><li>b<ol><li>c</ol></ul><li>d</ol>", "1. a\n   - b\n     1. c\n2. d"),
+    "numbers": ("<ol start=9><li>a<li>b<li value=20>c<li>d</ol>", "9. a\n10. b\n20. c\n21. d"),
+    "paragraphs": ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n- c"),
+    "line breaks": ("<ul><li>a<br>b</ul>", "- a\n  b"),
+    "a list that begins an item": ("<ul><li><ol><li>a</ol></ul>", "  1. a"),
+    "terms": (
+        "<dl><dt>port<dd>A number.<dt>host<dd><p>A name.<p>Or none.</dl>",
+        "- port\n  A number.\n- host\n  A name.\n\n  Or none.",
+    ),
+    "terms alone": ("<dl><dt>a<dt>b<dd>c<dd>d</dl>", "- a\n- b\n  c\n\n  d"),
+    "items without a list": ("<li>a</li><li>b</li>", "- a\n- b"),
+    "cards": ("<ul><li><h3>A</h3><p>a</p><li><h3>B</h3>b</ul><p>c", "### A\n\na\n\n### B\n\nb\n\nc"),
+    "code": ("<ul><li>Run:<pre>make</pre>then wait.</ul>", "- Run:\n\n```\nmake\n```\n\n  then wait."),
+    "a table": (
+        "<ul><li>a<table><tr><td>b<td>c<tr><td>d<td>e</table></ul>",
+        "- a\n\n| b | c |\n| --- | --- |\n| d | e |",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists(name: str) -> None:
+    html, expected = LISTS[name]
+    assert markdown(html) == expected
+
+
+TABLES = {
+    "heads and captions": (
+        "<table><caption>T</caption><thead><tr><th>a<th>b</thead><tbody><tr><td>c<td>d</table>",
+        "T\n\n| a | b |\n| --- | --- |\n| c | d |",
+    ),
+    "blocks in cells": (
+        "<table><tr><td>a<td>b<tr><td><p>c</p><p>d</p><td><ul><li>e<li>f</ul></table>",
+        "| a | b |\n| --- | --- |\n| c d | e f |",
+    ),
+    "marks in cells": ("<table><tr><td>a|b<td>c<br>d<tr><td>e<td></table>", "| a\\|b | c d |\n| --- | --- |\n| e |  |"),
+    "empty rows": ("<table><tr><td>a<td>b<tr><td> <td><tr><td>c<td>d</table>", "| a | b |\n| --- | --- |\n| c | d |"),
+    "one column arranges": ("<table><tr><td>a<tr><td>b</table>", "a\n\nb"),
+    "one row arranges": ("<table><tr><td>a<td>b</table>", "a\n\nb"),
+    "headings arrange": ("<table><tr><td><h2>a</h2><td>b<tr><td>c<td>d</table>", "## a\n\nb\n\nc\n\nd"),
+    "tables arrange": (
+        "<table><tr><td>x<td><table><tr><td>a<td>b<tr><td>c<td>d</table><tr><td>y<td>z</table>",
+        "x\n\n| a | b |\n| --- | --- |\n| c | d |\n\ny\n\nz",
+    ),
+    "roles": ("<table role=presentation><tr><td>a<td>b<tr><td>c<td>d</table>", "a\n\nb\n\nc\n\nd"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name: str) -> None:
+    html, expected = TABLES[name]
+    assert markdown(html) == expected
+
+
+def test_a_row_that_is_too_long_for_a_sentence_is_paragraphs() -> None:
+    head = "<table><tr><td>a<td>b<tr><td>"
+    assert markdown(f"{head}{'c' * 1999}<td>d</table>").endswith(f"| --- | --- |\n| {'c' * 1999} | d |")
+    assert markdown(f"{head}{'c' * 2000}<td>d</table>").endswith(f"| --- | --- |\n\n{'c' * 2000}\n\nd")
+
+
+def test_code_keeps_its_lines_and_ends_at_its_own_fence() -> None:
+    assert markdown("<pre>\na\n  b <b>c</b><br>d\n</pre>") == "```\na\n  b c\nd\n```"
+    assert markdown("<pre>```\nx\n````</pre>") == "`````\n```\nx\n````\n`````"
+    assert markdown("<table><tr><td>a<td>b<tr><td>c<td><code>d  e</code></table>").endswith("| c | d e |")
+
+
+def test_a_letter_that_was_typed_with_line_breaks_is_prose() -> None:
+    letter = "The fee is due on Monday. It is payable\nby the party that signs first.\n\n" * 8
+    assert markdown(f"<pre>{letter}</pre>").split("\n\n") == letter.strip().split("\n\n")
+    assert markdown(f"<pre class=highlight>{letter}</pre>").startswith("```\nThe fee")
+
+
+def test_a_long_heading_is_a_paragraph() -> None:
+    assert read(f"<h2>{'a' * 293}</h2>").blocks[0].kind == HEADING
+    assert markdown(f"<h2>{'a' * 294}</h2>") == "a" * 294
+
+
+HIDDEN = {
+    "programs": "<script>x</script><style>x</style><template>x</template><noscript>x</noscript>",
+    "a head": "<head><meta content=x><style>x</style></head>",
+    "navigation": "<nav>x</nav><div role=navigation>x</div>",
+    "attributes": "<p hidden>x</p><p hidden=until-found>x</p><b aria-hidden=TRUE>x</b><dialog>x</dialog>",
+    "styles": "<p style='color:red;DISPLAY : none'>x</p><i style=visibility:hidden>x</i>",
+    "what is in them": "<div hidden><p>x <span>x</span> x</p>x</div>",
+    "controls": "<button>x</button><select><option>x</select><textarea>x</textarea><input value=x>",
+    "pictures": "<svg><title>x</title><text>x</text></svg><img alt=x><canvas>x</canvas><video>x</video>",
+    "comments": "<!-- x --><!x><?x ?><![CDATA[x]]>",
+    "marks of links": "<a class=headerlink href=#t>¶</a><a href='#b'> ↑ </a><a href=#c><span>#</span></a>",
+    "formulas twice": "<math><annotation>x</annotation></math><span aria-hidden=true>x</span>",
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_isnt_seen_is_left_out_and_what_follows_is_not(name: str) -> None:
+    assert "x" not in markdown(f"<p>a</p>{HIDDEN[name]}b <p>c</p>")
+    assert re.findall(r"\w", markdown(f"<p>a</p>{HIDDEN[name]}b <p>c</p>")) == ["a", "b", "c"]
+
+
+def test_the_main_part_is_read_if_there_is_one() -> None:
+    around = "<body><header>Shop</header>{}<footer>Us</footer></body>"
+    assert markdown(around.format("<main>a</main>")) == "a"
+    assert markdown(around.format("<div role=main>a</div>")) == "a"
+    assert markdown(around.format("<article>a</article>")) == "a"
+    assert markdown(around.format("<article>a</article><main>b<article>c</article></main>")) == "b\n\nc"
+    assert markdown(around.format("<article>a</article><article>b</article>")) == "Shop\n\na\n\nb\n\nUs"
+    assert markdown(around.format("<main hidden>x</main>a")) == "Shop\n\na\n\nUs"
+    assert markdown(around.format("<main><script>x</script></main>a")) == "Shop\n\na\n\nUs"
+
+
+def test_the_title_is_on_one_line_without_what_cant_be_shown() -> None:
+    assert read("<title> Fees\n &amp; more\u202e </title><p>a").title == "Fees & more"
+    assert read("<svg><title>x</title></svg><p>a").title == ""
+    assert len(read(f"<title>{'x' * 5000}</title><p>a").title) == 1000
+
+
+def test_xhtml_with_a_declaration_is_read() -> None:
+    page = (
+        '<?xml version="1.0" encoding="iso-8859-1"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><p>Ü</p>'
+    )
+    assert markdown(page) == "Ü"
+
+
+# Any page
+
+WORD = st.integers(0, 9999).map(lambda number: f"w{number}")
+Tree = tuple[str, list[str]]
+"""HTML, and the words that are seen in it."""
+
+
+def wrapped(tag: str, inner: Tree, ends: bool = True) -> Tree:
+    return f"<{tag}>{inner[0]}" + (f"</{tag.split(maxsplit=1)[0]}>" if ends else ""), inner[1]
+
+
+def joined(parts: list[Tree]) -> Tree:
+    return "".join(html for html, _ in parts), [word for _, words in parts for word in words]
+
+
+def hidden(tag: str, inner: Tree) -> Tree:
+    return f"<{tag} hidden>{inner[0]}</{tag}>", []
+
+
+TEXT = st.lists(WORD, max_size=3).map(lambda words: (" " + " ".join(words) + " ", words))
+INLINES = st.sampled_from(["b", "em", "a href=x", "code", "span", "strong", "u", "sub", "q", "font"])
+BLOCKS = st.sampled_from(["div", "p", "h1", "h3", "blockquote", "section", "pre", "center", "figure", "details"])
+
+
+def grown(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    several = st.lists(inner, max_size=3).map(joined)
+    items = st.lists(several.map(lambda tree: wrapped("li", tree)), max_size=3).map(joined)
+    cells = st.lists(st.builds(wrapped, st.sampled_from(["td", "th"]), several, st.booleans()), max_size=3).map(joined)
+    rows = st.lists(cells.map(lambda tree: wrapped("tr", tree)), max_size=3).map(joined)
+    terms = st.lists(st.builds(wrapped, st.sampled_from(["dt", "dd"]), several, st.booleans()), max_size=3).map(joined)
+    return st.one_of(
+        several,
+        st.builds(wrapped, st.one_of(INLINES, BLOCKS), several),
+        st.builds(wrapped, st.sampled_from(["ul", "ol start=3"]), items),
+        st.builds(wrapped, st.sampled_from(["table", "table border=1"]), rows),
+        st.builds(wrapped, st.just("dl"), terms),
+        st.builds(hidden, st.sampled_from(["div", "section", "figure"]), several),
+        st.builds(hidden, st.sampled_from(["ul", "ol", "menu"]), st.just(("<li>w1</li>", []))),
+        several.map(lambda tree: (tree[0] + "<br><hr><img alt=w1>", tree[1])),
+    )
+
+
+@given(st.recursive(TEXT, grown, max_leaves=25))
+def test_every_word_that_is_seen_is_in_the_markdown_once_and_in_order(tree: Tree) -> None:
+    html, words = tree
+    page = read(f"<html><body>{html}</body></html>")
+    assert re.findall(r"w\d+", page.text) == words
+    assert all(page.text[block.start : block.end].strip() for block in page.blocks)
+    found = [word for each in sentences(page) for word in re.findall(r"w\d+", each.page_content)]
+    assert found == words
+
+
+@given(st.text(alphabet="<>/=\"'! -&;abpuliotdrhscx#1\n", max_size=200))
+def test_any_text_is_read_as_a_page(text: str) -> None:
+    page = read(text)
+    found = sentences(page) if page.text else []
+    assert "".join("".join(each.page_content for each in found).split()) == "".join(page.text.split())
+
+
+# Much
+
+
+@pytest.mark.parametrize("unit", ["<b>", "<div>x", "<ul><li>x", "<table><tr><td>x", "<span><p>x"])
+def test_tags_nested_without_end_are_refused(unit: str) -> None:
+    with pytest.raises(DocumentReadError, match=r"^a\.html nests its tags too deep, so it is damaged; save it anew"):
+        read(unit * 100_000)
+
+
+def test_tags_nested_a_thousand_deep_are_read() -> None:
+    assert markdown("<div>" * 1000 + "x" + "</div>" * 1000) == "x"
+
+
+def test_very_many_tags_and_attributes_are_refused() -> None:
+    with pytest.raises(DocumentReadError, match=r"^a\.html has more than 2,000,000 tags; split it"):
+        read("<p>" * 2_000_001)
+    for value in ("=c", "", '=">"', "='\">'"):
+        many = "<a" + "".join(f" b{number}{value}" for number in range(5_000)) + ">x"
+        with pytest.raises(DocumentReadError, match=r"^a\.html has a tag with more than 1,000 attributes"):
+            read(f'<!-- <a "> --><script>a<b="</script>{many}')
+    inside = " ".join(f"w{number}" for number in range(5_000))
+    assert markdown(f"<a title='{inside}' href=\"data:,{'a/b' * 5_000}\">x</a><script>{inside}</script>") == "x"
+
+
+@pytest.mark.parametrize(
+    "unit", ["<!--", "<a b=", "<a '", '<a b="', "</", "<?", "<![CDATA[", "&", "<p>x", "<li>x", "x<br>", "<td>x"]
+)
+def test_a_hundred_thousand_characters_of_anything_are_read_at_once(unit: str) -> None:
+    with suppress(DocumentReadError):
+        read(unit * (100_000 // len(unit)))
