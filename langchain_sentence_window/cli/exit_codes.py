@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -85,16 +85,5 @@ def _warnings_told() -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", SentenceWindowWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: sys.stderr.write(f"Warning: {one_line(str(message))}\n")
         yield
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    sys.stderr.write(f"Warning: {one_line(str(message))}\n")

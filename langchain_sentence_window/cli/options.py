@@ -52,7 +52,9 @@ MaxTokens: TypeAlias = Annotated[
 ]
 Filter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--filter", "-f", metavar="JSON", help="""A filter on metadata, such as '{"year": {"$gte": 2024}}'."""),
+    typer.Option(
+        "--filter", "-f", metavar="JSON", help="""A filter on metadata, such as '{"year": {"$gte": 2024}}'."""
+    ),
 ]
 Settings: TypeAlias = Annotated[
     list[str] | None,

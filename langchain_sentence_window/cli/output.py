@@ -64,13 +64,15 @@ class Output:
             line.rstrip()
             self._out.print(Text(margin) + line if line.plain else line, soft_wrap=True)
 
-    def table(self, rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), shrink: int = 0) -> None:
+    def table(
+        self, rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), shrink: Sequence[int] = (0,)
+    ) -> None:
         """Write rows in columns, the first of which holds titles.
 
         Args:
             rows: The cells; each is written on one line.
             numbers: The columns that are aligned on the right.
-            shrink: The column that is cut where the terminal is too narrow.
+            shrink: The columns that are cut where the terminal is too narrow, the first one first.
         """
         if self.as_json:
             return

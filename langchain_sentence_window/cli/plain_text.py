@@ -20,7 +20,7 @@ _TABLE: dict[int, str | None] = {
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, with line ends as ``\\n`` and tabs as spaces.
+    """Return a text without control characters, with plain line ends, and spaces for tabs.
 
     Escape sequences lose what makes them one, so the rest of them is shown. Lone surrogates become U+FFFD.
     """

@@ -12,21 +12,22 @@ _NARROWEST = 8
 
 
 def laid_out(
-    rows: Sequence[Sequence[str]], numbers: frozenset[int], shrink: int, columns: int | None = None
+    rows: Sequence[Sequence[str]], numbers: frozenset[int], shrink: Sequence[int], columns: int | None = None
 ) -> list[str]:
     """Return the lines of a table.
 
     Args:
         rows: The cells by rows, all of one length.
         numbers: The columns that are aligned on the right.
-        shrink: The column that is cut where the table is too wide.
+        shrink: The columns that are cut where the table is too wide, the first one first.
         columns: The width of the terminal; ``None`` cuts nothing.
     """
     table = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
     if columns is not None:
-        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - columns
-        widths[shrink] = max(min(_NARROWEST, widths[shrink]), widths[shrink] - max(0, excess))
+        for column in shrink:
+            excess = sum(widths) + len(_GAP) * (len(widths) - 1) - columns
+            widths[column] = max(min(_NARROWEST, widths[column]), widths[column] - max(0, excess))
     return [
         _GAP.join(_cell(cell, widths[i], is_number=i in numbers) for i, cell in enumerate(row)).rstrip()
         for row in table

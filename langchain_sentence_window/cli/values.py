@@ -19,7 +19,7 @@ def read_filter(text: str | None) -> dict[str, Any] | None:
     found = _json(text)
     if not isinstance(found, dict):
         raise FilterError(
-            f"--filter is {shown(text)}, which isn't a JSON object; write, e.g., --filter '{{\"source\": \"a.md\"}}'"
+            f'--filter is {shown(text)}, which isn\'t a JSON object; write, e.g., --filter \'{{"source": "a.md"}}\''
         )
     return found
 

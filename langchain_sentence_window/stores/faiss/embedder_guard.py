@@ -7,6 +7,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.embedding.absent import NoEmbeddings
 from langchain_sentence_window.embedding.embedder import (
     QueryEmbedder,
     check_same_embedder,
@@ -55,6 +56,8 @@ class EmbedderGuard:
         Raises:
             IndexMismatchError: Another embedder made the index.
         """
+        if isinstance(self._embedding, NoEmbeddings):
+            return
         self.refresh()
         description, made_with = describe_embedder(self._embedding), self._engine.embedder()
         if made_with.description in (None, description):

@@ -1,0 +1,136 @@
+"""Find an index and open it, with the embedder and the settings that it remembers."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.cli.options import INDEX_VARIABLE
+from langchain_sentence_window.cli.output import Output
+from langchain_sentence_window.embedding.absent import NoEmbeddings
+from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, load_embedding
+from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError
+from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
+from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+FOLDER = ".sentence-window"
+"""The folder of an index whose folder isn't named."""
+
+
+def existing_index(given: Path | None) -> Path:
+    """Return the folder of an index: the one that was named, else the nearest, from this folder upward.
+
+    Raises:
+        IndexNotFoundError: There is no index.
+    """
+    if given is not None:
+        if not FaissStore.exists(given):
+            raise IndexNotFoundError(
+                f"there is no index in {shown(str(given))}; make one with: sentence-window index PATHS --index {given}"
+            )
+        return given
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if FaissStore.exists(folder / FOLDER):
+            return Path(os.path.relpath(folder / FOLDER))
+    raise IndexNotFoundError(
+        f"there is no index in this folder or one above; make one with: sentence-window index PATHS. For one elsewhere "
+        f"give --index DIR, or set {INDEX_VARIABLE}"
+    )
+
+
+def new_index(given: Path | None) -> Path:
+    """Return the folder of an index that may not exist yet: the one that was named, else one in this folder."""
+    return Path(FOLDER) if given is None else given
+
+
+def open_index(
+    out: Output, folder: Path, embedding: str | None = None, *, read_only: bool = True, **settings: Any
+) -> "SentenceWindowRetriever":
+    """Open an index with an embedder.
+
+    Args:
+        out: Says that a model is loaded.
+        folder: The folder of the index.
+        embedding: The name of the embedder; ``None`` for the one that the index remembers.
+        read_only: Whether to leave the files unchanged.
+        **settings: Settings of the retriever, before those that the index remembers.
+    """
+    remembered = read_index_settings(folder)
+    embedder = load(out, embedding or remembered.embedding)
+    return _opened(folder, embedder, remembered.retriever_settings(folder) | settings, read_only=read_only)
+
+
+def open_to_read(folder: Path, *, read_only: bool = True) -> "SentenceWindowRetriever":
+    """Open an index without its embedder: to list, read, delete and copy."""
+    return _opened(folder, NoEmbeddings(), {}, read_only=read_only)
+
+
+def load(out: Output, embedding: str | None) -> Embeddings:
+    """Load an embedder by its name."""
+    with out.waiting(f"Loading {embedding or DEFAULT_EMBEDDING} …"):
+        return load_embedding(embedding)
+
+
+def remember(folder: Path, **changed: Any) -> IndexSettings:
+    """Change what an index remembers, and return it."""
+    before = read_index_settings(folder)
+    fields = {name: getattr(before, name) for name in IndexSettings.__dataclass_fields__}
+    settings = IndexSettings(**fields | changed)
+    if settings != before:
+        write_index_settings(folder, settings)
+    return settings
+
+
+def _opened(
+    folder: Path, embedding: Embeddings, settings: dict[str, Any], *, read_only: bool
+) -> "SentenceWindowRetriever":
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+    store = FaissStore.open(folder, embedding, read_only=read_only)
+    try:
+        return SentenceWindowRetriever(vectorstore=store, **settings)
+    except BaseException:
+        store.close()
+        raise
+
+
+def find_documents(retriever: "SentenceWindowRetriever", names: list[str]) -> list[str]:
+    """Return the ids of documents that are named by their id, their source, or the end of their source's path.
+
+    Raises:
+        InvalidInputError: A name stands for no document, or for several.
+    """
+    by_name: dict[str, list[str]] = {}
+    listed = retriever.documents()
+    ids = {document.doc_id for document in listed}
+    for document in listed:
+        for name in dict.fromkeys(_tails(document.source or document.doc_id)):
+            by_name.setdefault(name, []).append(document.doc_id)
+    return list(dict.fromkeys(_found(name, ids, by_name) for name in names))
+
+
+def _found(name: str, ids: set[str], by_name: dict[str, list[str]]) -> str:
+    if name in ids:
+        return name
+    path = os.path.abspath(name)  # noqa: PTH100 - Path.absolute leaves ".." in it
+    found = by_name.get(name) or by_name.get(path) or by_name.get(Path(name).as_posix(), [])
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InvalidInputError(f"the index has no document {shown(name)}; see what it has with: sentence-window ls")
+    some = ", ".join(map(shown, found[:4]))
+    raise InvalidInputError(
+        f"{shown(name)} could be any of {len(found):,} documents, such as {some}; name one by its whole id"
+    )
+
+
+def _tails(source: str) -> list[str]:
+    """Return a source, and the ends of its path."""
+    parts = source.replace("\\", "/").split("/")
+    return [source, *("/".join(parts[i:]) for i in range(len(parts)))]
