@@ -1,6 +1,8 @@
 """Find an index and open it, with the embedder and the settings that it remembers."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +51,11 @@ def new_index(given: Path | None) -> Path:
     return Path(FOLDER) if given is None else given
 
 
+@contextmanager
 def open_index(
     out: Output, folder: Path, embedding: str | None = None, *, read_only: bool = True, **settings: Any
-) -> "SentenceWindowRetriever":
-    """Open an index with an embedder.
+) -> Iterator["SentenceWindowRetriever"]:
+    """Open an index with an embedder, and close it after the block.
 
     Args:
         out: Says that a model is loaded.
@@ -63,12 +66,15 @@ def open_index(
     """
     remembered = read_index_settings(folder)
     embedder = load(out, embedding or remembered.embedding)
-    return _opened(folder, embedder, remembered.retriever_settings(folder) | settings, read_only=read_only)
+    with _opened(folder, embedder, remembered.retriever_settings(folder) | settings, read_only=read_only) as retriever:
+        yield retriever
 
 
-def open_to_read(folder: Path, *, read_only: bool = True) -> "SentenceWindowRetriever":
-    """Open an index without its embedder: to list, read, delete and copy."""
-    return _opened(folder, NoEmbeddings(), {}, read_only=read_only)
+@contextmanager
+def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceWindowRetriever"]:
+    """Open an index without its embedder, to list, read, delete and copy; and close it after the block."""
+    with _opened(folder, NoEmbeddings(), {}, read_only=read_only) as retriever:
+        yield retriever
 
 
 def load(out: Output, embedding: str | None) -> Embeddings:
@@ -87,17 +93,14 @@ def remember(folder: Path, **changed: Any) -> IndexSettings:
     return settings
 
 
+@contextmanager
 def _opened(
     folder: Path, embedding: Embeddings, settings: dict[str, Any], *, read_only: bool
-) -> "SentenceWindowRetriever":
+) -> Iterator["SentenceWindowRetriever"]:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
-    store = FaissStore.open(folder, embedding, read_only=read_only)
-    try:
-        return SentenceWindowRetriever(vectorstore=store, **settings)
-    except BaseException:
-        store.close()
-        raise
+    with FaissStore.open(folder, embedding, read_only=read_only) as store:
+        yield SentenceWindowRetriever(vectorstore=store, **settings)
 
 
 def find_documents(retriever: "SentenceWindowRetriever", names: list[str]) -> list[str]:
