@@ -69,7 +69,7 @@ def restore(
 
 def config(
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Settings to remember, such as k=20.")
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Settings to remember, such as k=20.")
     ] = None,
     *,
     unset: Annotated[

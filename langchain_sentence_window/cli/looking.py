@@ -86,7 +86,7 @@ def show(
 def rm(
     documents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DOC]...", help="Documents: ids, sources, or the ends of their paths."),
+        typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths."),
     ] = None,
     *,
     filter: options.Filter = None,

@@ -33,7 +33,7 @@ def index(
 def sync(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="The files and folders; else those it was made from."),
+        typer.Argument(metavar="DIR...", help="The files and folders; else those it was made from."),
     ] = None,
     *,
     watch: Watch = False,
