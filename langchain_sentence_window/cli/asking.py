@@ -99,7 +99,7 @@ def why(
         (doc_id,) = find_documents(retriever, [document])
         reason = retriever.why(question, doc_id, sentence, **_settings(k, window, max_tokens, filter, more))
     out.line(str(reason))
-    out.document(reason)
+    out.document(reason.to_dict())
 
 
 def _settings(

@@ -12,11 +12,12 @@ from langchain_sentence_window.cli.output import Output
 
 def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Verify everything that an index holds."""
-    from langchain_sentence_window.cli.opening import existing_index, open_to_read
+    from langchain_sentence_window.cli.opening import existing_index
+    from langchain_sentence_window.retrieval.index_files import check_index
 
     out = Output(as_json=as_json, quiet=quiet)
-    with out.waiting("Checking …"), open_to_read(existing_index(index)) as retriever:
-        found = retriever.check()
+    with out.waiting("Checking …"):
+        found = check_index(existing_index(index))
     out.line(str(found))
     out.document(found)
     if found.problems:
@@ -52,15 +53,14 @@ def restore(
 ) -> None:
     """Replace an index with a backup, which is checked first."""
     from langchain_sentence_window.cli.opening import existing_index, new_index, open_to_read
-    from langchain_sentence_window.cli.settings import copy_settings
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
     out = Output(as_json=as_json, quiet=quiet)
     source, folder = existing_index(backup), new_index(index)
     if FaissStore.exists(folder) and not yes:
         typer.confirm(f"Replace the index in {folder}?", abort=True, err=True)
-    FaissStore.restore(source, folder)
-    copy_settings(source, folder)
+    SentenceWindowRetriever.restore(source, folder)
     with open_to_read(folder, read_only=False) as retriever:
         found = retriever.stats()
     out.line(f"{found.documents:,} documents, {found.sentences:,} sentences are in {folder}")

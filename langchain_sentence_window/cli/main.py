@@ -1,14 +1,10 @@
 """The entry point of ``sentence-window``, which needs nothing but Python to say what is missing."""
 
-import os
 import sys
 from importlib.util import find_spec
 
 MISSING_EXTRA = 3
 """The exit code if an extra isn't installed."""
-
-_QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error"}
-"""Environment of libraries that would otherwise write to the terminal while a model is loaded."""
 
 
 def main() -> int:
@@ -22,8 +18,6 @@ def main() -> int:
             'typer is not installed; install the command with: pip install "langchain-sentence-window[cli]"\n'
         )
         return MISSING_EXTRA
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal of another encoding shows "?" instead of failing

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +79,8 @@ def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceW
 
 
 def load(out: Output, embedding: str | None) -> Embeddings:
-    """Load an embedder by its name."""
-    with out.waiting(f"Loading {embedding or DEFAULT_EMBEDDING} …"):
+    """Load an embedder by its name; what libraries write meanwhile, such as progress bars, is left out."""
+    with out.waiting(f"Loading {embedding or DEFAULT_EMBEDDING} …"), redirect_stderr(StringIO()):
         return load_embedding(embedding)
 
 

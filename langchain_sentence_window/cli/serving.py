@@ -52,6 +52,25 @@ def serve(
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
     from langchain_sentence_window.studio import serve_studio
 
+    out, folder = Output(quiet=quiet), existing_index(index)
+    chat_model = None
+    if model is not None:
+        from langchain_sentence_window.cli.answers import chat_model as make_model
+
+        chat_model = make_model(model)
+    with open_index(out, folder, embedding, read_only=read_only) as retriever:
+        serve_studio(
+            retriever,
+            host=host,
+            port=port,
+            token=token,
+            names=names or [],
+            folders=read_index_settings(folder).sources,
+            questions=questions,
+            chat_model=chat_model,
+            read_only=read_only,
+        )
+
 
 def mcp(
     *,

@@ -10,7 +10,7 @@ from langchain_sentence_window.cli.values import read_settings
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
+from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
 
 RANKING_FILE = "ranking.json"
 """The file beside an index that holds its fitted ranking."""
@@ -52,17 +52,6 @@ def changed_settings(folder: Path, given: Iterable[str], forgotten: Iterable[str
         else:
             settings[name] = _ranking(folder, value) if name == "ranking" else value
     return {**changed, "retriever": settings}
-
-
-def copy_settings(source: Path, folder: Path) -> None:
-    """Let an index remember what another one does, with a copy of the ranking beside it."""
-    remembered = read_index_settings(source)
-    ranking = remembered.retriever.get("ranking")
-    if isinstance(ranking, str) and (source / ranking).is_file() and not Path(ranking).is_absolute():
-        Ranking.read(source / ranking).save(folder / Path(ranking).name)
-        settings = {**remembered.retriever, "ranking": Path(ranking).name}
-        remembered = IndexSettings(embedding=remembered.embedding, sources=remembered.sources, retriever=settings)
-    write_index_settings(folder, remembered)
 
 
 def _ranking(folder: Path, given: Any) -> str | None:

@@ -46,7 +46,7 @@ def _show(out: Output, number: int, facts: str, outcome: str, text: str) -> None
 def _window(window: WindowTrace) -> str:
     first, last = window.sentences
     facts = [
-        f"{window.doc_id} {first}–{last}",
+        f"{window.doc_id} {first if first == last else f'{first}–{last}'}",
         f"score {window.score:.2f}",
         f"hits {', '.join(map(str, window.hits))}",
     ]
