@@ -12,6 +12,7 @@ from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
 from langchain_sentence_window.cli.exit_codes import NOTHING
+from langchain_sentence_window.cli.names import nearer
 from langchain_sentence_window.cli.output import STRONG, WEAK, Output
 from langchain_sentence_window.cli.plain_text import one_line
 from langchain_sentence_window.cli.windows import as_dict
@@ -83,7 +84,7 @@ def _show_citations(out: Output, citations: Sequence[Citation]) -> None:
     if citations:
         out.line()
     for number, location in dict.fromkeys((each.number, each.location) for each in citations):
-        out.line(Text.assemble((f"[{number}]", STRONG), f" {one_line(location)}"))
+        out.line(Text.assemble((f"[{number}]", STRONG), f" {one_line(nearer(location))}"))
 
 
 def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
@@ -94,7 +95,7 @@ def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
         verdict = quote.verdict.replace("_", " ")
         out.line(Text.assemble((f"{verdict}:", STRONG), f" {one_line(quote.text)}"))
         for place in dict.fromkeys(place.location for place in quote.places):
-            out.line(Text(one_line(place), style=WEAK), indent=_INDENT)
+            out.line(Text(one_line(nearer(place)), style=WEAK), indent=_INDENT)
 
 
 def _citation(citation: Citation) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def why(
     quiet: options.Quiet = False,
 ) -> None:
     """Say why a question finds a sentence, or doesn't."""
-    from langchain_sentence_window.cli.opening import existing_index, find_documents, open_index
+    from langchain_sentence_window.cli.names import find_documents
+    from langchain_sentence_window.cli.opening import existing_index, open_index
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_index(out, existing_index(index), embedding) as retriever:

@@ -1,12 +1,17 @@
 """The commands that look into an index: ``ls``, ``show``, ``stats``; and ``rm``."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.exit_codes import NOTHING
+from langchain_sentence_window.cli.names import find_documents, nearer
 from langchain_sentence_window.cli.output import Output
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 
 
 def ls(
@@ -24,28 +29,29 @@ def ls(
     with open_to_read(existing_index(index)) as retriever:
         documents = retriever.documents(read_filter(filter))
     if documents:
-        out.table(
-            [
-                ["document", "title", "sentences", "pages", "added"],
-                *(
-                    [
-                        each.doc_id,
-                        each.title or "",
-                        f"{each.sentences:,}",
-                        "" if each.pages is None else f"{each.pages:,}",
-                        "" if each.added is None else f"{each.added.astimezone():%Y-%m-%d %H:%M}",
-                    ]
-                    for each in documents
-                ),
-            ],
-            numbers=frozenset({2, 3}),
-            shrink=(1, 0),
-        )
+        _list(out, documents)
     out.document({"documents": documents})
     if not documents:
         out.complain("No documents were found.")
         raise typer.Exit(NOTHING)
     out.note(f"{len(documents):,} documents, {sum(each.sentences for each in documents):,} sentences")
+
+
+def _list(out: Output, documents: Sequence["IndexedDocument"]) -> None:
+    """Write a table of documents."""
+    from langchain_sentence_window.cli.names import nearer
+
+    columns = {
+        "document": [nearer(each.doc_id) for each in documents],
+        "title": [each.title or "" for each in documents],
+        "sentences": [f"{each.sentences:,}" for each in documents],
+        "pages": ["" if each.pages is None else f"{each.pages:,}" for each in documents],
+        "added": ["" if each.added is None else f"{each.added.astimezone():%Y-%m-%d}" for each in documents],
+    }
+    told = {name: column for name, column in columns.items() if any(column)}
+    numbers = frozenset(i for i, name in enumerate(told) if name in ("sentences", "pages"))
+    shrink = [i for name in ("title", "document") for i, each in enumerate(told) if each == name]
+    out.table([list(told), *map(list, zip(*told.values(), strict=True))], numbers=numbers, shrink=shrink)
 
 
 def show(
@@ -61,7 +67,7 @@ def show(
 ) -> None:
     """Show the text of a document as the index holds it."""
     from langchain_sentence_window.cli.documents import read_range, read_sentences, show_sentences
-    from langchain_sentence_window.cli.opening import existing_index, find_documents, open_to_read
+    from langchain_sentence_window.cli.opening import existing_index, open_to_read
 
     out = Output(as_json=as_json, quiet=quiet)
     chosen = None if window is None else read_range(window)
@@ -73,13 +79,14 @@ def show(
             out.document({"document": doc_id, "text": found.page_content, "metadata": found.metadata})
             return
         held = read_sentences(retriever, doc_id, chosen)
-    show_sentences(out, held, numbered=sentences)
+    if held:
+        show_sentences(out, held, numbered=sentences)
     named: list[dict[str, Any]] = [
         {"number": each.index, "start": each.start, "end": each.end, "text": each.text} for each in held
     ]
     out.document({"document": doc_id, "sentences": named})
     if not held:
-        out.complain(f"{doc_id} has no such sentences.")
+        out.complain(f"{nearer(doc_id)} has no such sentences.")
         raise typer.Exit(NOTHING)
 
 
@@ -98,7 +105,7 @@ def rm(
 
     Their files stay where they are, and sync would add them again.
     """
-    from langchain_sentence_window.cli.opening import existing_index, find_documents, open_to_read
+    from langchain_sentence_window.cli.opening import existing_index, open_to_read
     from langchain_sentence_window.cli.values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -110,7 +117,7 @@ def rm(
         chosen = [name for name in ids or matched if name in matched]
         removed = retriever.delete(ids, filter=read_filter(filter))
     for name in chosen:
-        out.line(f"removed {name}")
+        out.line(f"removed {nearer(name)}")
     out.document({"removed": chosen, "documents": removed})
     if not removed:
         out.complain("No documents were found.")

@@ -1,13 +1,18 @@
 """The commands that measure retrieval: ``evaluate``, ``sweep`` and ``fit``."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.output import Output
 from langchain_sentence_window.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.evaluation.questions import Question
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 MEASURED_K = 40
 """The windows that are asked for when a context of several thousand characters is measured."""
@@ -41,7 +46,7 @@ def evaluate(
     asked, sizes = read_questions(questions), _budgets(budgets)
     settings = read_settings(more or []) | given_settings({"k": k, "filter": read_filter(filter)}, window)
     with open_index(out, existing_index(index), embedding, **settings) as retriever:
-        report = measure(retriever, asked, sizes, show_progress=out.shows_progress)
+        report = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress)
     out.line(str(report))
     out.document(report.to_dict())
     if plot is not None:
@@ -86,7 +91,7 @@ def sweep(
             tried.setdefault(name, []).append(value)
     narrowed = {} if filter is None else {"filter": read_filter(filter)}
     with open_index(out, existing_index(index), embedding, **narrowed) as retriever:
-        compared = measure(retriever, asked, sizes, show_progress=out.shows_progress, **tried)
+        compared = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress, **tried)
     out.line(str(compared))
     out.document(compared.to_dict())
     if plot is not None:
@@ -119,7 +124,7 @@ def fit(
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes, folder = read_questions(questions), _budgets(budgets), existing_index(index)
     with open_index(out, folder, embedding) as retriever:
-        fitted = fit_ranking(retriever, asked, sizes, show_progress=out.shows_progress)
+        fitted = fit_ranking(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress)
     saved = None
     if fitted.is_recommended:
         saved = folder / RANKING_FILE if output is None else output
@@ -146,6 +151,18 @@ def fit(
         out.note("Nothing was saved.")
     else:
         out.note(f"The ranking is in {saved}" + (", and is used from now on." if use else "; use it with --use."))
+
+
+def _named(retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
+    """Return questions with the ids of documents that they name by their path, or its end."""
+    from langchain_sentence_window.cli.names import DocumentNames
+
+    known = DocumentNames(retriever.documents())
+    found = [known.named(question.doc_id) for question in questions]
+    return [
+        replace(question, doc_id=ids[0]) if len(ids) == 1 else question
+        for question, ids in zip(questions, found, strict=True)
+    ]
 
 
 def _budgets(given: str | None) -> Any:

@@ -12,9 +12,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.cli.options import INDEX_VARIABLE
 from langchain_sentence_window.cli.output import Output
-from langchain_sentence_window.embedding.absent import NoEmbeddings
+from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, load_embedding
-from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError
+from langchain_sentence_window.errors import IndexNotFoundError
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
@@ -74,7 +74,7 @@ def open_index(
 @contextmanager
 def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceWindowRetriever"]:
     """Open an index without its embedder, to list, read, delete and copy; and close it after the block."""
-    with _opened(folder, NoEmbeddings(), {}, read_only=read_only) as retriever:
+    with _opened(folder, DeferredEmbeddings(), {}, read_only=read_only) as retriever:
         yield retriever
 
 
@@ -95,6 +95,15 @@ def remember(folder: Path, **changed: Any) -> IndexSettings:
 
 
 @contextmanager
+def made_or_opened(folder: Path, embedding: Embeddings) -> Iterator["SentenceWindowRetriever"]:
+    """Open an index, or make an empty one, to add to; and close it after the block."""
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+    with FaissStore(embedding, folder) as store:
+        yield SentenceWindowRetriever(vectorstore=store, **read_index_settings(folder).retriever_settings(folder))
+
+
+@contextmanager
 def _opened(
     folder: Path, embedding: Embeddings, settings: dict[str, Any], *, read_only: bool
 ) -> Iterator["SentenceWindowRetriever"]:
@@ -102,39 +111,3 @@ def _opened(
 
     with FaissStore.open(folder, embedding, read_only=read_only) as store:
         yield SentenceWindowRetriever(vectorstore=store, **settings)
-
-
-def find_documents(retriever: "SentenceWindowRetriever", names: list[str]) -> list[str]:
-    """Return the ids of documents that are named by their id, their source, or the end of their source's path.
-
-    Raises:
-        InvalidInputError: A name stands for no document, or for several.
-    """
-    by_name: dict[str, list[str]] = {}
-    listed = retriever.documents()
-    ids = {document.doc_id for document in listed}
-    for document in listed:
-        for name in dict.fromkeys(_tails(document.source or document.doc_id)):
-            by_name.setdefault(name, []).append(document.doc_id)
-    return list(dict.fromkeys(_found(name, ids, by_name) for name in names))
-
-
-def _found(name: str, ids: set[str], by_name: dict[str, list[str]]) -> str:
-    if name in ids:
-        return name
-    path = os.path.abspath(name)  # noqa: PTH100 - Path.absolute leaves ".." in it
-    found = by_name.get(name) or by_name.get(path) or by_name.get(Path(name).as_posix(), [])
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise InvalidInputError(f"the index has no document {shown(name)}; see what it has with: sentence-window ls")
-    some = ", ".join(map(shown, found[:4]))
-    raise InvalidInputError(
-        f"{shown(name)} could be any of {len(found):,} documents, such as {some}; name one by its whole id"
-    )
-
-
-def _tails(source: str) -> list[str]:
-    """Return a source, and the ends of its path."""
-    parts = source.replace("\\", "/").split("/")
-    return [source, *("/".join(parts[i:]) for i in range(len(parts)))]

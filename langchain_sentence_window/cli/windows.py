@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 from rich.text import Text
 
 from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.cli.names import nearer
 from langchain_sentence_window.cli.output import MARKED, STRONG, WEAK, Output
 from langchain_sentence_window.cli.plain_text import one_line, printable
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
@@ -74,7 +75,7 @@ def _hits(window: Document) -> list[tuple[int, int]]:
 
 
 def _place(window: Document, number: int) -> Text:
-    made = Text.assemble((f"{number:>2}", STRONG), "  ", (printable(describe_location(window)), STRONG))
+    made = Text.assemble((f"{number:>2}", STRONG), "  ", (printable(nearer(describe_location(window))), STRONG))
     numbers = sentence_numbers(window)
     if numbers is not None:
         first, last = numbers

@@ -2,10 +2,9 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +26,8 @@ FILES = {
     ),
     "docs/backups.md": "# Backups\n\nA backup is made every night. It is kept for 35 days.\n",
     "docs/odd [bold] name.md": (
-        "# Odd [red]heading[/red]\n\nA zebra is striped [bold]and bold[/bold] \x1b[2J\x1b]8;;https://evil.example\x1b\\here"
-        "\x1b]8;;\x1b\\ and \u202egnp.exe\u202c ends.\n"
+        "# Odd [red]heading[/red]\n\nA zebra is striped [bold]and bold[/bold] \x1b[2J"
+        "\x1b]8;;https://evil.example\x1b\\here\x1b]8;;\x1b\\ and \u202egnp.exe\u202c ends.\n"
     ),
     "docs/東京.txt": "東京の猫は魚を食べる。 The cat of Tōkyō eats fish, as e\u0301te\u0301 ends.\n",
 }
@@ -45,9 +44,6 @@ class Done:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
-
-
-Run = Callable[..., Done]
 
 
 def run_here(*arguments: object, env: Mapping[str, str] | None = None, typed: str | None = None) -> Done:
@@ -81,6 +77,11 @@ def run_apart(*arguments: object, cwd: Path, **more: str) -> Done:
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+def only(path: Path) -> str:
+    """Return a filter for the document of a file."""
+    return json.dumps({"source": str(path)})
+
+
 def write_files(folder: Path) -> None:
     for name, text in FILES.items():
         path = folder / name
@@ -94,13 +95,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     write_files(folder)
     with chdir(folder):
-        from langchain_core.documents import Document
-        from langchain_sentence_window import SentenceWindowRetriever
-        from langchain_sentence_window.embedding.named import load_embedding
-
-        d = [Document(page_content=Path(n).read_bytes().decode(), metadata={"source": n}) for n in FILES]
-        r = SentenceWindowRetriever.from_documents(d, load_embedding(), path=".sentence-window")
-        r.vectorstore.save()
+        done = run_here("index", "docs")
+    assert done.code == 0, done.err
     return folder
 
 
@@ -112,9 +108,11 @@ def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def own(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the folder as the current one; for commands that change something."""
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another such folder as the current one; for commands that change something."""
     folder = tmp_path / "own"
-    shutil.copytree(made, folder)
+    write_files(folder)
     monkeypatch.chdir(folder)
+    done = run_here("index", "docs")
+    assert done.code == 0, done.err
     return folder

@@ -6,21 +6,21 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from tests.cli.conftest import FILES, run_apart, run_here
+from tests.cli.conftest import FILES, only, run_apart, run_here
 
 
 def test_documents_are_listed(here: Path) -> None:
     done = run_here("ls")
     titles, *rows = done.out.splitlines()
-    assert titles.split() == ["document", "title", "sentences", "pages", "added"]
+    assert titles.split() == ["document", "title", "sentences", "added"]
     assert {re.split(r" {2,}", row)[0] for row in rows} == set(FILES)
     assert all(row.startswith(("docs/", "docs/東京")) for row in rows)
     assert len({cell_len(row) for row in rows}) == 1
     assert re.fullmatch(r"4 documents, \d+ sentences\n", done.err)
     listed = run_here("ls", "--json").json["documents"]
-    assert {each["doc_id"] for each in listed} == set(FILES)
+    assert {each["doc_id"] for each in listed} == {str(here / name) for name in FILES}
     assert all(datetime.fromisoformat(each["added"]).tzinfo for each in listed)
-    (one,) = run_here("ls", "--filter", '{"source": "docs/policy.md"}', "--json").json["documents"]
+    (one,) = run_here("ls", "--filter", only(here / "docs/policy.md"), "--json").json["documents"]
     assert one["sentences"] == 9
     nothing = run_here("ls", "--filter", '{"source": "none"}')
     assert (nothing.code, nothing.out, nothing.err) == (1, "", "No documents were found.\n")
@@ -41,7 +41,7 @@ def test_a_document_is_shown_as_the_index_holds_it(here: Path) -> None:
     assert not {"\x1b", "\u202e"} & set(odd)
     shown = run_here("show", "docs/odd [bold] name.md", "--json")
     assert shown.json["text"] == FILES["docs/odd [bold] name.md"].rstrip("\n")
-    assert shown.json["document"] == "docs/odd [bold] name.md"
+    assert shown.json["document"] == str(here / "docs/odd [bold] name.md")
 
 
 def test_sentences_are_numbered_and_chosen(here: Path) -> None:
@@ -75,8 +75,8 @@ def test_documents_are_found_by_their_id_their_path_and_its_end(own: Path) -> No
         "./docs/policy.md",
         "docs/old/../policy.md",
     ):
-        assert run_here("show", name, "--json").json["document"] == "docs/policy.md"
-    assert run_here("show", "old/backups.md", "--json").json["document"] == "docs/old/backups.md"
+        assert run_here("show", name, "--json").json["document"] == str(own / "docs/policy.md")
+    assert run_here("show", "old/backups.md", "--json").json["document"] == str(own / "docs/old/backups.md")
     several = run_here("show", "backups.md")
     assert several.code == 2
     assert "'backups.md' could be any of 2 documents, such as 'docs/backups.md', 'docs/old/backups.md'" in several.err
@@ -93,12 +93,14 @@ def test_documents_are_removed_and_their_files_stay(own: Path) -> None:
     assert (own / "docs" / "policy.md").exists()
     assert len(run_here("ls", "--json").json["documents"]) == 2
     assert run_here("rm", "policy.md").code == 2
-    filtered = run_here("rm", "--filter", '{"source": "docs/東京.txt"}', "--json")
-    assert filtered.json == {"removed": ["docs/東京.txt"], "documents": 1}
-    nothing = run_here("rm", "--filter", '{"source": "docs/東京.txt"}')
+    filtered = run_here("rm", "--filter", only(own / "docs/東京.txt"), "--json")
+    assert filtered.json == {"removed": [str(own / "docs/東京.txt")], "documents": 1}
+    nothing = run_here("rm", "--filter", only(own / "docs/東京.txt"))
     assert (nothing.code, nothing.err) == (1, "No documents were found.\n")
     assert run_here("rm").code == 2
-    assert [each["doc_id"] for each in run_here("ls", "--json").json["documents"]] == ["docs/odd [bold] name.md"]
+    assert [each["doc_id"] for each in run_here("ls", "--json").json["documents"]] == [
+        str(own / "docs/odd [bold] name.md")
+    ]
 
 
 def test_stats_tell_what_an_index_holds_and_remembers(here: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from langchain_sentence_window.evaluation.questions import Question, write_questions
 from langchain_sentence_window.ranking.ranking import Ranking
-from tests.cli.conftest import FILES, run_apart, run_here
+from tests.cli.conftest import FILES, only, run_here
 
 ASKED = {
     "After how many bookings is it refused?": (
@@ -52,7 +52,7 @@ def test_retrieval_is_measured(here: Path, asked: Path, tmp_path: Path) -> None:
     assert [each["question"] for each in report["questions"]] == list(ASKED)
     few = run_here("evaluate", asked, "--budgets", "400", "-k", 1, "--window", 0, "--json").json
     assert {len(each["found"]) for each in few["questions"]} == {1}
-    none = run_here("evaluate", asked, "--filter", '{"source": "docs/backups.md"}', "--budgets", "400", "--json").json
+    none = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json").json
     assert none["averages"][0]["recall"]["mean"] < 0.5
 
 

@@ -28,7 +28,7 @@ TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
         ("abc\rxy\b\b", "abc\nxy"),
         (
             "one\r\ntwo\rthree\u2028four\u2029five\x0bsix\x0cseven\x85eight",
-            "\n".join("one two three four five six seven eight".split()),
+            "\n".join(["one", "two", "three", "four", "five", "six", "seven", "eight"]),
         ),
         ("a\tb", "a    b"),
         ("NUL\0, DEL\x7f", "NUL, DEL"),
