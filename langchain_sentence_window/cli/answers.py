@@ -1,7 +1,7 @@
 """Answer a question with a chat model, and say what the answer cites and whether its quotations are right."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import typer
 from langchain_core.documents import Document
@@ -13,7 +13,7 @@ from langchain_sentence_window.answering.quotes.records import QuotedPlace, Veri
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
 from langchain_sentence_window.cli.exit_codes import NOTHING
 from langchain_sentence_window.cli.names import nearer
-from langchain_sentence_window.cli.output import STRONG, WEAK, Output
+from langchain_sentence_window.cli.output import STRONG, WEAK, Output, counted
 from langchain_sentence_window.cli.plain_text import one_line
 from langchain_sentence_window.cli.windows import as_dict
 from langchain_sentence_window.errors import MissingExtraError
@@ -64,7 +64,7 @@ def answer(
     if not windows:
         out.complain("Nothing was found, so the answer rests on nothing.")
         raise typer.Exit(NOTHING)
-    out.note(f"{len(windows):,} sources, {out.elapsed()}")
+    out.note(f"{counted(len(windows), 'source')}, {out.elapsed()}")
 
 
 def chat_model(name: str) -> "BaseChatModel":
@@ -77,7 +77,8 @@ def chat_model(name: str) -> "BaseChatModel":
         from langchain.chat_models import init_chat_model
     except ImportError as error:
         raise MissingExtraError("langchain", "agents") from error
-    return cast("BaseChatModel", init_chat_model(name))
+    model: BaseChatModel = init_chat_model(name)
+    return model
 
 
 def _show_citations(out: Output, citations: Sequence[Citation]) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.exit_codes import NOTHING
-from langchain_sentence_window.cli.output import Output
+from langchain_sentence_window.cli.output import Output, counted
 
 
 def ask(
@@ -46,7 +46,7 @@ def ask(
             out.complain("Nothing was found.")
             raise typer.Exit(NOTHING)
         tokens = sum(retriever.count_tokens(each.page_content) for each in windows)
-        out.note(f"{_counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
+        out.note(f"{counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
 
 
 def explain(
@@ -111,7 +111,3 @@ def _settings(
 
     named = {"k": k, "max_tokens": max_tokens, "filter": read_filter(filter)}
     return read_settings(more or []) | given_settings(named, window)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -45,7 +45,8 @@ def read_sentences(
     found: list[StoredSentence] = []
     for begin in range(wanted.start, wanted.stop, _BATCH_SIZE):
         keys = [(doc_id, number) for number in range(begin, min(begin + _BATCH_SIZE, wanted.stop))]
-        found += map(scope.adapter.read, run(scope.fetch(BLOCKING, keys)) or [])
+        read = run(scope.fetch(BLOCKING, keys))
+        found += map(scope.adapter.read, read or [])
     return sorted(found, key=lambda sentence: sentence.index)
 
 

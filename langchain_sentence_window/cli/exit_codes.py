@@ -74,8 +74,12 @@ def _told(message: str, code: int) -> typer.Exit:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"Error: {one_line(message)}\n")
+    _write(f"Error: {one_line(message)}")
     return typer.Exit(code)
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 @contextmanager
@@ -85,5 +89,5 @@ def _warnings_told() -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", SentenceWindowWarning)
-        warnings.showwarning = lambda message, *_, **__: sys.stderr.write(f"Warning: {one_line(str(message))}\n")
+        warnings.showwarning = lambda message, *_, **__: _write(f"Warning: {one_line(str(message))}")
         yield

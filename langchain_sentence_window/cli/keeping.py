@@ -7,7 +7,7 @@ import typer
 
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.exit_codes import NOTHING
-from langchain_sentence_window.cli.output import Output
+from langchain_sentence_window.cli.output import Output, counted
 
 
 def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
@@ -17,7 +17,7 @@ def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet
 
     out = Output(as_json=as_json, quiet=quiet)
     with out.waiting("Checking …"):
-        found = check_index(existing_index(index))
+        found = check_index(existing_index(index).absolute())
     out.line(str(found))
     out.document(found)
     if found.problems:
@@ -39,7 +39,7 @@ def backup(
     with open_to_read(existing_index(index)) as retriever:
         retriever.backup(folder)
         found = retriever.stats()
-    out.line(f"{found.documents:,} documents, {found.sentences:,} sentences are in {folder}")
+    out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
     out.document({"backup": folder, "documents": found.documents, "sentences": found.sentences})
 
 
@@ -63,7 +63,7 @@ def restore(
     SentenceWindowRetriever.restore(source, folder)
     with open_to_read(folder, read_only=False) as retriever:
         found = retriever.stats()
-    out.line(f"{found.documents:,} documents, {found.sentences:,} sentences are in {folder}")
+    out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
     out.document({"index": folder, "documents": found.documents, "sentences": found.sentences})
 
 

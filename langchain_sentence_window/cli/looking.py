@@ -7,11 +7,12 @@ import typer
 
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.exit_codes import NOTHING
-from langchain_sentence_window.cli.names import find_documents, nearer
-from langchain_sentence_window.cli.output import Output
+from langchain_sentence_window.cli.output import Output, counted
 
 if TYPE_CHECKING:
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+
+_KILO = 1_000
 
 
 def ls(
@@ -34,7 +35,7 @@ def ls(
     if not documents:
         out.complain("No documents were found.")
         raise typer.Exit(NOTHING)
-    out.note(f"{len(documents):,} documents, {sum(each.sentences for each in documents):,} sentences")
+    out.note(f"{counted(len(documents), 'document')}, {counted(sum(each.sentences for each in documents), 'sentence')}")
 
 
 def _list(out: Output, documents: Sequence["IndexedDocument"]) -> None:
@@ -67,6 +68,7 @@ def show(
 ) -> None:
     """Show the text of a document as the index holds it."""
     from langchain_sentence_window.cli.documents import read_range, read_sentences, show_sentences
+    from langchain_sentence_window.cli.names import find_documents, nearer
     from langchain_sentence_window.cli.opening import existing_index, open_to_read
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -105,6 +107,7 @@ def rm(
 
     Their files stay where they are, and sync would add them again.
     """
+    from langchain_sentence_window.cli.names import find_documents, nearer
     from langchain_sentence_window.cli.opening import existing_index, open_to_read
     from langchain_sentence_window.cli.values import read_filter
 
@@ -140,8 +143,8 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
             "index": str(folder),
             "documents": f"{found.documents:,}",
             "sentences": f"{found.sentences:,}",
-            **{f"{part}, bytes": f"{size:,}" for part, size in found.bytes.items()},
-            "kind of index": found.index,
+            "size": ", ".join(f"{part} {_written(size)}" for part, size in found.bytes.items()),
+            "vector index": found.index,
             "neighbor weights": ", ".join(f"{weight:g}" for weight in found.neighbor_weights),
             "deleted vectors": f"{found.tombstones:,}",
             "staged texts": f"{found.staged_texts:,}",
@@ -149,3 +152,12 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
         }
     )
     out.document({"index": folder, "store": found, "remembered": remembered})
+
+
+def _written(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < _KILO:
+            return f"{size:,.0f} {unit}"
+        size /= _KILO
+    return f"{size:,.1f} GB"

@@ -82,15 +82,14 @@ def sweep(
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes = read_questions(questions), _budgets(budgets)
-    tried: dict[str, list[Any]] = {}
+    tried: dict[str, Any] = {}
     if window:
         tried["window"] = [read_window(each) for each in window]
     tried["k"] = [MEASURED_K] if k is None else read_numbers("-k", k)
     for each in more or []:
         for name, value in read_settings([each]).items():
             tried.setdefault(name, []).append(value)
-    narrowed = {} if filter is None else {"filter": read_filter(filter)}
-    with open_index(out, existing_index(index), embedding, **narrowed) as retriever:
+    with open_index(out, existing_index(index), embedding, filter=read_filter(filter)) as retriever:
         compared = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress, **tried)
     out.line(str(compared))
     out.document(compared.to_dict())

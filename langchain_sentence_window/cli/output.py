@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from langchain_sentence_window.cli.plain_text import escaped, one_line, printable
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 STRONG, WEAK, MARKED = "bold", "dim", "bold underline"
 _NARROWEST = 20
@@ -34,10 +34,12 @@ class Output:
             as_json: Whether the result is written as JSON alone.
             quiet: Whether notes and progress are left out.
         """
+        # Imported here, as help and completion must be quick.
+        from langchain_sentence_window.cli.consoles import plain_console
+
         self.as_json = as_json
         self._quiet = quiet
-        self._out = Console(markup=False, highlight=False, emoji=False)
-        self._err = Console(markup=False, highlight=False, emoji=False, stderr=True)
+        self._out, self._err = plain_console(), plain_console(is_error=True)
         self._at = time.perf_counter()
 
     @property
@@ -55,14 +57,14 @@ class Output:
         """Whether someone sees progress on stderr."""
         return self._err.is_terminal and not self._err.is_dumb_terminal and not self._quiet
 
-    def line(self, text: str | Text = "", *, indent: int = 0) -> None:
+    def line(self, text: "str | Text" = "", *, indent: int = 0) -> None:
         """Write text of a result, wrapped on a terminal; control characters are left out."""
         if self.as_json:
             return
-        margin = " " * indent
-        for line in self._wrapped(_styled(text), indent):
+        styled = text_of(text) if isinstance(text, str) else text
+        for line in self._wrapped(styled, indent):
             line.rstrip()
-            self._out.print(Text(margin) + line if line.plain else line, soft_wrap=True)
+            self._out.print(text_of(" " * indent) + line if line.plain else line, soft_wrap=True)
 
     def table(
         self, rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), shrink: Sequence[int] = (0,)
@@ -79,13 +81,13 @@ class Output:
         from langchain_sentence_window.cli.tables import laid_out
 
         for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns)):
-            self._out.print(Text(line, style=STRONG if number == 0 else ""), soft_wrap=True)
+            self._out.print(text_of(line, style=STRONG if number == 0 else ""), soft_wrap=True)
 
     def facts(self, facts: Mapping[str, str]) -> None:
         """Write names and values, one pair on each line."""
         widest = max(map(len, facts), default=0)
         for name, value in facts.items():
-            self.line(Text.assemble((name.ljust(widest), WEAK), "  ", printable(value)))
+            self.line(text_of(f"{name.ljust(widest)}  ", style=WEAK) + text_of(value))
 
     def document(self, value: Any, *, on_one_line: bool = False) -> None:
         """Write the result as JSON, if it was asked for."""
@@ -103,11 +105,11 @@ class Output:
     def note(self, text: str) -> None:
         """Write to stderr what isn't part of the result, unless it is to be quiet."""
         if not self._quiet:
-            self._err.print(Text(one_line(text), style=WEAK), soft_wrap=True)
+            self._err.print(text_of(one_line(text), style=WEAK), soft_wrap=True)
 
     def complain(self, text: str) -> None:
         """Write to stderr what someone must see."""
-        self._err.print(Text(one_line(text)), soft_wrap=True)
+        self._err.print(text_of(one_line(text)), soft_wrap=True)
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
@@ -115,7 +117,7 @@ class Output:
         if not self.shows_progress:
             yield
             return
-        self._err.print(Text(one_line(text), style=WEAK), end="\r", no_wrap=True, overflow="ellipsis")
+        self._err.print(text_of(one_line(text), style=WEAK), end="\r", no_wrap=True, overflow="ellipsis")
         try:
             yield
         finally:
@@ -128,12 +130,12 @@ class Output:
         seconds = self._at - before
         return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
-    def _wrapped(self, text: Text, indent: int) -> Iterator[Text]:
+    def _wrapped(self, text: "Text", indent: int) -> Iterator["Text"]:
         columns = self.columns
         if columns is None:
             yield from text.split("\n", allow_blank=True)
             return
-        yield from text.wrap(self._out, max(_NARROWEST, columns - indent), overflow="fold") or [Text()]
+        yield from text.wrap(self._out, max(_NARROWEST, columns - indent), overflow="fold") or [text_of("")]
 
 
 def plain(value: Any) -> Any:
@@ -151,5 +153,13 @@ def plain(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def _styled(text: str | Text) -> Text:
-    return text if isinstance(text, Text) else Text(printable(text))
+def counted(count: int, what: str) -> str:
+    """Return a number with what it counts, such as ``1 window`` or ``2 windows``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def text_of(text: str, style: str = "") -> "Text":
+    """Return a text for a terminal, in which nothing is interpreted."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style)

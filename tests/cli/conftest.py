@@ -20,8 +20,9 @@ EXAMPLES = ROOT / "examples"
 
 FILES = {
     "docs/policy.md": (
-        "# Refunds\n\n## Annual plans\n\nA customer on an annual plan may ask for a refund within 30 days. It is refused"
-        " once more than 100 bookings have been taken.\n\n## Monthly plans\n\nMonthly plans are not refunded.\n\n"
+        "# Refunds\n\n## Annual plans\n\nA customer on an annual plan may ask for a refund within 30 days. It"
+        " is refused once more than 100 bookings have been taken.\n\n"
+        "## Monthly plans\n\nMonthly plans are not refunded.\n\n"
         "| plan | price |\n|---|---|\n| annual | 96 euros |\n| monthly | 9 euros |\n"
     ),
     "docs/backups.md": "# Backups\n\nA backup is made every night. It is kept for 35 days.\n",

@@ -43,9 +43,9 @@ def test_json_is_all_that_stdout_holds(here: Path) -> None:
     (window,) = done.json["windows"]
     assert done.err == ""
     assert window["number"] == 1
-    assert (
-        window["text"]
-        == "A customer on an annual plan may ask for a refund within 30 days. It is refused once more than 100 bookings have been taken."
+    assert window["text"] == (
+        "A customer on an annual plan may ask for a refund within 30 days. It is refused once more than 100 bookings "
+        "have been taken."
     )
     assert window["location"].startswith(f"{here}/docs/policy.md:")
     assert window["metadata"]["heading"] == "Refunds > Annual plans"

@@ -52,8 +52,8 @@ def test_sentences_are_numbered_and_chosen(here: Path) -> None:
     ]
     assert run_here("show", "docs/policy.md", "--sentences", "--window", "3").out.splitlines() == lines[3:4]
     assert run_here("show", "docs/policy.md", "--window", "1-3").out == (
-        "## Annual plans\n\nA customer on an annual plan may ask for a refund within 30 days. It is refused once more than"
-        " 100 bookings have been taken.\n"
+        "## Annual plans\n\nA customer on an annual plan may ask for a refund within 30 days. It is refused once more"
+        " than 100 bookings have been taken.\n"
     )
     text = FILES["docs/policy.md"]
     sentences = run_here("show", "docs/policy.md", "--window", "0-99", "--json").json["sentences"]

@@ -118,7 +118,7 @@ def test_an_index_that_was_made_in_python_is_followed_too(folder: Path) -> None:
 
     given = Document(page_content="It came from elsewhere.", metadata={"source": "https://example.com/"})
     made = SentenceWindowRetriever.from_documents([given], load_embedding(), path=folder / ".sentence-window")
-    made.vectorstore.close()  # type: ignore[attr-defined]
+    made.close()
     nothing = run_here("sync")
     assert nothing.code == 2
     assert "remembers no files" in nothing.err

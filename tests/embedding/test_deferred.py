@@ -16,7 +16,7 @@ class ReversedEmbeddings(WordEmbeddings):
 @pytest.fixture
 def index(tmp_path: Path, words: WordEmbeddings) -> Path:
     given = [document("A refund is quick. A card has a limit.", "a"), document("A seat is free.", "b")]
-    SentenceWindowRetriever.from_documents(given, words, path=tmp_path / "index").vectorstore.close()
+    SentenceWindowRetriever.from_documents(given, words, path=tmp_path / "index").close()
     return tmp_path / "index"
 
 
