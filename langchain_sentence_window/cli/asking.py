@@ -98,9 +98,11 @@ def why(
     out = Output(as_json=as_json, quiet=quiet)
     with open_index(out, existing_index(index), embedding) as retriever:
         (doc_id,) = find_documents(retriever, [document])
-        reason = retriever.why(question, doc_id, sentence, **_settings(k, window, max_tokens, filter, more))
-    out.line(str(reason))
-    out.document(reason.to_dict())
+        fate = retriever.why(question, doc_id, sentence, **_settings(k, window, max_tokens, filter, more))
+    out.line(str(fate))
+    out.document(fate.to_dict())
+    if fate.outcome == "missing":
+        raise typer.Exit(NOTHING)
 
 
 def _settings(

@@ -13,7 +13,7 @@ from langchain_sentence_window.cli.output import Output, counted
 def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Verify everything that an index holds."""
     from langchain_sentence_window.cli.opening import existing_index
-    from langchain_sentence_window.retrieval.index_files import check_index
+    from langchain_sentence_window.retrieval.index_checks import check_index
 
     out = Output(as_json=as_json, quiet=quiet)
     with out.waiting("Checking …"):

@@ -95,6 +95,24 @@ def test_explain_tells_what_became_of_hits_and_windows(here: Path) -> None:
     assert all(cell_len(line) <= 30 for line in re.sub(r"\x1b\[[\d;]*m", "", narrow.out).splitlines())
 
 
+def test_why_tells_what_became_of_a_sentence(here: Path) -> None:
+    found = run_here("why", QUESTION, "policy.md", 3, "-k", 1)
+    assert found.code == 0
+    assert "It is refused once more than 100 bookings have been taken." in found.out
+    assert run_here("why", QUESTION, "policy.md", 3, "-k", 1, "--json").json["outcome"] == "returned"
+    left_out = run_here("why", QUESTION, "backups.md", 2, "-k", 1, "--json")
+    assert left_out.code == 0
+    assert left_out.json["outcome"] != "returned"
+    assert left_out.json["text"] == "It is kept for 35 days."
+    odd = run_here("why", QUESTION, "odd [bold] name.md", 1).out
+    assert "[bold]and bold[/bold] [2J" in odd
+    assert "\x1b" not in odd
+    missing = run_here("why", QUESTION, "policy.md", 99)
+    assert missing.code == 1
+    assert "there is no such sentence" in missing.out
+    assert run_here("why", QUESTION, "nobody.md", 1).code == 2
+
+
 def test_a_chat_model_answers_with_citations_and_verdicts(here: Path) -> None:
     with openai_server(lambda messages: ANSWER) as server:
         env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.base_url}
