@@ -55,13 +55,14 @@ def changed_settings(folder: Path, given: Iterable[str], forgotten: Iterable[str
 
 
 def _ranking(folder: Path, given: Any) -> str | None:
-    """Return the path of a ranking from the index's folder, after reading it."""
+    """Return the path of a ranking, seen from the index's folder if it lies inside, after reading it."""
     if given is None:
         return None
     if not isinstance(given, str):
         raise InvalidInputError(f"ranking is {shown(given)}; give the path of a JSON file that fit wrote, or none")
     Ranking.read(given)
-    return os.path.relpath(given, folder)
+    path, base = (Path(os.path.abspath(each)) for each in (given, folder))  # noqa: PTH100 - without ".." in them
+    return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
 def _written(value: Any) -> str:

@@ -86,7 +86,9 @@ def test_a_ranking_is_fitted_saved_and_used(own: Path, tmp_path: Path) -> None:
     assert modest.err == "Nothing was saved.\n"
     assert not (own / ".sentence-window" / "ranking.json").exists()
     Ranking({"dense_rank": -1.0, "coverage": -1.0}).save(own / "bad.json")
-    assert run_here("config", "ranking=bad.json").code == 0
+    assert run_here("config", "ranking=bad.json", "--json").json["remembered"]["retriever"] == {
+        "ranking": str(own / "bad.json")
+    }
     done = run_here("fit", path, "--budgets", "100", "--use")
     assert "Use the fitted ranking." in done.out
     assert done.err == "The ranking is in .sentence-window/ranking.json, and is used from now on.\n"
