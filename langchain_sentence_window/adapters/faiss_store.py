@@ -29,9 +29,9 @@ class FaissStoreAdapter(StoreAdapter):
     read_batch_size = sys.maxsize  # one call reads one state
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Return those of a hybrid search, without the one that the retriever gives."""
+        """Return those of a hybrid search, without the ones that the retriever gives."""
         taken = inspect.signature(self.store.hybrid_search).parameters
-        return {name: parameter for name, parameter in taken.items() if name != "rank"}
+        return {name: parameter for name, parameter in taken.items() if name not in ("rank", "spreads")}
 
     async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning and words; ``settings`` may hold ``rank``, see `FaissStore.hybrid_search`."""

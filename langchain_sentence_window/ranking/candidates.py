@@ -38,6 +38,7 @@ class Candidates:
         kinds: The kind of its block, see `langchain_sentence_window.splitting.blocks`; empty if it isn't known.
         document_frequency: Counts the sentences of the collection that hold a word; ``None`` if only the candidates are
             known. Words are in lower case.
+        scores: The score that the search itself gives it, by meaning and words; ``None`` if it gives none.
     """
 
     keys: Sequence[SentenceKey]
@@ -51,6 +52,7 @@ class Candidates:
     headings: Sequence[str]
     kinds: Sequence[str]
     document_frequency: DocumentFrequency | None = None
+    scores: Numbers | None = None
 
     def __len__(self) -> int:
         """Return the number of candidates."""

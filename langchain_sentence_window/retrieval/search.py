@@ -195,21 +195,18 @@ async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Foun
         similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
         return search.reordered(candidates, ranking).scores
 
-    def only_judge(candidates: Candidates) -> Numbers:
-        dense, lexical = (dict(enumerate(each.tolist())) for each in (candidates.dense, candidates.lexical))
-        scores = np.array([score for _, score in sorted(fuse(dense, lexical, search.lexical_weight))])
+    def keep(candidates: Candidates) -> Numbers:
+        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
+        scores = candidates.dense if candidates.scores is None else candidates.scores
         search.judge_as_searched(candidates, scores)
         return scores
 
     if search.ranking is not None:
         scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": partial(rank, search.ranking)})
-    elif search.lexical_weight:
-        scored = await adapter.hybrid_search(io, search.query, with_words)
+    elif search.lexical_weight or search.judge is not None:
+        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": keep, "spreads": True})
     else:
         scored = await adapter.search(io, search.query, settings)
-    if scored and search.ranking is None and search.judge is not None:
-        # A search that ranks scores words otherwise, so that its order isn't that of a search without a ranking.
-        await adapter.hybrid_search(io, search.query, with_words | {"rank": only_judge})
     scope.check_found([document for document, _ in scored])
     found = [adapter.read(document) for document, _ in scored]
     return found, [

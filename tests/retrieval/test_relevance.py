@@ -1,6 +1,6 @@
 """Questions on another subject return nothing: whatever the ranking, the store and the way of asking."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.evaluation import read_questions
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.relevance import NEEDED, SAMPLED_SENTENCES
+from langchain_sentence_window.stores.faiss.searcher import Searcher
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -95,6 +96,34 @@ async def test_signals_are_those_of_the_ranking_alone(way: Invoke, words: WordEm
     for ranking, names in ((None, set[str]()), (DEFAULT_RANKING, set(DEFAULT_RANKING.weights))):
         trace = await way(retriever, "explain", ON_SUBJECT, ranking=ranking, min_relevance="auto")
         assert {name for hit in trace.hits for name in hit.signals} == names
+
+
+def noting(name: str, search: Callable[..., Any], searched: list[str]) -> Callable[..., Any]:
+    def noted(*given: Any) -> Any:
+        searched.append(name)
+        return search(*given)
+
+    return noted
+
+
+@pytest.mark.parametrize("weight", [0, 0.5])
+@pytest.mark.parametrize("judging", [None, "auto"])
+async def test_one_search_without_a_ranking_tells_similarities_and_judges(
+    way: Invoke, words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch, weight: float, judging: Any
+) -> None:
+    settings: dict[str, Any] = {"ranking": None, "lexical_weight": weight, "names": False}
+    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words, **settings)
+    dense = retriever.vectorstore.similarity_search_with_score(ON_SUBJECT, 2 * len(DOCUMENTS))
+    cosines = {(each.metadata["doc_id"], each.metadata["sentence_index"]): score for each, score in dense}
+    retriever.invoke(ON_SUBJECT, min_relevance=judging)  # what it embeds once
+    searched: list[str] = []
+    for name in ("hybrid_search", "search"):
+        monkeypatch.setattr(Searcher, name, noting(name, getattr(Searcher, name), searched))
+    windows = await way(retriever, "invoke", ON_SUBJECT, min_relevance=judging)
+    assert searched == (["hybrid_search"] if weight or judging else ["search"])
+    for window in windows:
+        for hit in window.metadata["hits"]:
+            assert hit["similarity"] == pytest.approx(cosines[window.metadata["doc_id"], hit["sentence_index"]])
 
 
 async def test_a_store_that_only_gives_scores_is_searched_once_and_deeper(way: Invoke, words: WordEmbeddings) -> None:

@@ -28,11 +28,13 @@ class Scores(NamedTuple):
     """The scores of a search's candidates.
 
     Attributes:
+        fused: Scores by meaning and words together, by row.
         cosines: Cosines by row.
         lexical: BM25 scores by row; a missing one is 0.
         document_frequency: Counts the sentences that hold a word; ``None`` if words weren't searched.
     """
 
+    fused: Mapping[int, float]
     cosines: Mapping[int, float]
     lexical: Mapping[int, float]
     document_frequency: DocumentFrequency | None
@@ -79,6 +81,7 @@ def read_candidates(snapshot: Snapshot, rows: Sequence[int], scores: Scores, all
         headings=[section.heading for section in sections],
         kinds=["" if each.doc_id is None else _kind(each.metadata) for each in found],
         document_frequency=scores.document_frequency,
+        scores=np.array([scores.fused[row] for row in rows], dtype=np.float64),
     )
 
 

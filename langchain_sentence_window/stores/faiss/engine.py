@@ -12,7 +12,6 @@ from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
@@ -29,7 +28,7 @@ from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_inde
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
 from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
 from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder
-from langchain_sentence_window.stores.faiss.searcher import Searcher
+from langchain_sentence_window.stores.faiss.searcher import HybridQuery, Searcher
 from langchain_sentence_window.stores.faiss.stats import StoreStats, bytes_by_part
 from langchain_sentence_window.stores.faiss.writer import Writer
 
@@ -237,26 +236,8 @@ class StoreEngine:
         """Find the ``k`` records that match a query's words best, with their BM25 scores, best first."""
         return self._run(lambda: self._searcher.lexical_search(query, k, where))
 
-    def hybrid_search(
-        self,
-        vector: Vectors,
-        query: str,
-        k: int,
-        weight: float,
-        where: Condition | None = None,
-        *,
-        rank: Rank | None = None,
-    ) -> list[tuple[Record, float]]:
-        """Find the ``k`` records that match best by meaning and words together; see `fuse`.
-
-        Args:
-            vector: The unit vector of the query.
-            query: The query, whose words are searched.
-            k: The maximum number of records.
-            weight: The weight of words, 0 or more; with 0 they aren't searched.
-            where: A condition on the records.
-            rank: Ranks the candidates, the best `CANDIDATES` or ``k`` if that is more; ``None`` to keep their scores.
-                It is called in the middle of a read of the store, so it must not write to it.
+    def hybrid_search(self, query: HybridQuery) -> list[tuple[Record, float]]:
+        """Find the records that match best by meaning and words together; see `fuse`.
 
         Returns:
             Records with their scores, best first.
@@ -268,7 +249,7 @@ class StoreEngine:
             UnprovenError: They may be.
             StoreError: Others write so often that no state lasts as long as a search.
         """
-        return self._run(lambda: self._searcher.hybrid_search(vector, query, k, weight, where, rank=rank))
+        return self._run(lambda: self._searcher.hybrid_search(query))
 
     def kept_matches(self, asked: int) -> Numbers | None:
         """Return the closest matches that were found before, if they still hold; see `ClosestMatches.kept`."""

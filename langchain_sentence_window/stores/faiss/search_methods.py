@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
@@ -11,7 +12,14 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window._validation import as_number, checked_callback, checked_count, checked_weight, listed
+from langchain_sentence_window._validation import (
+    as_number,
+    checked_callback,
+    checked_count,
+    checked_flag,
+    checked_weight,
+    listed,
+)
 from langchain_sentence_window.documents.keys import RENAMED
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
 from langchain_sentence_window.embedding.embedder import unit_vector
@@ -24,6 +32,7 @@ from langchain_sentence_window.stores.faiss.database.filters import Condition, F
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.searcher import HybridQuery
 
 
 class SearchMethods(VectorStore):
@@ -129,6 +138,7 @@ class SearchMethods(VectorStore):
         lexical_weight: float = LEXICAL_WEIGHT,
         filter: Filter | None = None,
         rank: Rank | None = None,
+        spreads: bool | None = None,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text best by meaning and words together.
 
@@ -141,6 +151,8 @@ class SearchMethods(VectorStore):
             rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
                 `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not
                 write to the store.
+            spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
+                ``rank``, which can look at them itself.
 
         Returns:
             Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
@@ -154,9 +166,9 @@ class SearchMethods(VectorStore):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        _check_hybrid(lexical_weight, rank)
+        spreading = _check_hybrid(lexical_weight, rank, spreads)
         vector = self._guard.queries.embed(query)
-        return self._hybrid_search(query, vector, k, lexical_weight, filter, rank=rank)
+        return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading), filter)
 
     async def ahybrid_search(
         self,
@@ -166,22 +178,20 @@ class SearchMethods(VectorStore):
         lexical_weight: float = LEXICAL_WEIGHT,
         filter: Filter | None = None,
         rank: Rank | None = None,
+        spreads: bool | None = None,
     ) -> list[tuple[Document, float]]:
         """Async version of `hybrid_search`; ``rank`` is called in a thread."""
-        _check_hybrid(lexical_weight, rank)
+        spreading = _check_hybrid(lexical_weight, rank, spreads)
         vector = await self._guard.queries.aembed(query)
-        return await run_in_executor(None, self._hybrid_search, query, vector, k, lexical_weight, filter, rank=rank)
+        asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading)
+        return await run_in_executor(None, self._hybrid_search, asked, filter)
 
-    def _hybrid_search(
-        self, query: str, vector: Vectors, k: int, lexical_weight: float, filter: Filter | None, *, rank: Rank | None
-    ) -> list[tuple[Document, float]]:
-        if not lexical_weight and rank is None:
-            return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
-        checked_count("k", k)
-        condition = _condition(filter)
-        found = self._guard.run_proven(
-            lambda: self._engine.hybrid_search(vector, query, k, lexical_weight, condition, rank=rank)
-        )
+    def _hybrid_search(self, asked: HybridQuery, filter: Filter | None) -> list[tuple[Document, float]]:
+        if not asked.weight and asked.rank is None:
+            return self.similarity_search_with_score_by_vector(asked.vector, asked.k, filter=filter)
+        checked_count("k", asked.k)
+        query = replace(asked, where=_condition(filter))
+        found = self._guard.run_proven(lambda: self._engine.hybrid_search(query))
         self._check_found(found, filter)
         return _scored(found)
 
@@ -312,10 +322,12 @@ def _spelling(keys: Sequence[str]) -> str:
     return "check that the keys are spelled as in the documents that were added"
 
 
-def _check_hybrid(lexical_weight: float, rank: Rank | None) -> None:
+def _check_hybrid(lexical_weight: float, rank: Rank | None, spreads: bool | None) -> bool:  # noqa: FBT001 - as given
+    """Check arguments of a hybrid search, and return whether words spread."""
     checked_weight("lexical_weight", lexical_weight)
     if rank is not None:
         checked_callback("rank", rank, "candidates")
+    return rank is None if spreads is None else checked_flag("spreads", spreads)
 
 
 def _condition(filter: Filter | None) -> Condition | None:

@@ -1,6 +1,7 @@
 """The searches of the engine, each in one state of the database."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +23,30 @@ from langchain_sentence_window.stores.faiss.naming import Naming
 from langchain_sentence_window.stores.faiss.origin import Origin
 
 _MAX_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class HybridQuery:
+    """A search by meaning and words together.
+
+    Attributes:
+        vector: The unit vector of the query.
+        words: The query, whose words are searched.
+        k: The maximum number of records.
+        weight: The weight of words, 0 or more; with 0 they aren't searched.
+        where: A condition on the records.
+        rank: Ranks the candidates, the best `CANDIDATES` or ``k`` if that is more; ``None`` to keep their scores.
+            It is called in the middle of a read of the store, so it must not write to it.
+        spreads: Whether the words of its neighbors count for a record, see `spread`.
+    """
+
+    vector: Vectors
+    words: str
+    k: int
+    weight: float
+    where: Condition | None = None
+    rank: Rank | None = None
+    spreads: bool = True
 
 
 class Searcher:
@@ -93,34 +118,34 @@ class Searcher:
 
         return self._lexical.read(work)
 
-    def hybrid_search(
-        self, vector: Vectors, query: str, k: int, weight: float, where: Condition | None, *, rank: Rank | None
-    ) -> list[tuple[Record, float]]:
+    def hybrid_search(self, query: HybridQuery) -> list[tuple[Record, float]]:
         """Find the records that match best by meaning and words together; see `StoreEngine.hybrid_search`."""
-        depth = max(k, CANDIDATES)
+        depth = max(query.k, CANDIDATES)
 
         def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]] | None:
-            searcher = self._lexical.searcher_at(snapshot.version) if weight else None
-            if weight and searcher is None:
+            searcher = self._lexical.searcher_at(snapshot.version) if query.weight else None
+            if query.weight and searcher is None:
                 return None
             self._origin.check(snapshot)
             if index is None:
                 return []
-            allowed = self._allowed(snapshot, where)
+            allowed = self._allowed(snapshot, query.where)
             # Before FAISS's comparison, which evicts all else from the CPU's caches.
-            lexical = {} if searcher is None else dict(searcher.search(query, depth, allowed))
-            if rank is None:  # a ranking looks at the words of neighbors itself
+            lexical = {} if searcher is None else dict(searcher.search(query.words, depth, allowed))
+            if query.spreads:
                 lexical = _spread(snapshot, lexical, allowed)
             with_words = np.array(sorted(lexical), dtype=np.int64)
-            cosines = index.cosines_of(vector, with_words) if lexical else {}
-            cosines |= index.search(vector, depth, allowed)
-            ranked = fuse(cosines, lexical, weight)
-            if rank is not None and ranked:
+            cosines = index.cosines_of(query.vector, with_words) if lexical else {}
+            cosines |= index.search(query.vector, depth, allowed)
+            ranked = fuse(cosines, lexical, query.weight)
+            if query.rank is not None and ranked:
                 rows = [row for row, _ in ranked[:depth]]
-                scores = Scores(cosines, lexical, None if searcher is None else searcher.document_frequency)
-                order = order_by(rank, read_candidates(snapshot, rows, scores, allowed))
+                scores = Scores(
+                    dict(ranked), cosines, lexical, None if searcher is None else searcher.document_frequency
+                )
+                order = order_by(query.rank, read_candidates(snapshot, rows, scores, allowed))
                 ranked = [(rows[at], score) for at, score in order]
-            return _with_records(snapshot, ranked[:k])
+            return _with_records(snapshot, ranked[: query.k])
 
         for _ in range(_MAX_ATTEMPTS):
             found = self._vectors.read(work)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES
@@ -195,6 +195,20 @@ def test_rank_is_given_the_best_by_both_and_k_come_back(words: WordEmbeddings, k
     assert len(found) == k
     usual = store.hybrid_search("card 3", len(rank.last))
     assert [each.id for each, _ in usual] == [id_ for id_, _ in rank.last.keys]
+
+
+@pytest.mark.parametrize("weight", [0, 0.5])
+async def test_the_search_s_own_scores_keep_its_order(words: WordEmbeddings, way: Invoke, weight: float) -> None:
+    text = "# Seats\n\nA card costs five. It is kept. A seat is free. # Trials\n\nA trial card ends. Nobody asks."
+    store = FaissStore(words)
+    SentenceWindowRetriever(vectorstore=store).add_documents([Document(text, id="a"), Document(TEXTS[0], id="b")])
+    usual = await way(store, "hybrid_search", "a trial card", k=9, lexical_weight=weight)
+    found = await way(
+        store, "hybrid_search", "a trial card", k=9, lexical_weight=weight, rank=lambda each: each.scores, spreads=True
+    )
+    assert [(each.id, score) for each, score in found] == [(each.id, score) for each, score in usual]
+    with pytest.raises(InvalidInputError, match="spreads is 1; write True or False"):
+        await way(store, "hybrid_search", "a card", spreads=1)
 
 
 def test_only_the_best_are_read_whole(words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
