@@ -40,6 +40,24 @@ def test_importing_is_silent_and_loads_nothing_heavy() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+def test_asking_an_index_loads_nothing_that_only_writing_or_explaining_needs() -> None:
+    package = "langchain_sentence_window"
+    parts = (
+        "retrieval.tracing",
+        "retrieval.ingest",
+        "splitting.sentences",
+        "documents.parts.joining",
+        "stores.faiss.checks",
+    )
+    code = (
+        f"import sys, {package} as m; from langchain_core.embeddings import DeterministicFakeEmbedding as E\n"
+        f"m.SentenceWindowRetriever(vectorstore=m.FaissStore(E(size=4))).invoke('What?')\n"
+        f"print([name for name in {parts} if f'{package}.{{name}}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_no_module_imports_from_the_package_root() -> None:
     for path in (ROOT / "langchain_sentence_window").rglob("*.py"):
         assert not re.search(r"^\s*from langchain_sentence_window import", path.read_text(encoding="utf-8"), re.M), path

@@ -41,12 +41,12 @@ export function createSettingsForm({ onChange, description, label = "Settings" }
       id, describedBy: `${id}-help ${id}-error`, onSet: () => onInput(),
     });
     const label = control.isGroup
-      ? el("span", { class: "settings-label", id: `${id}-label` }, field.label)
+      ? el("span", { class: "settings-label", id: `label-of-${id}` }, field.label)
       : el("label", { class: "settings-label", htmlFor: id }, field.label);
     const parts = [el("div", { class: "settings-head" }, label, mark), ...control.elements, described, error];
     const whole = el("div", {
       class: `setting setting-${field.kind}`, data: { name: field.name },
-      ...(control.isGroup ? { role: "group", aria: { labelledby: `${id}-label` } } : {}),
+      ...(control.isGroup ? { role: "group", aria: { labelledby: `label-of-${id}` } } : {}),
     }, parts);
     return { field, control, error, mark, element: whole };
   }

@@ -1,0 +1,249 @@
+"""Every view for everybody: axe-core in light and dark, keys alone, a phone's width, large text, no motion."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.looking import axe, shot
+
+QUESTION = "When is a refund refused?"
+
+
+def is_narrow(page: Page) -> bool:
+    return page.viewport_size is not None and page.viewport_size["width"] <= 800
+
+
+def open_ask(page: Page) -> None:
+    page.goto("/#/ask?q=When+is+a+refund+refused%3F")
+    page.locator(".window-card").first.wait_for()
+    if not is_narrow(page):  # there the list covers the document
+        page.locator("#view-ask .reader-text").first.wait_for()
+
+
+def open_why(page: Page) -> None:
+    open_ask(page)
+    page.get_by_role("tab", name="Why").click()
+    page.locator("#panel-why svg, #panel-why table").first.wait_for()
+
+
+def open_tune(page: Page) -> None:
+    page.goto("/#/tune?q=When+is+a+refund+refused%3F")
+    page.locator("#view-tune .tune-summary").filter(has_text=re.compile(r"\w")).wait_for()
+
+
+def open_evaluate(page: Page) -> None:
+    page.goto("/#/evaluate")
+    page.get_by_role("button", name="New question").wait_for()
+
+
+def open_documents(page: Page) -> None:
+    page.goto("/#/documents")
+    page.get_by_role("button", name="billing-policy.md").click()
+    page.locator("#view-documents .reader-text").first.wait_for()
+
+
+def open_pdf(page: Page) -> None:
+    page.goto("/#/documents")
+    page.get_by_role("button", name="agreement.pdf").click()
+    page.locator("#view-documents :is(.reader-pages, .reader-text)").first.wait_for()
+
+
+def open_keys(page: Page) -> None:
+    page.goto("/")
+    page.locator("#about", has_text="documents").wait_for(state="attached")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    page.get_by_role("dialog").wait_for()
+
+
+def open_start(page: Page) -> None:
+    page.goto("/")
+    page.locator("#about", has_text="documents").wait_for(state="attached")
+
+
+States = dict[str, Callable[[Page], None]]
+STATES: States = {
+    "start": open_start,
+    "ask": open_ask,
+    "why": open_why,
+    "tune": open_tune,
+    "evaluate": open_evaluate,
+    "documents": open_documents,
+    "pdf": open_pdf,
+    "keys": open_keys,
+}
+PHONE = {"width": 390, "height": 844}
+
+
+def settle(page: Page) -> None:
+    page.wait_for_timeout(250)  # colors are measured once nothing fades in
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing_in_light_and_dark_and_on_a_phone(page: Page, state: str) -> None:
+    STATES[state](page)
+    found: dict[str, list[str]] = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        settle(page)
+        found[scheme] = axe(page)
+        shot(page, f"{state}-{scheme}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    settle(page)
+    found["phone"] = axe(page)
+    shot(page, f"{state}-phone")
+    assert found == {"light": [], "dark": [], "phone": []}
+
+
+OVERFLOWING = """() => {
+  const wide = [];
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > width) wide.push("the page");
+  for (const each of document.querySelectorAll("#main *")) {
+    const box = each.getBoundingClientRect();
+    const style = getComputedStyle(each);
+    if (!box.width || !box.height || style.visibility === "hidden") continue;
+    let inside = each.parentElement;
+    // What scrolls by itself, such as a table or code, may be wide.
+    while (inside && !/auto|scroll|hidden/.test(getComputedStyle(inside).overflowX)) inside = inside.parentElement;
+    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, svg, [tabindex]") ||
+      inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
+    if (!scrolls && box.right > width + 1) wide.push(each.outerHTML.slice(0, 120));
+  }
+  return wide.slice(0, 5);
+}"""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_is_cut_off_on_a_phone_or_with_large_text(page: Page, state: str) -> None:
+    page.set_viewport_size(PHONE)
+    STATES[state](page)
+    assert page.evaluate(OVERFLOWING) == []
+    page.set_viewport_size({"width": 320, "height": 640})  # what 400 % leaves of 1280 pixels: WCAG 1.4.10
+    assert page.evaluate(OVERFLOWING) == []
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_zoom_of_200_percent_keeps_everything_in_reach(page: Page, state: str) -> None:
+    page.set_viewport_size({"width": 640, "height": 430})  # 1280 x 860 at 200 %
+    STATES[state](page)
+    assert page.evaluate(OVERFLOWING) == []
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight + 1")  # only parts scroll
+    shot(page, f"{state}-zoom")
+
+
+FOCUSED = """() => {
+  const each = document.activeElement;
+  if (!each || each === document.body) return null;
+  const box = each.getBoundingClientRect();
+  const style = getComputedStyle(each);
+  return {
+    name: each.getAttribute("aria-label") || each.textContent.trim().slice(0, 40) || each.id || each.localName,
+    tag: each.localName, role: each.getAttribute("role"),
+    seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0 &&
+      box.top < innerHeight && box.left < innerWidth,
+    outlined: each.id === "main" || (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1),
+  };
+}"""
+
+
+def walk(page: Page, steps: int) -> list[dict[str, object]]:
+    """Press Tab, and return what had the focus; between the end and the beginning it is nothing of the page."""
+    found = []
+    for _ in range(steps):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if focused is not None:
+            found.append(focused)
+    return found
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_stop_of_the_tab_key_is_seen_and_named(page: Page, state: str) -> None:
+    STATES[state](page)
+    stops = walk(page, 40)
+    assert len({str(each["name"]) for each in stops}) >= (1 if state == "keys" else 6)
+    assert [each for each in stops if not (each["seen"] and each["outlined"] and each["name"])] == []
+
+
+def test_the_skip_link_leads_to_the_content(page: Page) -> None:
+    open_start(page)
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED)["name"] == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.locator(".view:visible").count() == 1  # and no other view was opened
+
+
+def test_a_question_is_asked_and_explained_with_keys_alone(page: Page) -> None:
+    open_start(page)
+    page.get_by_role("textbox", name="Question").focus()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.locator(".window-card").first.wait_for()
+    page.get_by_role("tab", name=re.compile("Windows")).focus()
+    page.keyboard.press("End")
+    expect(page.get_by_role("tab", name="Why")).to_be_focused()
+    expect(page.get_by_role("tab", name="Why")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Home")
+    expect(page.get_by_role("tab", name=re.compile("Windows"))).to_be_focused()
+
+
+def test_a_document_is_found_and_read_with_keys_alone(page: Page) -> None:
+    page.goto("/#/documents")
+    page.locator(".document-open").first.wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("billing")
+    expect(page.locator(".document-open")).to_have_count(1)
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className").startswith("quiet document-open"):
+            break
+    page.keyboard.press("Enter")
+    page.locator(".document-head h2", has_text="Larkspur").wait_for()
+    page.get_by_role("tab", name="Text").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Sentences")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert "document-sentence" in page.evaluate("document.activeElement.className")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tab", name="Text")).to_have_attribute("aria-selected", "true")
+
+
+def test_dialogs_keep_the_focus_and_give_it_back(page: Page) -> None:
+    open_start(page)
+    page.get_by_role("button", name="Keyboard shortcuts").press("Enter")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_focused()
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(page: Page) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    for state in ("ask", "why", "documents"):
+        STATES[state](page)
+        moving = "document.getAnimations().filter(each => (each.effect.getComputedTiming().endTime ?? 0) > 1).length"
+        assert page.evaluate(moving) == 0
+        assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+def test_changes_are_announced(page: Page) -> None:
+    page.goto("/#/documents")
+    page.locator(".document-open").first.wait_for()
+    assert page.get_by_role("status").filter(has_text="3 documents").count() == 1
+    assert page.locator("#messages[role=status][aria-live=polite]").count() == 1
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_headings_landmarks_and_language_are_right(page: Page, state: str) -> None:
+    STATES[state](page)
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.evaluate("document.querySelectorAll('h1').length") == 1
+    assert page.evaluate("document.querySelectorAll('main').length") == 1
+    assert page.title().endswith(" – Sentence window")
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert len(ids) == len(set(ids))
