@@ -265,7 +265,11 @@ def test_a_run_shows_its_plot_and_why_a_question_failed(opened: Opened) -> None:
     plot = page.locator(".plot svg[role=img]")
     assert "as it is" in str(plot.get_attribute("aria-label"))
     page.get_by_text("The plot as a table").click()
-    assert page.locator(".plot-numbers tbody td").count() == 4
+    run = page.evaluate("async () => (await (await fetch('/api/runs')).json()).runs[0]")
+    means = [f"{100 * each['recall']['mean']:.1f} % [" for each in run["averages"]]
+    cells = page.locator(".plot-numbers tbody td").all_inner_texts()
+    assert len(cells) == len(means) == 4
+    assert all(cell.startswith(mean) for cell, mean in zip(cells, means, strict=True))
     assert page.locator(".run-table tbody tr").count() == 1
     worst = rows(page).first
     assert failing[0].question in worst.inner_text()
@@ -308,6 +312,9 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     names = page.locator(".run-table .run-name").all_inner_texts()
     assert names == ["window=(0, 2)", "window=1", "as it is"]
     assert page.locator(".plot-legend li").count() == 3
+    lines = page.locator(".plot-area .plot-line polyline")
+    dashes = [lines.nth(number).get_attribute("stroke-dasharray") for number in range(3)]
+    assert len(set(dashes)) == 3  # told apart without their colors
     assert page.locator(".run-table").get_by_text("compared with this").count() == 1
     page.get_by_role("checkbox", name="window=1").uncheck()
     assert page.locator(".plot-legend li").count() == 2
@@ -322,6 +329,30 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     assert page.locator(".run-table tbody tr").count() == 3
     page.get_by_role("button", name="Forget all runs").click()
     page.get_by_text("Nothing was measured yet.").wait_for()
+
+
+def test_questions_that_others_change_are_shown_as_they_are(opened: Opened, path: Path, seen: Seen) -> None:
+    page = opened(ALL[:2])
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.get_by_text("Evaluate: done.").wait_for(timeout=60_000)
+    rows(page).filter(has_text=ALL[0].question).click()
+    page.locator(".fared").wait_for()
+    write_questions(path, [ALL[0], Question("Theirs?", BILLING, ((2, 9),))])
+    seen.allow("status of 409")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("another program changed").wait_for()
+    rows(page).filter(has_text="Theirs?").click()  # which no run asked
+    page.locator(".question-panel h2", has_text="Theirs?").wait_for()
+    assert page.locator(".fared").count() == 0
+    rows(page).filter(has_text=ALL[0].question).click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="Question").fill("Mine?")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_text("It was changed since “as it is” asked it.").wait_for()
+    assert page.locator(".fared").count() == 0
+    assert "before the change" in rows(page).filter(has_text="Mine?").inner_text()
+    assert texts(path) == ["Mine?", "Theirs?"]
 
 
 def test_a_ranking_is_fitted(opened: Opened) -> None:
