@@ -105,9 +105,9 @@ OVERFLOWING = """() => {
     const style = getComputedStyle(each);
     if (!box.width || !box.height || style.visibility === "hidden") continue;
     let inside = each.parentElement;
-    // What scrolls by itself, such as a table or code, may be wide.
+    // What scrolls by itself, such as a table, code or a picture, may be wide.
     while (inside && !/auto|scroll|hidden/.test(getComputedStyle(inside).overflowX)) inside = inside.parentElement;
-    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, svg, [tabindex]") ||
+    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, [tabindex]") || each.closest("svg") ||
       inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
     if (!scrolls && box.right > width + 1) wide.push(each.outerHTML.slice(0, 120));
   }
