@@ -10,7 +10,7 @@ from typing import TypeAlias
 from langchain_sentence_window.documents.sentence_pages import PagedSentence
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
 from langchain_sentence_window.loaders.pdf.locating import locate_in
-from langchain_sentence_window.studio.pdf_files import PdfState, changed, opened
+from langchain_sentence_window.studio.pdf_files import PdfState, opened
 from langchain_sentence_window.studio.replies import Refused
 
 MAX_CACHE_BYTES = 64_000_000
@@ -93,7 +93,11 @@ def places_on(pdf: PdfState, page: int, sentences: Sequence[PagedSentence], inde
         with opened(pdf) as file:
             found = locate_in(file, [each for _, each in touching])
     except InvalidInputError as error:
-        raise changed() from error
+        raise Refused(
+            409,
+            "the text of the page isn't that of the document; the file has changed since it was read, or another "
+            "loader than PDFLoader read it",
+        ) from error
     except DocumentReadError as error:
         raise Refused(UNREADABLE, str(error)) from error
     return [

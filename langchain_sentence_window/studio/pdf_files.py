@@ -19,6 +19,8 @@ from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
 from langchain_sentence_window.studio.read_document import ReadDocument
 from langchain_sentence_window.studio.replies import Refused
 
+_CHANGED = "the file has changed since it was read; add it to the index again"
+
 
 @dataclass(frozen=True, slots=True)
 class PdfState:
@@ -59,13 +61,8 @@ def pdf_of(document: ReadDocument, folders: Sequence[Path]) -> PdfState:
     state = path.stat()
     pdf = PdfState(path, state.st_mtime_ns, state.st_size)
     if _has_changed(pdf, FileState.read(document.metadata)):
-        raise changed()
+        raise Refused(409, _CHANGED)
     return pdf
-
-
-def changed() -> Refused:
-    """Return the refusal of a file whose content isn't that of the document any more."""
-    return Refused(409, "the file has changed since it was read; add it to the index again")
 
 
 def page_sizes(pdf: PdfState, page_count: int | None) -> list[tuple[float, float]]:
@@ -80,7 +77,7 @@ def page_sizes(pdf: PdfState, page_count: int | None) -> list[tuple[float, float
     """
     with opened(pdf) as file:
         if file.page_count != page_count:
-            raise changed()
+            raise Refused(409, _CHANGED)
         return file.page_sizes()
 
 

@@ -146,4 +146,8 @@ class _Pages:
 
 def _places(opened: _Opened, pdf: PdfState, page: int) -> object:
     indexes = [each.index for each in opened.document.sentences]
-    return places_on(pdf, page, opened.sentences(), indexes)
+    try:
+        sentences = opened.sentences()
+    except SentenceWindowError as error:
+        raise Refused(409, f"the index doesn't say where its sentences stand ({error})") from error
+    return places_on(pdf, page, sentences, indexes)

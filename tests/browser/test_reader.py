@@ -11,6 +11,7 @@ from langchain_sentence_window.loaders import load_pdf
 from tests.browser.conftest import EXAMPLES
 from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Serve, Served, serving
+from tests.loaders.pdf.drawing import drawn, lines
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 if TYPE_CHECKING:
@@ -281,6 +282,23 @@ def test_a_pdf_that_may_not_be_shown_is_shown_as_text_with_the_reason(
     assert "folder" in page.locator(".reader-note").inner_text()
     assert page.locator(".reader-text .s").count() > 10
     assert page.get_by_role("group", name="Show as").count() == 0
+
+
+def test_a_pdf_whose_text_has_changed_becomes_text_with_the_reason(
+    page: "Page", serve: Serve, seen: Seen, tmp_path: Path
+) -> None:
+    seen.allow("status of 409")
+    path = tmp_path / "terms.pdf"
+    path.write_bytes(drawn(lines("A seat is free.", "It takes a card.")))
+    retriever = SentenceWindowRetriever.from_documents(load_pdf(path), WordEmbeddings(), **BY_COSINE)
+    path.write_bytes(drawn(lines("A card is free.", "It takes a seat.")))
+    mount(page, serve(retriever, folders=[tmp_path]).url)
+    opened(page, str(path), "seat")
+    page.locator(".reader-note").wait_for()
+    assert "has changed" in page.locator(".reader-note").inner_text()
+    assert page.locator(".s.hit").count() >= 1
+    page.get_by_role("button", name="Page", exact=True).click()
+    page.locator(".page img").wait_for()
 
 
 def test_markup_in_a_document_is_only_text(page: "Page", serve: Serve) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -160,6 +161,18 @@ def test_a_file_with_another_text_has_no_boxes(folder: Path) -> None:
     answer = boxes(client, doc_id)
     assert answer.status_code == 409
     assert "changed" in answer.json()["error"]["message"]
+
+
+def test_the_pages_of_another_loader_have_no_boxes(folder: Path) -> None:
+    path = str(folder / "terms.pdf")
+    texts = ["A seat is free\nfor a month.", "The second page\nnames the refund."]
+    given = [Document(text, metadata={"source": path, "page": i, "total_pages": 2}) for i, text in enumerate(texts)]
+    client = client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE), folders=[folder])
+    assert opened(client, path)["page_sizes"]
+    assert picture(client, path).status_code == 200
+    answer = boxes(client, path)
+    assert answer.status_code == 409
+    assert "another loader" in answer.json()["error"]["message"]
 
 
 def test_a_synced_file_is_compared_with_what_was_read(folder: Path) -> None:

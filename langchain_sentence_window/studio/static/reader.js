@@ -39,6 +39,7 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
   let marks = null;
   let wanted = { windows: [], gold: [], fates: null, current: null };
   let loading = null;
+  let failure = null; // why its pages can't be marked
   let later = null; // where to scroll to when it is loaded
   let timer = 0;
   let frame = 0;
@@ -66,21 +67,21 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     for (const each of views.values()) each.end();
     const hadSelection = views.size > 0;
     views = new Map();
-    view = model = marks = null;
+    view = model = marks = failure = null;
     head.name(null);
     fill(map.element);
     fill(scroller, nothing);
     if (hadSelection) onSelect(null);
   }
 
-  function switchTo(kind, { isFirst = false, reason = null } = {}) {
+  function switchTo(kind, { isFirst = false } = {}) {
     const at = isFirst ? null : marks?.hit?.start ?? view?.top();
     view?.clearSelection();
     if (!views.has(kind)) views.set(kind, createView(kind));
     view = views.get(kind);
     fill(scroller, view.element);
     scroller.scrollTop = 0;
-    head.view(kind, Boolean(model.data.page_sizes), reason ?? model.data.no_pages);
+    head.view(kind, Boolean(model.data.page_sizes), failure ?? model.data.no_pages);
     mark();
     if (at !== null && at !== undefined) view.show(at);
     onScroll();
@@ -91,9 +92,16 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
       model, scroller,
       onSentence: (position) => onSentence(model.sentence(position)),
       onSelect: (found) => onSelect(found && { docId: model.data.doc_id, ...found, text: model.slice(found.start, found.end) }),
-      onFailure: (reason) => { if (view === views.get("pages")) switchTo("text", { reason }); },
+      onFailure,
     };
     return kind === "pages" ? createPagesView(options) : createTextView(options);
+  }
+
+  /** Show the text instead of the pages; who goes back to the pages sees them without boxes. */
+  function onFailure(reason) {
+    if (failure !== null || view !== views.get("pages")) return;
+    failure = reason;
+    switchTo("text");
   }
 
   function mark() {

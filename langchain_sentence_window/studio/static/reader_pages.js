@@ -28,7 +28,8 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
   const { doc_id, page_sizes: sizes, version, name } = model.data;
   const pages = sizes.map(([width, height], number) => createPage(number, width, height));
   const element = el("div", { class: "reader-pages" }, pages.map((page) => page.element));
-  const firstOn = firstSentences();
+  const pageOf = Array.from({ length: model.count }, (_, position) => model.pageOf(position));
+  const firstOn = new Map(pageOf.map((page, position) => [page, position]).reverse());
   let marks = { windows: [], hits: [], gold: [], fates: new Map(), hit: null };
   let how = new Map();
   let target = null;
@@ -137,15 +138,9 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     if (GONE.has(error.status) && !isEnded) onFailure(error.message);
   }
 
-  function firstSentences() {
-    const found = new Map();
-    for (let at = 0; at < model.count; at += 1) if (!found.has(model.pageOf(at))) found.set(model.pageOf(at), at);
-    return found;
-  }
-
   function boxesOf(position) {
-    const page = pages[model.pageOf(position)];
-    return page?.boxes.get(position) ?? pages[model.pageOf(position) + 1]?.boxes.get(position) ?? [];
+    const number = pageOf[position];
+    return pages[number]?.boxes.get(position) ?? pages[number + 1]?.boxes.get(position) ?? [];
   }
 
   function chosen(position) {
@@ -163,20 +158,27 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     for (let i = 0; i < FOCUS_TRIES && !boxesOf(position).length; i += 1) await new Promise((done) => { setTimeout(done, 50); });
   }
 
-  function bring(found) {
-    const isBox = found.classList.contains("box");
-    const top = found.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
-    scroller.scrollTop += top - (isBox ? scroller.clientHeight * TOP : 12);
-    if (isBox) target = null;
+  function bring(box) {
+    const top = box.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    scroller.scrollTop += top - scroller.clientHeight * TOP;
+    target = null;
+  }
+
+  /** Scroll to about where a sentence stands on a page whose boxes aren't there yet. */
+  function bringNear(page, position) {
+    const own = pageOf.filter((each) => each === pageOf[position]).length;
+    const down = page.element.clientHeight * (position - firstOn.get(pageOf[position])) / own;
+    const top = page.element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    scroller.scrollTop += top + Math.max(-12, down - scroller.clientHeight * TOP);
+    target = position;
   }
 
   function show(start) {
     const position = model.at(start);
     const own = boxesOf(position)[0];
-    const page = pages[model.pageOf(position)];
-    target = own ? null : position;
+    const page = pages[pageOf[position]];
     if (own) bring(own);
-    else if (page) bring(page.element);
+    else if (page) bringNear(page, position);
     roving.set(position);
   }
 
@@ -202,7 +204,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       return position === undefined ? null : model.span(position)[0];
     },
     placeOf(position) {
-      const page = pages[model.pageOf(position)]?.element;
+      const page = pages[pageOf[position]]?.element;
       if (!page) return null;
       const own = boxesOf(position)[0];
       const inside = own ? own.offsetTop : 0;
