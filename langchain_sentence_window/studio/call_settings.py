@@ -47,6 +47,8 @@ def to_ask(
     if RERANKER not in call:
         return retriever, call
     reranker = _read_reranker(retriever, call.pop(RERANKER))
+    if reranker is retriever.reranker:
+        return retriever, call
     return retriever.model_copy(update={RERANKER: reranker}), call
 
 

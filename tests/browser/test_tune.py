@@ -202,7 +202,10 @@ def test_settings_become_the_default(
     folder = tmp_path / "index"
     shutil.copytree(examples_index, folder)
     with SentenceWindowRetriever.open(folder, minilm) as own:
-        page.goto(serve(own).url + address(q=QUESTION, b={"k": 4, "filter": {"page": 0}}))
+        url = serve(own).url
+        page.goto(f"{url}/#/ask?{urlencode({'q': QUESTION})}")
+        page.locator(".window-card").nth(9).wait_for()
+        page.goto(url + address(q=QUESTION, b={"k": 4, "filter": {"page": 0}}))
         b = side(page, "B")
         b.locator(".tune-cost", has_text="windows").wait_for()
         b.get_by_role("button", name="Use as default").click()
@@ -210,6 +213,12 @@ def test_settings_become_the_default(
         settled(page, side(page, "A"), 4)
         assert side(page, "A").get_by_label("Windows", exact=True).input_value() == "4"
         assert dict(read_index_settings(folder).retriever) == {"k": 4}
+        page.keyboard.press("Escape")
+        page.get_by_role("link", name="Ask", exact=True).click()
+        page.locator("#view-ask .window-card").nth(4).wait_for(state="detached")
+        assert page.locator("#view-ask .window-card").count() == 4
+        page.locator(".ask-settings > summary").click()
+        assert page.locator(".ask-settings").get_by_label("Windows", exact=True).input_value() == "4"
 
 
 def test_a_read_only_page_keeps_no_default(page: "Page", serve: Serve, retriever: SentenceWindowRetriever) -> None:
@@ -238,7 +247,7 @@ def test_both_settings_are_tried_on_all_questions(
     page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path
 ) -> None:
     first, *_, last = retriever.invoke(QUESTION)
-    hits = [each.metadata["hits"][0] for each in (first, last)]
+    hits = [max(each.metadata["hits"], key=lambda hit: hit["score"]) for each in (first, last)]
     spans = [(hit["start_index"], hit["end_index"]) for hit in hits]
     given = [
         Question(QUESTION, first.metadata["doc_id"], (spans[0],)),

@@ -119,6 +119,7 @@ export function createSide({ name, another, description, onChange, onKept }) {
     try {
       const { left_out: leftOut } = await post("/api/settings/default", { settings: settings() });
       say(leftOut.length ? `The index remembers these settings from now on, without ${leftOut.join(" and ")}.` : "The index remembers these settings from now on.");
+      window.dispatchEvent(new Event("default-settings"));  // other views have forms, too
       onKept();
     } catch (error) { complain(error); }
   }

@@ -63,6 +63,7 @@ export function mount(container, app) {
   app.listeners.push((about) => { if (!state.q) results.showStart(about); });
   let form = null;
   loadForm();
+  window.addEventListener("default-settings", () => { loadForm(); if (state.q) run(); });
   addKeys();
 
   function submit(text) {
@@ -164,7 +165,9 @@ export function mount(container, app) {
 
   async function loadForm() {
     try {
-      form = createSettingsForm({ onChange: onSettings, description: await get("/api/settings") });
+      const description = await get("/api/settings");
+      form?.element.remove();
+      form = createSettingsForm({ onChange: onSettings, description });
       form.set(state.settings);
       settings.append(form.element);
     } catch (error) {
