@@ -265,7 +265,11 @@ def test_a_run_shows_its_plot_and_why_a_question_failed(opened: Opened) -> None:
     plot = page.locator(".plot svg[role=img]")
     assert "as it is" in str(plot.get_attribute("aria-label"))
     page.get_by_text("The plot as a table").click()
-    assert page.locator(".plot-numbers tbody td").count() == 4
+    run = page.evaluate("async () => (await (await fetch('/api/runs')).json()).runs[0]")
+    means = [f"{100 * each['recall']['mean']:.1f} % [" for each in run["averages"]]
+    cells = page.locator(".plot-numbers tbody td").all_inner_texts()
+    assert len(cells) == len(means) == 4
+    assert all(cell.startswith(mean) for cell, mean in zip(cells, means, strict=True))
     assert page.locator(".run-table tbody tr").count() == 1
     worst = rows(page).first
     assert failing[0].question in worst.inner_text()
@@ -308,6 +312,9 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     names = page.locator(".run-table .run-name").all_inner_texts()
     assert names == ["window=(0, 2)", "window=1", "as it is"]
     assert page.locator(".plot-legend li").count() == 3
+    lines = page.locator(".plot-area .plot-line polyline")
+    dashes = [lines.nth(number).get_attribute("stroke-dasharray") for number in range(3)]
+    assert len(set(dashes)) == 3  # told apart without their colors
     assert page.locator(".run-table").get_by_text("compared with this").count() == 1
     page.get_by_role("checkbox", name="window=1").uncheck()
     assert page.locator(".plot-legend li").count() == 2
