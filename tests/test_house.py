@@ -135,7 +135,7 @@ CONTRACTS: list[dict[str, Any]] = PROJECT["tool"]["importlinter"]["contracts"]
 
 def test_the_import_contract_names_modules_that_exist_and_all_that_rank() -> None:
     layers = {name for layer in CONTRACTS[0]["layers"] for name in re.split(" [|:] ", layer)}
-    named = {f"langchain_sentence_window.{name.strip('()')}" for name in layers if name not in ("(cli)", "(folders)")}
+    named = {f"langchain_sentence_window.{name}" for name in layers}
     named |= {name for contract in CONTRACTS[1:] for name in contract["source_modules"]}
     for name in named:
         path = ROOT.joinpath(*name.removesuffix(".*").split("."))

@@ -7,6 +7,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.embedder import (
     QueryEmbedder,
     check_same_embedder,
@@ -55,6 +56,8 @@ class EmbedderGuard:
         Raises:
             IndexMismatchError: Another embedder made the index.
         """
+        if isinstance(self._embedding, DeferredEmbeddings):
+            return  # a search and a write check it too
         self.refresh()
         description, made_with = describe_embedder(self._embedding), self._engine.embedder()
         if made_with.description in (None, description):

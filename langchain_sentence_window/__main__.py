@@ -1,0 +1,7 @@
+"""Run the command ``sentence-window`` as ``python -m langchain_sentence_window``."""
+
+import sys
+
+from langchain_sentence_window.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,115 @@
+"""The commands ``ask``, ``explain`` and ``why``."""
+
+from typing import Annotated, Any
+
+import typer
+
+from langchain_sentence_window.cli import options
+from langchain_sentence_window.cli.exit_codes import NOTHING
+from langchain_sentence_window.cli.output import Output, counted
+
+
+def ask(
+    question: options.Question,
+    *,
+    k: options.K = None,
+    window: options.Window = None,
+    max_tokens: options.MaxTokens = None,
+    filter: options.Filter = None,
+    more: options.Settings = None,
+    model: options.Model = None,
+    index: options.Index = None,
+    embedding: options.Embedding = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find the windows that answer a question.
+
+    With --model, a chat model answers from them, and the answer's citations and quotations are checked.
+    """
+    from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.cli.windows import as_dict, show_windows
+
+    out = Output(as_json=as_json, quiet=quiet)
+    asked, settings = " ".join(question), _settings(k, window, max_tokens, filter, more)
+    with open_index(out, existing_index(index), embedding) as retriever:
+        out.elapsed()
+        if model is not None:
+            from langchain_sentence_window.cli.answers import answer
+
+            answer(out, retriever, model, asked, settings)
+            return
+        windows = retriever.invoke(asked, **settings)
+        show_windows(out, windows)
+        out.document({"question": asked, "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)]})
+        if not windows:
+            out.complain("Nothing was found.")
+            raise typer.Exit(NOTHING)
+        tokens = sum(retriever.count_tokens(each.page_content) for each in windows)
+        out.note(f"{counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
+
+
+def explain(
+    question: options.Question,
+    *,
+    k: options.K = None,
+    window: options.Window = None,
+    max_tokens: options.MaxTokens = None,
+    filter: options.Filter = None,
+    more: options.Settings = None,
+    index: options.Index = None,
+    embedding: options.Embedding = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show what became of every hit and window of a question."""
+    from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.cli.traces import show_trace
+
+    out = Output(as_json=as_json, quiet=quiet)
+    with open_index(out, existing_index(index), embedding) as retriever:
+        trace = retriever.explain(" ".join(question), **_settings(k, window, max_tokens, filter, more))
+    show_trace(out, trace)
+    out.document(trace.to_dict())
+    if not trace.hits:
+        out.complain("Nothing was found.")
+        raise typer.Exit(NOTHING)
+
+
+def why(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
+    document: options.Name,
+    sentence: Annotated[int, typer.Argument(metavar="SENTENCE", help="The sentence's number, see show --sentences.")],
+    *,
+    k: options.K = None,
+    window: options.Window = None,
+    max_tokens: options.MaxTokens = None,
+    filter: options.Filter = None,
+    more: options.Settings = None,
+    index: options.Index = None,
+    embedding: options.Embedding = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say why a question finds a sentence, or doesn't."""
+    from langchain_sentence_window.cli.names import find_documents
+    from langchain_sentence_window.cli.opening import existing_index, open_index
+
+    out = Output(as_json=as_json, quiet=quiet)
+    with open_index(out, existing_index(index), embedding) as retriever:
+        (doc_id,) = find_documents(retriever, [document])
+        fate = retriever.why(question, doc_id, sentence, **_settings(k, window, max_tokens, filter, more))
+    out.line(str(fate))
+    out.document(fate.to_dict())
+    if fate.outcome == "missing":
+        raise typer.Exit(NOTHING)
+
+
+def _settings(
+    k: int | None, window: str | None, max_tokens: int | None, filter: str | None, more: list[str] | None
+) -> dict[str, Any]:
+    """Return the settings of a call."""
+    from langchain_sentence_window.cli.values import given_settings, read_filter, read_settings
+
+    named = {"k": k, "max_tokens": max_tokens, "filter": read_filter(filter)}
+    return read_settings(more or []) | given_settings(named, window)

@@ -1,0 +1,165 @@
+"""`Output`: what a command writes, to a terminal, a pipe or as JSON."""
+
+import dataclasses
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from langchain_sentence_window.cli.plain_text import escaped, one_line, printable
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+STRONG, WEAK, MARKED = "bold", "dim", "bold underline"
+_NARROWEST = 20
+"""The fewest columns that a text is wrapped to."""
+
+
+class Output:
+    """Writes results to stdout, and all else to stderr.
+
+    On a terminal, text is wrapped to its width and styled. In a pipe or a file it is plain. As JSON, stdout holds one
+    JSON document, or one on each line for a command that goes on.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        """Write to the streams of the process.
+
+        Args:
+            as_json: Whether the result is written as JSON alone.
+            quiet: Whether notes and progress are left out.
+        """
+        # Imported here, as help and completion must be quick.
+        from langchain_sentence_window.cli.consoles import plain_console
+
+        self.as_json = as_json
+        self._quiet = quiet
+        self._out, self._err = plain_console(), plain_console(is_error=True)
+        self._at = time.perf_counter()
+
+    @property
+    def is_styled(self) -> bool:
+        """Whether text can be bold or underlined."""
+        return self._out.color_system is not None
+
+    @property
+    def columns(self) -> int | None:
+        """The width of the terminal; ``None`` if there is none."""
+        return max(_NARROWEST, self._out.width) if self._out.is_terminal else None
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether someone sees progress on stderr."""
+        return self._err.is_terminal and not self._err.is_dumb_terminal and not self._quiet
+
+    def line(self, text: "str | Text" = "", *, indent: int = 0) -> None:
+        """Write text of a result, wrapped on a terminal; control characters are left out."""
+        if self.as_json:
+            return
+        styled = text_of(text) if isinstance(text, str) else text
+        for line in self._wrapped(styled, indent):
+            line.rstrip()
+            self._out.print(text_of(" " * indent) + line if line.plain else line, soft_wrap=True)
+
+    def table(
+        self, rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), shrink: Sequence[int] = (0,)
+    ) -> None:
+        """Write rows in columns, the first of which holds titles.
+
+        Args:
+            rows: The cells; each is written on one line.
+            numbers: The columns that are aligned on the right.
+            shrink: The columns that are cut where the terminal is too narrow, the first one first.
+        """
+        if self.as_json:
+            return
+        from langchain_sentence_window.cli.tables import laid_out
+
+        for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns)):
+            self._out.print(text_of(line, style=STRONG if number == 0 else ""), soft_wrap=True)
+
+    def facts(self, facts: Mapping[str, str]) -> None:
+        """Write names and values, one pair on each line."""
+        widest = max(map(len, facts), default=0)
+        for name, value in facts.items():
+            self.line(text_of(f"{name.ljust(widest)}  ", style=WEAK) + text_of(value))
+
+    def document(self, value: Any, *, on_one_line: bool = False) -> None:
+        """Write the result as JSON, if it was asked for."""
+        if self.as_json:
+            text = json.dumps(plain(value), ensure_ascii=False, indent=None if on_one_line else 2)
+            sys.stdout.write(f"{escaped(text)}\n")
+            sys.stdout.flush()
+
+    def piece(self, text: str) -> None:
+        """Write a piece of an answer as it comes; nothing if the result is JSON."""
+        if not self.as_json:
+            sys.stdout.write(printable(text))
+            sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Write to stderr what isn't part of the result, unless it is to be quiet."""
+        if not self._quiet:
+            self._err.print(text_of(one_line(text), style=WEAK), soft_wrap=True)
+
+    def complain(self, text: str) -> None:
+        """Write to stderr what someone must see."""
+        self._err.print(text_of(one_line(text)), soft_wrap=True)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Say on a terminal what is waited for, until it is there."""
+        if not self.shows_progress:
+            yield
+            return
+        self._err.print(text_of(one_line(text), style=WEAK), end="\r", no_wrap=True, overflow="ellipsis")
+        try:
+            yield
+        finally:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def elapsed(self) -> str:
+        """Return the time since the last call, or since the beginning."""
+        before, self._at = self._at, time.perf_counter()
+        seconds = self._at - before
+        return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+    def _wrapped(self, text: "Text", indent: int) -> Iterator["Text"]:
+        columns = self.columns
+        if columns is None:
+            yield from text.split("\n", allow_blank=True)
+            return
+        yield from text.wrap(self._out, max(_NARROWEST, columns - indent), overflow="fold") or [text_of("")]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers that aren't finite as null, other things as their text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number with what it counts, such as ``1 window`` or ``2 windows``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def text_of(text: str, style: str = "") -> "Text":
+    """Return a text for a terminal, in which nothing is interpreted."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style)

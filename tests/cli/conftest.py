@@ -1,0 +1,119 @@
+"""A small folder of documents, an index of it, and ways to run the command: in this process, and as one of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from langchain_sentence_window.cli.app import app
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+
+FILES = {
+    "docs/policy.md": (
+        "# Refunds\n\n## Annual plans\n\nA customer on an annual plan may ask for a refund within 30 days. It"
+        " is refused once more than 100 bookings have been taken.\n\n"
+        "## Monthly plans\n\nMonthly plans are not refunded.\n\n"
+        "| plan | price |\n|---|---|\n| annual | 96 euros |\n| monthly | 9 euros |\n"
+    ),
+    "docs/backups.md": "# Backups\n\nA backup is made every night. It is kept for 35 days.\n",
+    "docs/odd [bold] name.md": (
+        "# Odd [red]heading[/red]\n\nA zebra is striped [bold]and bold[/bold] \x1b[2J"
+        "\x1b]8;;https://evil.example\x1b\\here\x1b]8;;\x1b\\ and \u202egnp.exe\u202c ends.\n"
+    ),
+    "docs/東京.txt": "東京の猫は魚を食べる。 The cat of Tōkyō eats fish, as e\u0301te\u0301 ends.\n",
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def run_here(*arguments: object, env: Mapping[str, str] | None = None, typed: str | None = None) -> Done:
+    """Run a command in this process."""
+    settings = {"COLUMNS": None, "FORCE_COLOR": None, "NO_COLOR": None, "SENTENCE_WINDOW_INDEX": None, **(env or {})}
+    done = CliRunner().invoke(app, list(map(str, arguments)), prog_name="sentence-window", env=settings, input=typed)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return an environment in which a process finds this package, and nothing is set for the command."""
+    left_out = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "SENTENCE_WINDOW_INDEX")
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
+COMMAND = (sys.executable, "-m", "langchain_sentence_window")
+
+
+def run_apart(*arguments: object, cwd: Path, **more: str) -> Done:
+    """Run a command as a process."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(**more),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def only(path: Path) -> str:
+    """Return a filter for the document of a file."""
+    return json.dumps({"source": str(path)})
+
+
+def write_files(folder: Path) -> None:
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `FILES`, and an index of them that the command made."""
+    folder = tmp_path_factory.mktemp("made")
+    write_files(folder)
+    with chdir(folder):
+        done = run_here("index", "docs")
+    assert done.code == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same folder as the current one; for commands that only read."""
+    monkeypatch.chdir(made)
+    return made
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another such folder as the current one; for commands that change something."""
+    folder = tmp_path / "own"
+    write_files(folder)
+    monkeypatch.chdir(folder)
+    done = run_here("index", "docs")
+    assert done.code == 0, done.err
+    return folder

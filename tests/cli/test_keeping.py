@@ -1,0 +1,105 @@
+"""``check``, ``backup``, ``restore`` and ``config``."""
+
+import json
+from pathlib import Path
+
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from tests.cli.conftest import run_apart, run_here
+
+
+def test_a_sound_index_passes_its_check_and_a_damaged_one_fails(own: Path) -> None:
+    good = run_here("check")
+    assert (good.code, good.err) == (0, "")
+    assert good.out.startswith("no problems in 4 documents, 16 sentences\n")
+    assert run_here("check", "--json").json["problems"] == []
+    database = own / ".sentence-window" / "sentences.sqlite3"
+    content = bytearray(database.read_bytes())
+    place = content.rindex(b"once more than 100 bookings")
+    content[place : place + 4] = b"ONCE"
+    database.write_bytes(content)
+    bad = run_here("check")
+    assert bad.code == 1
+    assert "isn't sound" in bad.err
+    read = run_here("check", "--json")
+    assert read.code == 1
+    assert read.json["problems"]
+
+
+def test_a_backup_takes_along_what_the_index_remembers_and_restores_it(own: Path) -> None:
+    DEFAULT_RANKING.save(own / ".sentence-window" / "ranking.json")
+    assert run_here("config", "k=3", "ranking=.sentence-window/ranking.json").code == 0
+    done = run_here("backup", "copy")
+    assert done.code == 0
+    assert done.out == "copy holds 4 documents, 16 sentences\n"
+    again = run_here("backup", "copy")
+    assert again.code == 4
+    assert "holds an index already" in again.err
+    assert run_here("rm", "policy.md").code == 0
+    assert run_here("config", "--unset", "k").code == 0
+    refused = run_here("restore", "copy", typed="n\n")
+    assert refused.code == 1
+    assert run_here("stats", "--json").json["store"]["documents"] == 3
+    assert run_here("restore", "copy", "--yes", "--json").json["documents"] == 4
+    read = run_here("stats", "--json").json
+    assert read["store"]["documents"] == 4
+    assert read["remembered"]["retriever"] == {"k": 3, "ranking": "ranking.json"}
+    elsewhere = run_here("restore", "copy", "--index", "new")  # there is nothing to ask about
+    assert elsewhere.code == 0
+    assert len(run_here("ask", "refund", "--index", "new", "--json").json["windows"]) == 3
+    missing = run_here("restore", "docs", "--yes")
+    assert missing.code == 4
+    assert "there is no index in 'docs'" in missing.err
+
+
+def test_settings_are_remembered_shown_and_forgotten(own: Path) -> None:
+    assert run_here("config", "--json").json["remembered"]["retriever"] == {}
+    done = run_here("config", "k=1", "window=0,1", "order=document", "names=false", "max-tokens=none")
+    assert "k           1\n" in done.out
+    assert "window      0,1\n" in done.out
+    remembered = run_here("config", "--json").json["remembered"]["retriever"]
+    assert remembered == {"k": 1, "window": [0, 1], "order": "document", "names": False, "max_tokens": None}
+    assert len(run_here("ask", "refund", "--json").json["windows"]) == 1
+    assert len(run_here("ask", "refund", "-k", 2, "--json").json["windows"]) == 2
+    assert run_here("config", "--unset", "k", "--unset", "window").code == 0
+    assert set(run_here("config", "--json").json["remembered"]["retriever"]) == {"order", "names", "max_tokens"}
+
+
+def test_settings_that_cannot_be_used_change_nothing(own: Path) -> None:
+    before = (own / ".sentence-window" / "settings.json").read_text()
+    for given, words in (
+        (["k=0"], "k is 0"),
+        (["speed=3"], "'speed'"),
+        (["filter={}"], "'filter'"),
+        (["window=wide"], "window"),
+        (["ranking=none.json"], "none.json"),
+        (["ranking=3"], "ranking is 3"),
+        (["sources=docs"], "sentence-window index"),
+        (["embedding=nobody"], "'nobody'"),
+        (["k"], "write NAME=VALUE"),
+        (["--unset", "k"], "nothing to forget"),
+    ):
+        done = run_here("config", *given)
+        assert done.code == 2, given
+        assert words in done.err, given
+        assert (own / ".sentence-window" / "settings.json").read_text() == before
+
+
+def test_settings_of_a_stranger_are_refused(own: Path) -> None:
+    path = own / ".sentence-window" / "settings.json"
+    for content in ("{", '{"code": 1}', json.dumps({"retriever": {"filter": {}}}), "\x1b[2J"):
+        path.write_text(content)
+        done = run_here("ask", "refund")
+        assert (done.code, done.out) == (4, "")
+        assert "settings.json' can't be used" in done.err
+        assert "\x1b" not in done.err
+        assert run_here("check").code == 1
+
+
+def test_keeping_as_processes(own: Path) -> None:
+    assert run_apart("config", "k=2", "--quiet", cwd=own).code == 0
+    assert run_apart("check", cwd=own).code == 0
+    assert run_apart("backup", "copy", cwd=own).code == 0
+    unasked = run_apart("restore", "copy", cwd=own)  # and there is nobody to answer
+    assert unasked.code == 1
+    restored = run_apart("restore", "copy", "--yes", "--json", cwd=own)
+    assert restored.json["documents"] == 4

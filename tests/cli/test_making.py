@@ -1,0 +1,146 @@
+"""``index`` and ``sync``."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from langchain_sentence_window import SentenceWindowRetriever
+from tests.cli.conftest import FILES, run_here, write_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with `FILES` in it."""
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def counts(folder: Path, *arguments: object, code: int = 0) -> dict[str, int]:
+    """What a command did, by the number of files."""
+    done = run_here(*arguments, "--json")
+    assert done.code == code, done.err
+    return {
+        name: len(done.json[name]) for name in ("added", "updated", "unchanged", "deleted", "failed") if done.json[name]
+    }
+
+
+def test_an_index_follows_its_files(folder: Path) -> None:
+    done = run_here("index", "docs")
+    assert (done.code, done.out) == (0, "4 added; 16 sentences\n")
+    assert done.err.startswith("The index is in .sentence-window; ")
+    assert run_here("index", "docs").out == "4 unchanged\n"
+    (folder / "docs/policy.md").write_text("# Refunds\n\nAll plans are refunded.\n")
+    (folder / "docs/new.md").write_text("# New\n\nIt is new.\n")
+    (folder / "docs/backups.md").unlink()
+    assert counts(folder, "index", "docs") == {"added": 1, "updated": 1, "unchanged": 2}
+    assert counts(folder, "sync") == {"unchanged": 4, "deleted": 1}
+    assert counts(folder, "sync") == {"unchanged": 4}
+    assert "All plans are refunded" in run_here("ask", "Are plans refunded?", "-k", 1).out
+    os.utime(folder / "docs/new.md", (1, 1))  # another time, and the same bytes
+    assert counts(folder, "sync") == {"unchanged": 4}
+
+
+def test_sync_takes_folders_or_the_index_itself(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more/one.txt").write_text("One is here.")
+    assert counts(folder, "index", "docs", "more", "--index", "mine") == {"added": 5}
+    (folder / "more/one.txt").unlink()
+    (folder / "docs/policy.md").unlink()
+    assert counts(folder, "sync", "more", "--index", "mine") == {"deleted": 1}
+    assert counts(folder, "sync", "mine") == {"unchanged": 3, "deleted": 1}
+    assert run_here("sync", "docs").code == 4  # there is no index here
+    assert run_here("config", "--index", "mine", "--json").json["remembered"] == {
+        "embedding": "minilm",
+        "sources": [str(folder / "docs"), str(folder / "more")],
+        "retriever": {},
+    }
+
+
+def test_sources_are_remembered_once(folder: Path) -> None:
+    assert run_here("index", "docs/policy.md").code == 0
+    assert counts(folder, "index", folder / "docs") == {"added": 3, "unchanged": 1}
+    assert counts(folder, "index", "./docs/../docs/policy.md") == {"unchanged": 1}
+    assert run_here("config", "--json").json["remembered"]["sources"] == [str(folder / "docs")]
+
+
+def test_names_of_files_are_never_interpreted(folder: Path) -> None:
+    names = ("a b.md", "[bold].md", "東京 \u202e.md", "semi;colon$(x)`.md", "new\nline.md", "\x1b[2J.md")
+    for number, name in enumerate(names):
+        (folder / "docs" / name).write_text(f"# Odd\n\nNumber {number} is odd.\n")
+    assert counts(folder, "index", "docs")["added"] == 10
+    for number, name in enumerate(names):
+        assert f"Number {number}" in run_here("show", f"docs/{name}").out
+    listed = run_here("ls").out
+    assert len(listed.splitlines()) == 11
+    assert not {"\x1b", "\u202e"} & set(listed)
+    (folder / "-k").mkdir()
+    (folder / "-k" / "dash.md").write_text("# Dash\n\nA dash.\n")
+    assert run_here("index", "--json", "--", "-k").json["added"] == [str(folder / "-k" / "dash.md")]
+
+
+def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Path) -> None:
+    (folder / "docs/broken.pdf").write_bytes(b"\x1b[2J no PDF")
+    (folder / "docs/empty.md").write_bytes(b"")
+    done = run_here("index", "docs")
+    assert done.code == 4
+    assert done.out == "4 added, 2 failed; 16 sentences\n"
+    failed = [line for line in done.err.splitlines() if line.startswith("Failed: ")]
+    assert len(failed) == 2
+    assert any("broken.pdf" in line for line in failed)
+    assert "\x1b" not in done.err
+    assert set(run_here("sync", "--json").json["failed"]) == {
+        str(folder / "docs/broken.pdf"),
+        str(folder / "docs/empty.md"),
+    }
+    assert run_here("index", "docs/policy.md", "--quiet").code == 0
+
+
+def test_nothing_to_index(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    done = run_here("index", "empty")
+    assert (done.code, done.err) == (1, "No files were found.\n")
+    for path in ("missing", "docs/missing.md"):
+        done = run_here("index", path, "--index", "new")
+        assert done.code == 4
+        assert f"there is no file or folder at '{path}'" in done.err
+    assert not (folder / "new").exists()
+    assert run_here("index").code == 2
+    assert run_here("index", "docs", "--embedding", "nobody", "--index", "new").code == 2
+    assert not (folder / "new").exists()
+
+
+def test_an_index_that_was_made_in_python_is_followed_too(folder: Path) -> None:
+    from langchain_core.documents import Document
+
+    from langchain_sentence_window.embedding.named import load_embedding
+
+    given = Document(page_content="It came from elsewhere.", metadata={"source": "https://example.com/"})
+    made = SentenceWindowRetriever.from_documents([given], load_embedding(), path=folder / ".sentence-window")
+    made.close()
+    nothing = run_here("sync")
+    assert nothing.code == 2
+    assert "remembers no files" in nothing.err
+    assert counts(folder, "sync", "docs") == {"added": 4}
+    assert counts(folder, "sync") == {"unchanged": 4}
+    assert len(run_here("ls", "--json").json["documents"]) == 5
+    assert "example.com" in run_here("ask", "What came from elsewhere?", "-k", 1).out
+
+
+def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
+    assert run_here("index", "docs").code == 0
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    vocabulary = sorted({word for text in FILES.values() for word in text.lower().split()})
+    model = tmp_path / "model"
+    SentenceTransformer(modules=[BoW(vocabulary)], device="cpu").save(str(model))
+    for arguments in (("index", "docs"), ("sync",), ("ask", "refund")):
+        done = run_here(*arguments, "--embedding", model)
+        assert done.code == 4, arguments
+        assert "can't be searched with" in done.err
+    assert run_here("config", "--json").json["remembered"]["embedding"] == "minilm"
+    assert run_here("index", "docs", "--embedding", model, "--index", "bag").code == 0
+    assert run_here("config", "--json", "--index", "bag").json["remembered"]["embedding"] == str(model)
+    assert "100 bookings" in run_here("ask", "bookings", "-k", 1, "--index", "bag").out

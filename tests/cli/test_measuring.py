@@ -1,0 +1,113 @@
+"""``evaluate``, ``sweep`` and ``fit``."""
+
+from pathlib import Path
+
+import pytest
+
+from langchain_sentence_window.evaluation.questions import Question, write_questions
+from langchain_sentence_window.ranking.ranking import Ranking
+from tests.cli.conftest import FILES, only, run_here
+
+ASKED = {
+    "After how many bookings is it refused?": (
+        "docs/policy.md",
+        "It is refused once more than 100 bookings have been taken.",
+    ),
+    "Within how many days may a customer ask for a refund?": (
+        "docs/policy.md",
+        "A customer on an annual plan may ask for a refund within 30 days.",
+    ),
+    "Are monthly plans refunded?": ("docs/policy.md", "Monthly plans are not refunded."),
+    "What is the price of the annual plan?": ("docs/policy.md", "| annual | 96 euros |"),
+    "What is the price of the monthly plan?": ("docs/policy.md", "| monthly | 9 euros |"),
+    "How often is a backup made?": ("docs/backups.md", "A backup is made every night."),
+    "How long is a backup kept?": ("docs/backups.md", "It is kept for 35 days."),
+    "What does the cat of Tokyo eat?": ("docs/東京.txt", "The cat of Tōkyō eats fish"),
+}
+
+
+def questions() -> list[Question]:
+    found = []
+    for question, (name, text) in ASKED.items():
+        start = FILES[name].index(text)
+        found.append(Question(question, name, ((start, start + len(text)),)))
+    return found
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    write_questions(path, questions())
+    return path
+
+
+def test_retrieval_is_measured(here: Path, asked: Path, tmp_path: Path) -> None:
+    done = run_here("evaluate", asked, "--budgets", "50,400", "--plot", tmp_path / "plot.svg")
+    assert done.out.startswith("8 questions, means in % [95% interval]\n")
+    assert done.err == f"The plot is in {tmp_path / 'plot.svg'}.\n"
+    assert (tmp_path / "plot.svg").read_text().startswith("<?xml")
+    report = run_here("evaluate", asked, "--budgets", "50,400", "--json").json
+    assert report["budgets"] == [50, 400]
+    assert report["averages"][1]["recall"]["mean"] > 0.9
+    assert [each["question"] for each in report["questions"]] == list(ASKED)
+    few = run_here("evaluate", asked, "--budgets", "400", "-k", 1, "--window", 0, "--json").json
+    assert {len(each["found"]) for each in few["questions"]} == {1}
+    none = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json").json
+    assert none["averages"][0]["recall"]["mean"] < 0.5
+
+
+def test_settings_are_swept(here: Path, asked: Path) -> None:
+    tried = (
+        "--window",
+        "auto",
+        "--window",
+        "0,1",
+        "-k",
+        "1,3",
+        "--set",
+        "lexical_weight=0",
+        "--set",
+        "lexical_weight=1",
+    )
+    done = run_here("sweep", asked, *tried, "--budgets", "100", "--json").json
+    assert len(done) == 8
+    assert "window=(0, 1), k=3, lexical_weight=1" in done
+    table = run_here("sweep", asked, "--budgets", "100").out
+    assert "k=40" in table
+    assert run_here("sweep", asked, "--set", "speed=3").code == 2
+
+
+def test_a_ranking_is_fitted_saved_and_used(own: Path, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    write_questions(path, questions() * 3)
+    modest = run_here("fit", path, "--budgets", "100", "--use")
+    assert modest.code == 0
+    assert "Not recommended" in modest.out
+    assert modest.err == "Nothing was saved.\n"
+    assert not (own / ".sentence-window" / "ranking.json").exists()
+    Ranking({"dense_rank": -1.0, "coverage": -1.0}).save(own / "bad.json")
+    assert run_here("config", "ranking=bad.json", "--json").json["remembered"]["retriever"] == {
+        "ranking": str(own / "bad.json")
+    }
+    done = run_here("fit", path, "--budgets", "100", "--use")
+    assert "Use the fitted ranking." in done.out
+    assert done.err == "The ranking is in .sentence-window/ranking.json, and is used from now on.\n"
+    remembered = run_here("config", "--json").json["remembered"]["retriever"]
+    assert remembered == {"ranking": "ranking.json"}
+    assert Ranking.read(own / ".sentence-window" / "ranking.json") != Ranking.read(own / "bad.json")
+    again = run_here("fit", path, "--budgets", "100", "-o", own / "other.json", "--json").json
+    assert (own / "other.json").exists() == again["recommended"]
+    assert again["used"] is False
+
+
+def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"question": "\x1b[2J')
+    for path, words in ((tmp_path / "none.jsonl", "can't be read"), (broken, "line 1 of"), (tmp_path, "can't be read")):
+        done = run_here("evaluate", path)
+        assert done.code == 2
+        assert words in done.err
+        assert "\x1b" not in done.err
+    write_questions(tmp_path / "one.jsonl", questions()[:1])
+    for arguments in (["fit"], ["evaluate", "--budgets", "0"], ["evaluate", "--budgets", "a"], ["sweep", "-k", ""]):
+        assert run_here(arguments[0], tmp_path / "one.jsonl", *arguments[1:]).code == 2, arguments

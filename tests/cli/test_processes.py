@@ -1,0 +1,211 @@
+"""The command as a process: its streams, signals and exit codes."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from langchain_sentence_window import __version__
+from tests.cli.conftest import COMMAND, environment, run_apart, run_here
+
+COMMANDS = (
+    *("index", "sync", "ask", "explain", "why", "ls", "show", "rm", "stats", "check", "backup", "restore"),
+    *("evaluate", "sweep", "fit", "serve", "mcp", "config"),
+)
+ON_WINDOWS = sys.platform == "win32"
+PATIENCE = 120
+"""Seconds to wait for a process, on a machine that has others to run."""
+
+
+@contextmanager
+def started(*arguments: str, cwd: Path, **streams: Any) -> Iterator["subprocess.Popen[str]"]:
+    """Run a command until the block ends."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    with subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=environment(), encoding="utf-8", **pipes) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def pipe_of(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def line_with(pipe: IO[str] | None, words: str) -> str:
+    """Read lines up to one with some words."""
+    for line in pipe_of(pipe):
+        if words in line:
+            return line
+    raise AssertionError(f"{words!r} wasn't written")
+
+
+def test_help_lists_every_command_and_says_what_exit_codes_mean(tmp_path: Path) -> None:
+    done = run_apart("--help", cwd=tmp_path)
+    assert tuple(re.findall(r"^  (\w+)  +[A-Z]", done.out.partition("Commands:")[2], re.M)) == COMMANDS
+    assert "..." not in done.out.partition("Commands:")[2]  # each is told of in a line
+    assert "Exit codes: 0 done; 1 nothing was found" in done.out
+    bare = run_apart(cwd=tmp_path)
+    assert (bare.code, bare.err) == (2, done.out)
+    assert run_apart("--version", cwd=tmp_path).out == f"{__version__}\n"
+    for command in COMMANDS:
+        told = run_here(command, "-h").out
+        assert told.startswith(f"Usage: sentence-window {command} ")
+        assert "--quiet" in told
+        assert ("--json" in told) == (command not in ("serve", "mcp"))
+
+
+def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['typer'] = None; from langchain_sentence_window.cli.main import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        'typer is not installed; install the command with: pip install "langchain-sentence-window[cli]"\n'
+    )
+
+
+def test_help_and_completion_load_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys; from langchain_sentence_window.cli.main import main; sys.argv = ['sentence-window', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([name for name in ('langchain_core', 'numpy', 'faiss', 'torch', 'rich.console') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    told = run_apart(
+        cwd=tmp_path, _SENTENCE_WINDOW_COMPLETE="complete_bash", COMP_WORDS="sentence-window st", COMP_CWORD="1"
+    )
+    assert told.out.split() == ["stats"]
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
+def test_watching_follows_the_files_until_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "one.md").write_text("One is here.")
+    with started("index", "docs", "--watch", "--json", cwd=tmp_path) as process:
+        first = json.loads(pipe_of(process.stdout).readline())
+        assert first["added"] == [str(tmp_path / "docs" / "one.md")]
+        (tmp_path / "docs" / "two.md").write_text("Two is here.")
+        second = json.loads(pipe_of(process.stdout).readline())
+        assert second["added"] == [str(tmp_path / "docs" / "two.md")]
+        (tmp_path / "docs" / "one.md").unlink()
+        third = json.loads(pipe_of(process.stdout).readline())
+        assert third["deleted"] == [str(tmp_path / "docs" / "one.md")]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+        assert pipe_of(process.stderr).read() == "Following docs; Ctrl-C ends it.\n"
+    listed = run_apart("ls", "--json", cwd=tmp_path).json["documents"]
+    assert [each["doc_id"] for each in listed] == [str(tmp_path / "docs" / "two.md")]
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="there are no such pipes there")
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, here: Path) -> None:
+    big = tmp_path / "big"
+    big.mkdir()
+    (big / "big.txt").write_text("A sentence is here. " * 6_000)
+    # Costs nothing to embed, as all have the same text.
+    assert run_here("index", big, "--index", tmp_path / "index").code == 0
+    for arguments in (["show", "big.txt"], ["show", "big.txt", "--json"]):
+        with started(*arguments, "--index", str(tmp_path / "index"), cwd=here) as process:
+            assert len(pipe_of(process.stdout).read(10)) == 10
+            pipe_of(process.stdout).close()
+            assert process.wait(PATIENCE) == 0
+            assert pipe_of(process.stderr).read() == ""
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
+def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -> None:
+    parent, child = pty.openpty()
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    environment_of = {**environment(), "TERM": "xterm-256color"}
+    with subprocess.Popen(
+        [*COMMAND, "ask", "After how many bookings is it refused?", "-k", "1"],
+        cwd=here,
+        env=environment_of,
+        stdin=child,
+        stdout=child,
+        stderr=child,
+    ) as process:
+        os.close(child)
+        written = b""
+        try:
+            while part := os.read(parent, 10_000):
+                written += part
+        except OSError:  # the other end has closed
+            pass
+        assert process.wait(PATIENCE) == 0
+    os.close(parent)
+    seen = written.decode()
+    assert "Loading minilm …" in seen
+    assert "\x1b[1;4m" in seen
+    shown = re.sub(r"\x1b\[[\d;]*[mK]", "", seen.rpartition("\r\x1b[K")[2])
+    assert all(len(line) <= 40 for line in shown.splitlines())
+    assert "1 window" in shown
+
+
+async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path) -> None:
+    with (tmp_path / "stderr").open("w+") as errors:
+        parameters = StdioServerParameters(
+            command=COMMAND[0], args=[*COMMAND[1:], "mcp", "--title", "policies"], cwd=here, env=environment()
+        )
+        async with Client(stdio_client(parameters, errlog=errors)) as client:
+            assert client.server_info is not None
+            assert client.server_info.name == "policies"
+            called = await client.call_tool("search", {"query": "After how many bookings is it refused?", "k": 1})
+            (found,) = called.structured_content["results"]
+            assert "100 bookings" in found["text"]
+        errors.seek(0)
+        assert errors.read() == "Serving on stdin and stdout\n"
+
+
+def test_agents_are_not_served_to_strangers_without_a_token(here: Path) -> None:
+    done = run_here("mcp", "--http", "--host", "::", "--name", "search.example.com")
+    assert done.code == 2
+    assert "give a token" in done.err
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
+@pytest.mark.skipif(find_spec("langchain_sentence_window.studio") is None, reason="the page isn't there yet")
+def test_people_are_served_a_page_until_ctrl_c(here: Path) -> None:
+    with started("serve", "--port", "0", "--token", "t0ken", cwd=here) as process:
+        address = re.search(r"http://\S+", line_with(process.stdout, "http://"))
+        assert address
+        answer = httpx.get(address[0], follow_redirects=True, timeout=PATIENCE)
+        assert answer.status_code == 200
+        assert "<html" in answer.text
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert pipe_of(process.stderr).read() == ""
+
+
+def test_tracebacks_are_shown_only_when_they_are_asked_for(tmp_path: Path) -> None:
+    quiet = run_apart("ls", cwd=tmp_path)
+    assert "Traceback" not in quiet.err
+    loud = run_apart("ls", cwd=tmp_path, SENTENCE_WINDOW_DEBUG="1")
+    assert "Traceback" in loud.err
+    assert quiet.code == loud.code == 4
