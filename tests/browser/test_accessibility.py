@@ -107,8 +107,8 @@ OVERFLOWING = """() => {
     let inside = each.parentElement;
     // What scrolls by itself, such as a table, code or a picture, may be wide.
     while (inside && !/auto|scroll|hidden/.test(getComputedStyle(inside).overflowX)) inside = inside.parentElement;
-    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, [tabindex]") || each.closest("svg") ||
-      inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
+    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, [tabindex]") ||
+      each.closest("svg") || inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
     if (!scrolls && box.right > width + 1) wide.push(each.outerHTML.slice(0, 120));
   }
   return wide.slice(0, 5);
