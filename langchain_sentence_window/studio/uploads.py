@@ -114,7 +114,8 @@ class Uploads:
     def _discard_old(self, folder: Path) -> None:
         """Remove files that nobody came to add, and those that another process left when it ended."""
         for each in list(self._waiting.values()):
-            if time.monotonic() - each.received > WAITING_SECONDS and self._waiting.pop(each.number, None):
+            is_old = time.monotonic() - each.received > WAITING_SECONDS
+            if is_old and self._waiting.pop(each.number, None) is not None:  # else it is being added just now
                 _remove(each.path)
         for path in folder.glob(_PARTS):
             with suppress(OSError):

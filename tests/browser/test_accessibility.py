@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.looking import axe, shot
 
@@ -73,7 +73,7 @@ STATES: States = {
     "pdf": open_pdf,
     "keys": open_keys,
 }
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def settle(page: Page) -> None:
