@@ -43,7 +43,10 @@ function windowControl(field, { id, describedBy }) {
   const mode = choiceInput({ id, describedBy, label: "Kind of window", choices: MODES });
   const numbers = ["Sentences before", "Sentences after"].map((label, i) =>
     numberInput({ id: `${id}-${i}`, describedBy, label, field, isWhole: true }));
-  const kinds = el("input", { id: `${id}-kinds`, type: "text", spellcheck: false, aria: { label: "Windows by a value of the metadata, as JSON", describedby: describedBy } });
+  const kinds = el("input", {
+    id: `${id}-kinds`, type: "text", spellcheck: false,
+    aria: { label: "Windows by a value of the metadata, as JSON", describedby: describedBy },
+  });
   const [before, after] = numbers.map((each) => each.input);
   const row = el("div", { class: "setting-row" }, mode, before, after, kinds);
   mode.addEventListener("change", show);
@@ -80,7 +83,10 @@ function windowControl(field, { id, describedBy }) {
 
 function namesControl(field, { id, describedBy }) {
   const mode = choiceInput({ id, describedBy, label: "Names", choices: [["true", "hear names"], ["false", "don't"], ["keys", "and of keys"]] });
-  const keys = el("input", { id: `${id}-keys`, type: "text", spellcheck: false, placeholder: "customer, vendor", aria: { label: "Keys of metadata that hold names", describedby: describedBy } });
+  const keys = el("input", {
+    id: `${id}-keys`, type: "text", spellcheck: false, placeholder: "customer, vendor",
+    aria: { label: "Keys of metadata that hold names", describedby: describedBy },
+  });
   mode.addEventListener("change", show);
 
   function show() {

@@ -16,7 +16,10 @@ export function rankingControl(field, { id, describedBy }, description) {
   mode.addEventListener("change", show);
 
   function weightInput(signal) {
-    return el("input", { id: `${id}-${signal.name}`, type: "number", step: "any", title: signal.meaning, aria: { describedby: `${id}-${signal.name}-meaning` } });
+    return el("input", {
+      id: `${id}-${signal.name}`, type: "number", step: "any", title: signal.meaning,
+      aria: { describedby: `${id}-${signal.name}-meaning` },
+    });
   }
 
   function row(signal) {

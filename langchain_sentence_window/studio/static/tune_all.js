@@ -55,7 +55,9 @@ export function createAll({ settings, onChoose }) {
     if (!tried.length) return void fill(status);
     const told = NAMES.map((name, i) => {
       const of = tried.map((each) => each.sides[i]);
-      return `${name} holds the answer of ${of.filter((each) => each.holds).length}, with ${mean(of, "tokens").toFixed(0)} tokens in ${(1000 * mean(of, "seconds")).toFixed(0)} ms on average`;
+      const [tokens, seconds] = [mean(of, "tokens"), mean(of, "seconds")];
+      const cost = `${tokens.toFixed(0)} tokens in ${(1000 * seconds).toFixed(0)} ms on average`;
+      return `${name} holds the answer of ${of.filter((each) => each.holds).length}, with ${cost}`;
     });
     fill(status, `Of ${isPart ? "the first " : ""}${tried.length} questions ${told.join("; ")}.`);
     const differs = ({ sides: [a, b] }) => a.holds !== b.holds;
@@ -63,7 +65,8 @@ export function createAll({ settings, onChoose }) {
     fill(results, el("table", {}, el("thead", {}, el("tr", {}, ["Question", "A", "B"].map((each) => el("th", { scope: "col" }, each)))),
       el("tbody", {}, order.map((each) => el("tr", { class: differs(each) ? "differs" : "" },
         el("td", {}, el("button", { type: "button", class: "quiet", on: { click: () => onChoose(each.question.question) } }, each.question.question)),
-        each.sides.map((side) => el("td", { class: "number" }, side.holds ? "✓ holds it" : "✕ doesn't", el("span", { class: "muted" }, ` ${side.tokens} tokens`))))))));
+        each.sides.map((side) => el("td", { class: "number" }, side.holds ? "✓ holds it" : "✕ doesn't",
+          el("span", { class: "muted" }, ` ${side.tokens} tokens`))))))));
   }
 
   return { element, setQuestions };

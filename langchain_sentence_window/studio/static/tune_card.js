@@ -43,7 +43,8 @@ function text(card, own) {
     const index = card.sentences[0] + i;
     const sentence = points.slice(first, last).join("");
     const shown = hits.has(index) ? el("mark", {}, sentence) : sentence;
-    element.append(points.slice(at, first).join(""), own.has(index) ? el("span", { class: "is-own", title: "Not in the other side's windows" }, shown) : shown);
+    element.append(points.slice(at, first).join(""),
+      own.has(index) ? el("span", { class: "is-own", title: "Not in the other side's windows" }, shown) : shown);
     at = last;
   });
   element.append(points.slice(at).join(""));

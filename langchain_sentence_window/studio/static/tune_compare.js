@@ -31,8 +31,16 @@ export function compare(cards, others) {
 export function differences({ other, moved, longer }, side, another) {
   if (!other) return [{ kind: "only", text: `only in ${side}` }];
   const found = [];
-  if (moved) found.push({ kind: moved > 0 ? "up" : "down", text: `${moved > 0 ? "▲" : "▼"} ${Math.abs(moved)}`, long: `${moved > 0 ? "higher" : "lower"} by ${Math.abs(moved)}: ${another} has it as ${other.rank}` });
-  if (longer) found.push({ kind: longer > 0 ? "longer" : "shorter", text: `${longer > 0 ? "+" : "−"}${Math.abs(longer)} sentence${Math.abs(longer) === 1 ? "" : "s"}`, long: `${longer > 0 ? "longer" : "shorter"} than in ${another}` });
+  if (moved) {
+    const [kind, arrow, how] = moved > 0 ? ["up", "▲", "higher"] : ["down", "▼", "lower"];
+    const ranks = Math.abs(moved);
+    found.push({ kind, text: `${arrow} ${ranks}`, long: `${how} by ${ranks}: ${another} has it as ${other.rank}` });
+  }
+  if (longer) {
+    const [kind, sign] = longer > 0 ? ["longer", "+"] : ["shorter", "−"];
+    const sentences = `${Math.abs(longer)} sentence${Math.abs(longer) === 1 ? "" : "s"}`;
+    found.push({ kind, text: `${sign}${sentences}`, long: `${kind} than in ${another} by ${sentences}` });
+  }
   return found;
 }
 
@@ -43,7 +51,8 @@ export function summary(ofA, ofB) {
   const moved = both.filter((each) => each.moved).length;
   const resized = both.filter((each) => each.longer).length;
   if (!only(ofA) && !only(ofB) && !moved && !resized) return "Both return the same windows.";
-  return `${only(ofA)} only in A, ${only(ofB)} only in B, ${both.length} in both: ${moved} at another rank, ${resized} longer or shorter.`;
+  const same = `${both.length} in both: ${moved} at another rank, ${resized} longer or shorter`;
+  return `${only(ofA)} only in A, ${only(ofB)} only in B, ${same}.`;
 }
 
 function mostShared(card, others) {

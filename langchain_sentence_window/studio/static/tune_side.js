@@ -27,8 +27,10 @@ export function createSide({ name, another, description, onChange, onKept }) {
   const list = el("ol", { class: "plain tune-cards" });
   const details = el("details", { open: true }, el("summary", {}, "Settings"), form.element);
   const program = el("button", { type: "button", class: "small", on: { click: copyProgram } }, "Copy as Python");
-  const keep = el("button", { type: "button", class: "small", disabled: !description.can_keep, on: { click: makeDefault },
-    title: description.can_keep ? "The index remembers these settings" : "This needs an index on disk, and a page that isn't read-only" }, "Use as default");
+  const whether = description.can_keep ? "The index remembers these settings" : "This needs an index on disk, and a page that isn't read-only";
+  const keep = el("button", {
+    type: "button", class: "small", disabled: !description.can_keep, title: whether, on: { click: makeDefault },
+  }, "Use as default");
   const code = el("div", { class: "tune-program" });
   const element = el("section", { class: `tune-side side-${name.toLowerCase()}`, id: `tune-${name}`, aria: { label: `Settings ${name}` } },
     el("div", { class: "row" }, el("h2", {}, name), changes), details,
@@ -118,7 +120,8 @@ export function createSide({ name, another, description, onChange, onKept }) {
   async function makeDefault() {
     try {
       const { left_out: leftOut } = await post("/api/settings/default", { settings: settings() });
-      say(leftOut.length ? `The index remembers these settings from now on, without ${leftOut.join(" and ")}.` : "The index remembers these settings from now on.");
+      const without = leftOut.length ? `, without ${leftOut.join(" and ")}` : "";
+      say(`The index remembers these settings from now on${without}.`);
       window.dispatchEvent(new Event("default-settings"));  // other views have forms, too
       onKept();
     } catch (error) { complain(error); }

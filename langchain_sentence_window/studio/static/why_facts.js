@@ -40,7 +40,8 @@ export function grouped(items, key) {
 }
 
 const SHORT = [
-  ["near a better window", "near a better window"], ["fetch_k better ones", "beyond fetch_k"], ["k better ones", "beyond k"], ["there were k windows", "beyond k"],
+  ["near a better window", "near a better window"],
+  ["fetch_k better ones", "beyond fetch_k"], ["k better ones", "beyond k"], ["there were k windows", "beyond k"],
   ["max_tokens", "over max_tokens"], ["no more than a heading", "only a heading"], ["support", "not supported"],
   ["min_score", "below min_score"], ["its text is that", "equal text"], ["reranker", "by the reranker"],
 ];
@@ -53,7 +54,8 @@ export function shortReason(item) {
 
 /** Return why an item was left out, as its outcome says; an empty text if it wasn't. */
 export function leftOut({ outcome }) {
-  return outcome.startsWith("left out") ? outcome.replace(/^left out(, as |, )?/, "").replace(/of window \d+$/, "of a better window") || "left out" : "";
+  if (!outcome.startsWith("left out")) return "";
+  return outcome.replace(/^left out(, as |, )?/, "").replace(/of window \d+$/, "of a better window") || "left out";
 }
 
 /** Return the windows that were returned, without those that became part of a better one. */
@@ -80,7 +82,10 @@ export function fatesOf(trace, docId) {
   }
   const windows = new Map(trace.windows.map((each) => [each.number, each]));
   const hits = trace.hits.filter((each) => each.doc_id === docId);
-  for (const hit of hits) fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${shortReason(windows.get(hit.window) ?? hit) || "left out"}` });
+  for (const hit of hits) {
+    const reason = shortReason(windows.get(hit.window) ?? hit) || "left out";
+    fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${reason}` });
+  }
   const ranks = new Map(hits.map((each) => [each.index, each.rank]));
   for (const window of trace.windows) {
     if (window.doc_id !== docId || window.returned === null) continue;

@@ -26,9 +26,9 @@ export function hitsTable(trace, onSentence) {
   const largest = Math.max(...trace.hits.flatMap((hit) => Object.values(hit.signals).map(Math.abs)), LEAST_SHOWN);
   const rows = new Map(trace.hits.map((hit) => [hit, row(hit)]));
   const table = el("table", { class: "hits" });
-  const heads = COLUMNS.map((column) => el("th", { scope: "col" }, column.of
-    ? el("button", { type: "button", class: "quiet sorter", on: { click: () => sort(column) } }, column.title, el("span", { class: "sort-mark", aria: { hidden: "true" } }))
-    : column.title));
+  const sorter = (column) => el("button", { type: "button", class: "quiet sorter", on: { click: () => sort(column) } },
+    column.title, el("span", { class: "sort-mark", aria: { hidden: "true" } }));
+  const heads = COLUMNS.map((column) => el("th", { scope: "col" }, column.of ? sorter(column) : column.title));
   table.append(el("caption", { class: "visually-hidden" }, "The hits. The buttons in the first row sort them."),
     el("thead", {}, el("tr", {}, heads)));
   let by = COLUMNS[0], isReversed = false;

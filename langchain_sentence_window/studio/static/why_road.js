@@ -41,19 +41,20 @@ function picture(trace, width) {
 }
 
 /** Return the stages that sentences pass, with what is said of each. */
-function rowsOf(trace) {
-  const { counts, tokens, seconds } = trace;
-  const isReordered = trace.candidates.some((each) => moved(each)) || trace.hits.some((each) => Object.keys(each.signals).length);
-  const some = (number, what) => (number === undefined ? null : `${number.toLocaleString()} ${what}`);
-  const rows = [
-    { name: "found", label: "Found", total: trace.candidates.length, parts: [`${counts.dense} by meaning`, `${counts.lexical} by words`, `${counts.both} both`], marks: trace.candidates.map((each) => ({ at: each.searched_rank, kind: foundBy(each) })) },
-    isReordered ? { name: "reordered", label: "Reordered", total: trace.candidates.length, parts: [count(trace.candidates.length, "candidate"), ms(seconds.search)] } : null,
-    { name: "hits", label: "Hits taken", total: trace.hits.length, parts: [`${trace.hits.length} of ${trace.candidates.length}`, some(tokens.hits, "tokens"), isReordered ? null : ms(seconds.search)] },
-    { name: "windows", label: "Opened", total: trace.windows.length, parts: [count(trace.windows.length, "window"), some(tokens.windows, "tokens"), ms(seconds.windows)] },
-    trace.windows.some((each) => each.reranked !== null) ? { name: "reranked", label: "Reranked", total: trace.windows.length, parts: [count(trace.windows.filter((each) => each.reranked !== null).length, "window"), ms(seconds.rerank)] } : null,
-    { name: "returned", label: "Returned", total: counts.returned, parts: [count(counts.returned, "window"), some(tokens.returned, "tokens")] },
-  ];
-  return rows.filter(Boolean);
+function rowsOf({ candidates, hits, windows, counts, tokens, seconds }) {
+  const isReordered = candidates.some((each) => moved(each)) || hits.some((each) => Object.keys(each.signals).length);
+  const reranked = windows.filter((each) => each.reranked !== null).length;
+  const marks = candidates.map((each) => ({ at: each.searched_rank, kind: foundBy(each) }));
+  const row = (name, label, total, ...parts) => ({ name, label, total, parts: parts.filter(Boolean) });
+  return [
+    { ...row("found", "Found", candidates.length, `${counts.dense} by meaning`, `${counts.lexical} by words`, `${counts.both} both`), marks },
+    isReordered ? row("reordered", "Reordered", candidates.length, count(candidates.length, "candidate"), ms(seconds.search)) : null,
+    row("hits", "Hits taken", hits.length, `${hits.length} of ${candidates.length}`, count(tokens.hits, "token"),
+      isReordered ? null : ms(seconds.search)),
+    row("windows", "Opened", windows.length, count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows)),
+    reranked ? row("reranked", "Reranked", windows.length, count(reranked, "window"), ms(seconds.rerank)) : null,
+    row("returned", "Returned", counts.returned, count(counts.returned, "window"), count(tokens.returned, "token")),
+  ].filter(Boolean);
 }
 
 /** Draw the line of a stage, with its name and numbers above it. */
@@ -62,7 +63,7 @@ function station(row, y, width, x) {
   return svg("g", { class: "station" },
     svg("line", { x1: LEFT, x2: width - LEFT, y1: y, y2: y, class: "station-line" }), marks,
     svg("text", { x: LEFT, y: y - 8, class: "station-name" }, row.label),
-    svg("text", { x: width - LEFT, y: y - 8, class: "station-parts", "text-anchor": "end" }, row.parts.filter(Boolean).join(" · ")));
+    svg("text", { x: width - LEFT, y: y - 8, class: "station-parts", "text-anchor": "end" }, row.parts.join(" · ")));
 }
 
 /** A tick up for a sentence found by meaning, down for one found by words. */
@@ -96,9 +97,13 @@ function threads(trace, at) {
   return [
     svg("path", { class: "thread faint", d: faint.join("") }),
     ...drawn.map((each) => svg("path", { class: `thread ${each.isReturned ? "returned" : "dropped"}`, d: each.d })),
-    ...drawn.filter((each) => !each.isReturned).map(({ end: [x, y] }) => svg("path", { class: "drop", d: `M${round(x - 3)} ${y - 3}l6 6m0 -6l-6 6` })),
+    ...drawn.filter((each) => !each.isReturned).map(({ end }) => svg("path", { class: "drop", d: crossPath(end) })),
     ...returnedWindows(trace).map((each) => svg("circle", { class: "arrival", cx: round(at.returned.x(each.returned)), cy: at.returned.y, r: 4 })),
   ];
+}
+
+function crossPath([x, y]) {
+  return `M${round(x - 3)} ${y - 3}l6 6m0 -6l-6 6`;
 }
 
 /** Draw a line through points that leaves each one straight down, and passes the name of the next one straight. */
@@ -117,7 +122,8 @@ function round(number) {
 }
 
 function inWords(rows) {
-  return `The road of the question. ${rows.map((row) => `${row.label}: ${row.parts.filter(Boolean).join(", ")}`).join(". ")}. The steps below say more.`;
+  const told = rows.map((row) => `${row.label}: ${row.parts.join(", ")}`).join(". ");
+  return `The road of the question. ${told}. The steps below say more.`;
 }
 
 function legend() {

@@ -45,9 +45,7 @@ export function createVerdict({ onSentence, onSettings }) {
     return [
       el("div", { class: "row" }, el("h2", { class: "grow" }, isThere ? "This sentence is there" : "Why isn't this sentence there?"),
         el("button", { type: "button", class: "quiet small", on: { click: clear } }, "Close")),
-      known ? el("button", { type: "button", class: "quiet sentence", on: { click: () => onSentence?.({ docId: fate.doc_id, index: fate.index, start: fate.start, end: fate.end, text: fate.text }) } },
-        el("span", { class: "sentence-text", dir: "auto" }, `“${brief(fate.text, 240)}”`),
-        fate.heading ? el("span", { class: "muted small" }, fate.heading.replaceAll(" > ", " › ")) : null) : null,
+      known ? sentence(fate) : null,
       el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, isThere ? "✓ " : "✕ "), sentenceOf(fate.reason)),
       fate.nearest ? el("p", {}, sentenceOf(fate.nearest)) : null,
       advice(fate, settings),
@@ -56,11 +54,18 @@ export function createVerdict({ onSentence, onSettings }) {
     ];
   }
 
+  function sentence({ doc_id: docId, index, start, end, text, heading }) {
+    return el("button", { type: "button", class: "quiet sentence", on: { click: () => onSentence?.({ docId, index, start, end, text }) } },
+      el("span", { class: "sentence-text", dir: "auto" }, `“${brief(text, 240)}”`),
+      heading ? el("span", { class: "muted small" }, heading.replaceAll(" > ", " › ")) : null);
+  }
+
   function advice(fate, settings) {
     const buttons = fate.advised.map(({ written, settings: own }) => el("button", { type: "button", class: "main small",
       on: { click: () => onSettings(withSettings(settings, own)) } }, `Try ${written}`));
-    return el("div", { class: "advice" }, el("p", {}, fate.advice), el("div", { class: "row" }, buttons),
-      fate.tried.length ? el("details", {}, el("summary", { class: "small" }, `Tried: ${fate.tried.length}`), el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, el("code", {}, each))))) : null);
+    const tried = fate.tried.length ? el("details", {}, el("summary", { class: "small" }, `Tried: ${fate.tried.length}`),
+      el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, el("code", {}, each))))) : null;
+    return el("div", { class: "advice" }, el("p", {}, fate.advice), el("div", { class: "row" }, buttons), tried);
   }
 
   return { element, show, clear };

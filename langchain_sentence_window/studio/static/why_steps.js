@@ -22,9 +22,9 @@ export function steps(trace, onSentence) {
 
 /** Make a button that shows a sentence, or a window, in the document. */
 export function sentenceButton(trace, each, onSentence, note) {
-  const isHit = each.index !== undefined;
+  const chosen = { docId: each.doc_id, index: each.index ?? each.sentences[0], start: each.start, end: each.end, text: each.text };
   return el("button", { type: "button", class: "quiet sentence", title: trace.names?.[each.doc_id] ?? each.doc_id,
-    on: { click: () => onSentence?.({ docId: each.doc_id, index: isHit ? each.index : each.sentences[0], start: each.start, end: each.end, text: each.text }) } },
+    on: { click: () => onSentence?.(chosen) } },
   el("span", { class: "sentence-text", dir: "auto" }, brief(each.text)),
   el("span", { class: "muted small" }, [shortName(trace, each.doc_id), note].filter(Boolean).join(" · ")));
 }
@@ -51,20 +51,22 @@ function list(items, show) {
 }
 
 function questionStep(trace) {
-  const named = trace.named.map((each) => el("li", {}, el("b", {}, shortName(trace, each.doc_id)), ` by ${each.name ? `its name “${each.name}”` : each.words.map((word) => `“${word}”`).join(" and ")}`));
+  const by = ({ name, words }) => (name ? `its name “${name}”` : words.map((word) => `“${word}”`).join(" and "));
+  const named = trace.named.map((each) => el("li", {}, el("b", {}, shortName(trace, each.doc_id)), ` by ${by(each)}`));
+  const isShorter = trace.searched_as && trace.searched_as !== trace.query;
   return step("Question", [named.length ? `names ${count(named.length, "document")}, searched first` : "names no document"],
     el("p", { class: "question-text", dir: "auto" }, trace.query),
     named.length ? el("ul", {}, named) : null,
-    trace.searched_as && trace.searched_as !== trace.query ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null);
+    isShorter ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null);
 }
 
 function foundStep(trace, go) {
   const { counts, seconds, candidates } = trace;
-  const search = { ...trace.settings };
   return step("Found by meaning and by words", [
-    `${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`, `${counts.both.toLocaleString()} by both`, ms(seconds.search) && `${ms(seconds.search)} with reordering`,
+    `${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`,
+    `${counts.both.toLocaleString()} by both`, seconds.search === undefined ? null : `${ms(seconds.search)} with reordering`,
   ],
-  search.lexical_weight === 0 ? el("p", { class: "muted small" }, "Words don't count: lexical_weight is 0.") : null,
+  trace.settings.lexical_weight === 0 ? el("p", { class: "muted small" }, "Words don't count: lexical_weight is 0.") : null,
   grouped(candidates, foundByText).map(([how, found]) => fold(`${count(found.length, "candidate")} found ${how}`,
     list([...found].sort((one, other) => one.searched_rank - other.searched_rank), (each) => go(each, null)))));
 }
@@ -76,15 +78,17 @@ function reorderedStep(trace, go) {
   const [up, down] = [movers.filter((each) => moved(each) > 0), movers.filter((each) => moved(each) < 0).reverse()];
   const row = (each) => [go(each), el("span", { class: "moved small number" }, `${each.searched_rank} → ${each.rank}`)];
   return step("Reordered", [count(trace.candidates.length, "candidate"), `${up.length} up`, `${down.length} down`],
-    el("p", { class: "muted small" }, "Mostly by ", signals.slice(0, SHOWN_SIGNALS).map(({ name, meaning, share }, i) => [i ? ", " : null, el("span", { class: "signal-name", title: meaning }, `${name} (${Math.round(100 * share)} %)`)])),
-    signals.length ? fold("What the signals are", el("ul", {}, signals.map(({ name, meaning, share }) => el("li", { class: "small" }, el("code", {}, name), ` ${Math.round(100 * share)} %: ${meaning}`)))) : null,
+    el("p", { class: "muted small" }, "Mostly by ", signals.slice(0, SHOWN_SIGNALS).map((each, i) => [
+      i ? ", " : null, el("span", { class: "signal-name", title: each.meaning }, `${each.name} (${percent(each.share)})`)])),
+    fold("What the signals are", el("ul", {}, signals.map((each) =>
+      el("li", { class: "small" }, el("code", {}, each.name), ` ${percent(each.share)}: ${each.meaning}`)))),
     up.length ? fold(`${count(up.length, "sentence")} moved up`, list(up, row)) : null,
     down.length ? fold(`${count(down.length, "sentence")} moved down`, list(down, row)) : null);
 }
 
 function hitsStep(trace, go) {
   const dropped = trace.candidates.filter((each) => leftOut(each));
-  return step("Hits taken", [`${trace.hits.length} of ${count(trace.candidates.length, "candidate")}`, `${trace.tokens.hits.toLocaleString()} tokens`, ms(trace.seconds.search) && null],
+  return step("Hits taken", [`${trace.hits.length} of ${count(trace.candidates.length, "candidate")}`, count(trace.tokens.hits, "token")],
     judged(trace), droppedGroups(dropped, go));
 }
 
@@ -92,20 +96,26 @@ function hitsStep(trace, go) {
 function judged({ relevance }) {
   const numbers = Object.entries(relevance);
   if (!numbers.length) return null;
-  const verdict = relevance.support === undefined ? "" : relevance.support >= relevance.needed ? "The question is supported: " : "The question isn't supported: ";
+  const isSupported = relevance.support >= relevance.needed;
+  const verdict = relevance.support === undefined ? "" : `The question is${isSupported ? "" : "n't"} supported: `;
   return el("p", { class: "muted small" }, verdict, numbers.map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`).join(", "));
 }
 
 function droppedGroups(items, go) {
-  return grouped(items, leftOut).map(([reason, found]) => fold(el("span", {}, el("span", { class: "dropped-mark", aria: { hidden: "true" } }, "✕ "), `${found.length.toLocaleString()} left out: ${reason}`), list(found, (each) => go(each))));
+  const cross = () => el("span", { class: "dropped-mark", aria: { hidden: "true" } }, "✕ ");
+  return grouped(items, leftOut).map(([reason, found]) =>
+    fold([cross(), `${found.length.toLocaleString()} left out: ${reason}`], list(found, (each) => go(each))));
 }
 
 function openedStep(trace) {
   const ends = grouped(trace.windows.flatMap((each) => each.cut), (each) => each.replace(/^window \d+/, "a better window"));
   const merged = trace.hits.length - trace.windows.length;
-  return step("Opened to windows", [count(trace.windows.length, "window"), `${trace.tokens.windows.toLocaleString()} tokens`, ms(trace.seconds.windows)],
-    el("p", { class: "muted small" }, `window is ${JSON.stringify(trace.settings.window)}. `, merged > 0 ? `${count(merged, "hit")} ${merged === 1 ? "is" : "are"} in the window of another.` : null),
-    ends.length ? fold("What ended windows early", el("ul", {}, ends.map(([what, found]) => el("li", { class: "small" }, `${what.replace(/ (before|after)$/, (where) => `,${where} the hit`)}: ${count(found.length, "window")}`)))) : null);
+  const inOthers = merged > 0 ? `${count(merged, "hit")} ${merged === 1 ? "is" : "are"} in the window of another.` : null;
+  const end = (what, found) => `${what.replace(/ (before|after)$/, (where) => `,${where} the hit`)}: ${count(found.length, "window")}`;
+  return step("Opened to windows",
+    [count(trace.windows.length, "window"), count(trace.tokens.windows, "token"), ms(trace.seconds.windows)],
+    el("p", { class: "muted small" }, `window is ${JSON.stringify(trace.settings.window)}. `, inOthers),
+    ends.length ? fold("What ended windows early", el("ul", {}, ends.map((each) => el("li", { class: "small" }, end(...each))))) : null);
 }
 
 function joinedStep(trace, go) {
@@ -137,6 +147,11 @@ function cutStep(trace, go) {
 function returnedStep(trace, go) {
   const windows = returnedWindows(trace);
   const all = Object.values(trace.seconds).reduce((one, other) => one + other, 0);
-  return step("Returned", [count(trace.counts.returned, "window"), `${trace.tokens.returned.toLocaleString()} tokens`, `${ms(all)} in all`],
-    windows.length ? fold("The windows", list(windows, (each) => [go(each), el("span", { class: "moved small number" }, `${each.returned_tokens} tokens`)])) : null);
+  const row = (each) => [go(each), el("span", { class: "moved small number" }, count(each.returned_tokens, "token"))];
+  return step("Returned", [count(trace.counts.returned, "window"), count(trace.tokens.returned, "token"), `${ms(all)} in all`],
+    windows.length ? fold("The windows", list(windows, row)) : null);
+}
+
+function percent(share) {
+  return `${Math.round(100 * share)} %`;
 }

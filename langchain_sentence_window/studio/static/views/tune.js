@@ -96,7 +96,8 @@ export function mount(container, app) {
     const [ofA, ofB] = [0, 1].map((i) => compare(results[i]?.windows ?? [], results[1 - i]?.windows ?? []));
     const gold = questions.filter((each) => each.question === question.value.trim());
     [ofA, ofB].forEach((compared, i) => sides[i].show(compared, results[1 - i], gold));
-    fill(status, results.every(Boolean) ? summary(ofA, ofB) : question.value.trim() ? "" : "Write a question, and change settings on one of the sides.");
+    if (results.every(Boolean)) fill(status, summary(ofA, ofB));
+    else fill(status, question.value.trim() ? "" : "Write a question, and change settings on one of the sides.");
   }
 
   function remember() {
