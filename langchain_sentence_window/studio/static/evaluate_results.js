@@ -120,10 +120,11 @@ export function createResults({ canChange, onScores }) {
       await compare(newest[0].number);
       await activate(newest[0].number);
     },
-    /** The run whose questions are listed, and the size of the context; null for none. */
-    active() {
+    /** The run whose questions are listed, if it asked a question, and the size of the context; null for none. */
+    active(question) {
       const run = runs.find(({ number }) => number === active);
-      return run ? { run, budget } : null;
+      const row = rows.find(({ number }) => number === question);
+      return run && row ? { run, budget, isStale: row.is_stale } : null;
     },
     /** Score the questions again, after some were changed. */
     async rescore() { if (active !== null) await activate(active); },

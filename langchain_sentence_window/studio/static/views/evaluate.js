@@ -120,9 +120,9 @@ export function mount(container, app) {
     if (!stay) look(QUESTION);
     app.remember("evaluate", { question: number });
     const turn = opened += 1;
-    const measured = results.active();
-    panel.show(row, { canChange: canChange() });
-    const detail = measured ? await get("/api/runs/question", { run: measured.run.number, question: number }).catch(() => null) : null;
+    const measured = results.active(number);
+    panel.show(row, { canChange: canChange(), result: measured });
+    const detail = measured && !measured.isStale ? await get("/api/runs/question", { run: measured.run.number, question: number }).catch(() => null) : null;
     if (turn !== opened) return;
     if (detail) panel.show(row, { canChange: canChange(), result: { ...measured, detail: { ...detail, missedTexts: missed(row, detail, measured.budget), windowsRead: windowsRead(detail, measured.budget) } } });
     if (row.state === "ok") await reader.open(row.doc_id, { gold: row.spans, windows: detail ? await windowsOf(row, detail, measured) : [], scrollTo: row.spans[0][0] });
@@ -136,14 +136,14 @@ export function mount(container, app) {
   }
 
   function ask(row) {
-    const measured = results.active();
+    const measured = results.active(row.number);
     const settings = measured?.run.settings ?? {};
     app.go("ask", { q: row.question, ...(Object.keys(settings).length ? { settings: JSON.stringify(settings) } : {}), doc: row.doc_id, start: row.spans[0][0] });
   }
 
   /** Ask why a place wasn't read, as the run asked. */
   async function why(row, start) {
-    const { run } = results.active();
+    const { run } = results.active(row.number);
     const { sentences } = await get("/api/questions/sentences", { doc_id: row.doc_id });
     const text = documentText(sentences);
     app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: text.sentences[text.at(start)].index, tab: "why" });
