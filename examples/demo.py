@@ -36,12 +36,14 @@ def main() -> None:
     parser.add_argument("--reranker", help="a cross-encoder's name or folder")
     options = parser.parse_args()
     try:
-        retriever = open_index(DOCUMENTS, options.index)
+        index = options.index or DOCUMENTS.parent / ".index" / DOCUMENTS.name
+        retriever = open_index(DOCUMENTS, index)
         retriever.k, retriever.window = 3, (2, 3)  # more around a hit than by default, as a person reads it
         retriever.reranker = load_reranker(options.reranker, retriever.vectorstore.embeddings)
         for number, question in enumerate(QUESTIONS, 1):
             print(f"\n{'=' * 100}\n{number}. {question}")
             ask(retriever, load_chat_model(), question)
+        print(f"\nLook at it in a browser: {sys.executable} -m langchain_sentence_window serve --index {index}")
     except SentenceWindowError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 

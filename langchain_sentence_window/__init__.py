@@ -1,7 +1,8 @@
 """Sentence-window retrieval for LangChain: search sentences, answer from verbatim, cited windows."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_sentence_window.answering.chain import create_rag_chain
@@ -91,12 +92,4 @@ _HOMES = {
     "verify_quotes": "answering.quotes.verify",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

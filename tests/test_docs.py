@@ -29,8 +29,10 @@ from langchain_sentence_window import (
     create_tools,
     errors,
     evaluation,
+    folders,
     loaders,
     serve_mcp,
+    studio,
     testing,
 )
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
@@ -100,6 +102,10 @@ PARAMETERS: dict[str, Callable[..., Any]] = {
     "create_tools": create_tools,
     "create_mcp_server": create_mcp_server,
     "serve_mcp": serve_mcp,
+    "serve_studio": studio.serve_studio,
+    "create_studio": studio.create_studio,
+    "sync_files": folders.sync_files,
+    "watch_files": folders.watch_files,
     "evaluate": evaluation.evaluate,
     "fit_ranking": evaluation.fit_ranking,
     "Ranking": Ranking,
@@ -133,6 +139,8 @@ PUBLIC = [
     *(f"adapters.{name}" for name in adapters.__all__),
     *(f"testing.{name}" for name in testing.__all__),
     *(f"loaders.{name}" for name in loaders.__all__),
+    *(f"folders.{name}" for name in folders.__all__),
+    *(f"studio.{name}" for name in studio.__all__),
 ]
 
 

@@ -7,8 +7,9 @@
 metadata of its document, so the index itself says what is left to do. `served_file` keeps a server within its folders.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_sentence_window.folders.results import SyncProgress, SyncResult
@@ -26,12 +27,4 @@ _HOMES = {
     "watch_files": "watching",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -13,8 +13,9 @@ One Document a page, in reading order, without running heads and feet. PDFs need
 DOCX the extra ``files``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_sentence_window.loaders.files.loading import load_file
@@ -34,12 +35,4 @@ _HOMES = {
     "locate": "pdf.locating",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

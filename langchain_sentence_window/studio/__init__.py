@@ -7,8 +7,9 @@ The server sends data, and never markup. The page makes elements of it by itself
 markup. It needs the extra ``studio``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_sentence_window.studio.app import create_studio
@@ -18,19 +19,4 @@ __all__ = ["create_studio", "serve_studio"]
 
 _HOMES = {"create_studio": "app", "serve_studio": "serving"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        from langchain_sentence_window.errors import MissingExtraError
-
-        if error.name in ("starlette", "uvicorn"):
-            raise MissingExtraError(str(error.name), "studio") from error
-        raise
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, needs={"starlette": "studio", "uvicorn": "studio"})

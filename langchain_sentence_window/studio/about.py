@@ -1,8 +1,9 @@
 """What the page works on: its index, its settings, and what it can do."""
 
+from importlib import import_module
+
 from starlette.routing import BaseRoute
 
-from langchain_sentence_window import __version__
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.studio.replies import Arguments, reading
 from langchain_sentence_window.studio.state import Studio
@@ -17,7 +18,7 @@ async def about(studio: Studio, _: Arguments) -> object:
     """Return what the page shows in its head, and which of its parts there are."""
     documents = (await studio.library.current(studio.retriever)).documents
     return {
-        "version": __version__,
+        "version": import_module("langchain_sentence_window").__version__,
         "index": await ASYNC.in_thread(repr, studio.retriever.vectorstore),
         "documents": len(documents),
         "sentences": sum(each.sentences for each in documents),
