@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import secrets
+import time
 import unicodedata
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
@@ -28,12 +29,17 @@ MAX_UPLOAD_BYTES = 100_000_000
 MAX_WAITING = 500
 """The most files that were received and aren't added yet."""
 
+WAITING_SECONDS = 3600.0
+"""How long a file waits to be added, as a page may be closed before it asks for that."""
+
 MAX_NAME_BYTES = 150
 """Bytes of the longest name; file systems allow 255."""
 
 FOLDER = "uploads"
 
 _FLUSH_BYTES = 1_000_000
+_PARTS = ".*.part"
+_LEFT_SECONDS = 24 * 3600
 _MARKS = re.compile(r'[<>:"|?*]')
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
@@ -48,12 +54,14 @@ class Upload:
         name: The name that it will get.
         path: Where its bytes are.
         sha256: Their hash, in hexadecimal digits.
+        received: When they came, by `time.monotonic`.
     """
 
     number: str
     name: str
     path: Path
     sha256: str
+    received: float = field(default_factory=time.monotonic)
 
 
 @dataclass(eq=False)
@@ -76,6 +84,7 @@ class Uploads:
         """
         folder, cleaned = self._place(), clean_name(name)
         check_suffix(cleaned)
+        await ASYNC.in_thread(self._discard_old, folder)
         if len(self._waiting) + self._coming >= MAX_WAITING:
             raise Refused(429, f"{MAX_WAITING} files wait to be added; add them first")
         number = secrets.token_hex(16)
@@ -101,6 +110,17 @@ class Uploads:
         if any(number not in self._waiting for number in wanted):
             raise Refused(404, "a file wasn't received, or is added already; drop it again")
         return [self._waiting.pop(number) for number in wanted]
+
+    def _discard_old(self, folder: Path) -> None:
+        """Remove files that nobody came to add, and those that another process left when it ended."""
+        for each in list(self._waiting.values()):
+            is_old = time.monotonic() - each.received > WAITING_SECONDS
+            if is_old and self._waiting.pop(each.number, None) is not None:  # else it is being added just now
+                _remove(each.path)
+        for path in folder.glob(_PARTS):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFT_SECONDS:
+                    path.unlink()
 
     def _place(self) -> Path:
         if self.folder is None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.looking import axe, shot
 
@@ -73,7 +73,7 @@ STATES: States = {
     "pdf": open_pdf,
     "keys": open_keys,
 }
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def settle(page: Page) -> None:
@@ -105,10 +105,10 @@ OVERFLOWING = """() => {
     const style = getComputedStyle(each);
     if (!box.width || !box.height || style.visibility === "hidden") continue;
     let inside = each.parentElement;
-    // What scrolls by itself, such as a table or code, may be wide.
+    // What scrolls by itself, such as a table, code or a picture, may be wide.
     while (inside && !/auto|scroll|hidden/.test(getComputedStyle(inside).overflowX)) inside = inside.parentElement;
-    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, svg, [tabindex]") ||
-      inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
+    const scrolls = inside && inside !== document.body && (inside.matches("pre, table, .table, [tabindex]") ||
+      each.closest("svg") || inside.closest(".visually-hidden") || /hidden/.test(getComputedStyle(inside).overflowX));
     if (!scrolls && box.right > width + 1) wide.push(each.outerHTML.slice(0, 120));
   }
   return wide.slice(0, 5);

@@ -93,7 +93,7 @@ def test_documents_are_listed_searched_and_sorted(page: Page, own: Served) -> No
 def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Served) -> None:
     page.goto(f"{own.url}/#/documents")
     page.get_by_role("button", name="notes.txt").click()
-    page.get_by_role("heading", name="notes.txt").wait_for()
+    page.locator(".document-head h2", has_text="notes.txt").wait_for()
     assert rows(page).nth(2).get_attribute("aria-current") == "true"
     page.get_by_role("tab", name="Sentences").click()
     assert page.locator(".document-sentence-text").all_inner_texts() == [
@@ -105,7 +105,7 @@ def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Ser
     assert axe(page) == []
     shot(page, "documents-metadata")
     page.reload()
-    page.get_by_role("heading", name="notes.txt").wait_for()
+    page.locator(".document-head h2", has_text="notes.txt").wait_for()
     page.get_by_role("button", name="billing-policy.md").click()
     page.get_by_role("tab", name="Sentences").click()
     page.get_by_role("button", name="Show more").click()

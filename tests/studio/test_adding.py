@@ -1,6 +1,7 @@
 """Files dropped on the page: received, named, read, added, or refused."""
 
 import io
+import os
 import threading
 import time
 import zipfile
@@ -224,6 +225,17 @@ def test_what_was_not_received_can_not_be_added(client: TestClient) -> None:
 def test_too_many_waiting_files_are_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_WAITING", 2)
     assert [upload(client, f"{i}.txt", b"A").status_code for i in range(3)] == [200, 200, 429]
+
+
+def test_files_that_nobody_adds_are_removed(client: TestClient, served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = served / "uploads" / ".left.part"
+    old = upload(client, "old.txt", b"A card.").json()["upload"]
+    left.write_bytes(b"of a process that ended")
+    os.utime(left, (0, 0))
+    monkeypatch.setattr(uploads, "WAITING_SECONDS", -1.0)
+    upload(client, "new.txt", b"A seat.")
+    assert len(list((served / "uploads").iterdir())) == 1
+    assert client.post("/api/documents/add", json={"uploads": [old]}).status_code == 404
 
 
 def test_a_stop_ends_the_file_that_is_being_added_and_those_that_follow(
