@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -31,8 +30,7 @@ from langchain_sentence_window.answering.content_blocks import cited_message
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, STANDALONE, read_conversation, rewriter
 from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
-from langchain_sentence_window.answering.quotes.records import VerifiedQuote
-from langchain_sentence_window.answering.quoting import Unverified, answer_in_quotes
+from langchain_sentence_window.answering.quoting import Unverified, answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 Citing: TypeAlias = Literal["numbers", "quotes"]
@@ -230,7 +228,4 @@ def _citations(state: Mapping[str, Any]) -> list[Citation]:
 
 
 def _message(state: Mapping[str, Any]) -> AIMessage:
-    quotes: list[VerifiedQuote] = state.get("quotes", [])
-    # A quote that the model took for another source's is cited where it stands.
-    cited = [replace(quote, cited=tuple(place.number for place in quote.places) or quote.cited) for quote in quotes]
-    return cited_message(state["answer"], state["context"], quotes=cited)
+    return cited_message(state["answer"], state["context"], quotes=quotes_as_cited(state.get("quotes", [])))

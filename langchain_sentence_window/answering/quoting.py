@@ -4,7 +4,7 @@ A model fabricates a quote as easily as a sentence. Here it says for every state
 rests on. The words are looked up. What isn't there doesn't count as evidence.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -151,6 +151,14 @@ class QuotedAnswer:
         return added
 
 
+def quotes_as_cited(quotes: Iterable[VerifiedQuote]) -> list[VerifiedQuote]:
+    """Return the quotes for which an answer in quotes cites a source, each with the sources where it stands.
+
+    A quote that the model took for another source's is cited where it stands. One that stands nowhere cites nothing.
+    """
+    return [replace(quote, cited=sources) for quote in quotes if (sources := _sources_of(quote))]
+
+
 def answer_in_quotes(
     prompt: Runnable[Any, PromptValue], llm: Runnable[Any, Any], unverified: Unverified
 ) -> Runnable[Any, dict[str, Any]]:
@@ -202,10 +210,10 @@ def _asking_for_json(prompt: PromptValue) -> list[BaseMessage]:
     return [*prompt.to_messages(), HumanMessage(_AS_JSON)]
 
 
-def _sources_of(quote: VerifiedQuote) -> list[int]:
+def _sources_of(quote: VerifiedQuote) -> tuple[int, ...]:
     """Return the numbers of the sources that hold a quote; of a misattributed one, those that really do."""
     is_there = quote.verdict in ("verbatim", "normalized", "misattributed")
-    return [place.number for place in quote.places] if is_there else []
+    return tuple(place.number for place in quote.places) if is_there else ()
 
 
 def _entry(value: object, key: str) -> object:

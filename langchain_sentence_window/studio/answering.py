@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
@@ -36,7 +35,7 @@ from langchain_sentence_window.answering.message_citations import LOCATION, NUMB
 from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
 from langchain_sentence_window.answering.quotes.records import VerifiedQuote
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
-from langchain_sentence_window.answering.quoting import answer_in_quotes
+from langchain_sentence_window.answering.quoting import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -49,9 +48,6 @@ logger = logging.getLogger("langchain_sentence_window")
 
 MAX_ERROR_CHARS = 500
 """The most characters of a chat model's error that the page shows."""
-
-_CITED = ("verbatim", "normalized", "misattributed")
-"""The verdicts of quotes whose sources stand after a statement; see `answer_in_quotes`."""
 
 
 _Found: TypeAlias = tuple[list[Document], float]
@@ -178,7 +174,7 @@ def _prompt_values(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole(citing: Citing, text: str, windows: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> dict[str, Any]:
     """Return what the page shows of a whole answer."""
-    cited = quotes if citing == "numbers" else [_as_cited(each) for each in quotes if each.verdict in _CITED]
+    cited = quotes if citing == "numbers" else quotes_as_cited(quotes)
     return {
         "answer": text,
         "citations": [
@@ -186,11 +182,6 @@ def _whole(citing: Citing, text: str, windows: Sequence[Document], quotes: Seque
         ],
         "quotes": [_quote(quote) for quote in quotes],
     }
-
-
-def _as_cited(quote: VerifiedQuote) -> VerifiedQuote:
-    """Return a quote of a statement as its citation has it: cited where it stands."""
-    return replace(quote, cited=tuple(place.number for place in quote.places))
 
 
 def _citation(block: Mapping[str, Any]) -> dict[str, Any]:

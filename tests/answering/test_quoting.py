@@ -67,6 +67,11 @@ async def test_only_sources_that_hold_a_quote_are_cited(
     assert [quote.verdict for quote in result["quotes"]] == VERDICTS
     assert [cited.number for cited in result["citations"]] == [1, 2]
     assert result["message"].text == expected
+    # A quote that stands nowhere isn't ascribed to the next statement's source.
+    (block,) = result["message"].content_blocks
+    assert [each["extras"].get("verdict") for each in block["annotations"]] == [
+        each for each in VERDICTS if each != "not_found"
+    ]
 
 
 async def test_statements_are_streamed_as_their_quotes_are_verified(
