@@ -1,7 +1,7 @@
 """The view Evaluate: gold marked by mouse and by keyboard; questions edited; runs, sweeps and fits looked into."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(page: "Page", path: Path, retriever: SentenceWindowRetriever, serve: Serve) -> Opened:
+def opened(page: "Page", path: Path, retriever: SentenceWindowRetriever, serve: Serve) -> Iterator[Opened]:
     """Open the view on a file of questions: ``opened(questions, **settings)``."""
 
     def open_view(questions: list[Question], **settings: Any) -> "Page":
@@ -43,7 +43,8 @@ def opened(page: "Page", path: Path, retriever: SentenceWindowRetriever, serve: 
         page.get_by_text(counted(len(questions)), exact=True).wait_for()
         return page
 
-    return open_view
+    yield open_view
+    page.goto("about:blank")  # so that nothing is asked of a server that ended
 
 
 def counted(number: int) -> str:
