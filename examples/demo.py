@@ -14,7 +14,7 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
 from quickstart import open_index
 from shared import DOCUMENTS, load_chat_model
-from showing import ask
+from showing import ask, invite
 
 from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
@@ -36,14 +36,12 @@ def main() -> None:
     parser.add_argument("--reranker", help="a cross-encoder's name or folder")
     options = parser.parse_args()
     try:
-        index = options.index or DOCUMENTS.parent / ".index" / DOCUMENTS.name
-        retriever = open_index(DOCUMENTS, index)
+        retriever = open_index(DOCUMENTS, index := options.index or DOCUMENTS.parent / ".index" / "demo")
         retriever.k, retriever.window = 3, (2, 3)  # more around a hit than by default, as a person reads it
         retriever.reranker = load_reranker(options.reranker, retriever.vectorstore.embeddings)
         for number, question in enumerate(QUESTIONS, 1):
-            print(f"\n{'=' * 100}\n{number}. {question}")
-            ask(retriever, load_chat_model(), question)
-        print(f"\nLook at it in a browser: {sys.executable} -m langchain_sentence_window serve --index {index}")
+            ask(retriever, load_chat_model(), question, title=f"{'=' * 100}\n{number}. {question}")
+        invite(index)
     except SentenceWindowError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 

@@ -30,7 +30,6 @@ def main() -> None:
         retriever.k = options.k
         model = load_chat_model()
         for question in options.question:
-            print(f"\n{question}")
             ask(retriever, model, question)
     except SentenceWindowError as error:
         sys.exit(f"{type(error).__name__}: {error}")

@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from pathlib import Path
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
@@ -9,8 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
 
 
-def ask(retriever: SentenceWindowRetriever, model: BaseChatModel | None, question: str) -> None:
-    """Print what is found, and with a model its answer as it is written, and what it cites."""
+def ask(retriever: SentenceWindowRetriever, model: BaseChatModel | None, question: str, title: str = "") -> None:
+    """Print what is found below a title, and with a model its answer as it is written, and what it cites."""
+    print(f"\n{title or question}")
     if model is None:
         show_windows(retriever.invoke(question))
         return
@@ -48,3 +50,9 @@ def mark_hits(window: Document) -> str:
         left, right = hit["start_index"] - start, hit["end_index"] - start
         text = f"{text[:left]}{before}{text[left:right]}{after}{text[right:]}"
     return text
+
+
+def invite(index: Path) -> None:
+    """Print the command that opens the page of an index."""
+    command = Path(sys.executable).with_name("sentence-window")
+    print(f"\nLook into the index in your browser: {command} serve --index {index}")

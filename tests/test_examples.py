@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import langchain_sentence_window
-from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window import FaissStore, SentenceSplitter
 from tests.openai_server import Message, openai_server
 from tests.pages import run_notebook
 
@@ -101,6 +101,9 @@ def test_the_demo_shows_six_cited_passages_and_embeds_nothing_the_second_time(tm
         assert clause in shown.replace("\n    ", " ")
     assert "Reranking by late interaction: the cross-encoder 'nobody/none' can't be loaded" in first.stdout
     assert ", reranked " in shown
+    command, index = re.findall(r"\nLook into the index in your browser: (\S+) serve --index (\S+)\n$", first.stdout)[0]
+    assert Path(command).name == "sentence-window"
+    assert FaissStore.exists(index)
     sentences = int(first.stdout.split(" sentences.")[0].split()[-1])
     assert sentences >= 400
 

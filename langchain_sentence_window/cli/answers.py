@@ -1,6 +1,7 @@
 """Answer a question with a chat model, and say what the answer cites and whether its quotations are right."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -101,15 +102,12 @@ def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
 
 def _citation(citation: Citation) -> dict[str, Any]:
     """Return a citation for JSON, without its source, which is among the windows."""
-    names = ("number", "location", "text", "start", "end", "pages", "statement")
-    return {name: getattr(citation, name) for name in names}
+    return _fields(citation, "document")
 
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
-    names = ("kind", "text", "start", "end", "cited", "verdict")
-    return {name: getattr(quote, name) for name in names} | {"places": [_quoted_place(each) for each in quote.places]}
+    return _fields(quote, "places") | {"places": [_fields(place, "document") for place in quote.places]}
 
 
-def _quoted_place(place: QuotedPlace) -> dict[str, Any]:
-    names = ("number", "location", "start", "end", "text")
-    return {name: getattr(place, name) for name in names}
+def _fields(record: Citation | VerifiedQuote | QuotedPlace, but: str) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record) if field.name != but}

@@ -34,13 +34,14 @@ def backup(
 ) -> None:
     """Copy an index into another folder, also while it is used."""
     from langchain_sentence_window.cli.opening import existing_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_to_read(existing_index(index)) as retriever:
         retriever.backup(folder)
         found = retriever.stats()
     out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
-    out.document({"backup": folder, "documents": found.documents, "sentences": found.sentences})
+    out.document({"backup": folder, "documents": found.documents, SENTENCES: found.sentences})
 
 
 def restore(
@@ -53,6 +54,7 @@ def restore(
 ) -> None:
     """Replace an index with a backup, which is checked first."""
     from langchain_sentence_window.cli.opening import existing_index, new_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
@@ -64,7 +66,7 @@ def restore(
     with open_to_read(folder, read_only=False) as retriever:
         found = retriever.stats()
     out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
-    out.document({"index": folder, "documents": found.documents, "sentences": found.sentences})
+    out.document({"index": folder, "documents": found.documents, SENTENCES: found.sentences})
 
 
 def config(

@@ -41,16 +41,17 @@ def ls(
 def _list(out: Output, documents: Sequence["IndexedDocument"]) -> None:
     """Write a table of documents."""
     from langchain_sentence_window.cli.names import nearer
+    from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
 
     columns = {
         "document": [nearer(each.doc_id) for each in documents],
         "title": [each.title or "" for each in documents],
-        "sentences": [f"{each.sentences:,}" for each in documents],
-        "pages": ["" if each.pages is None else f"{each.pages:,}" for each in documents],
+        SENTENCES: [f"{each.sentences:,}" for each in documents],
+        PAGES: ["" if each.pages is None else f"{each.pages:,}" for each in documents],
         "added": ["" if each.added is None else f"{each.added.astimezone():%Y-%m-%d}" for each in documents],
     }
     told = {name: column for name, column in columns.items() if any(column)}
-    numbers = frozenset(i for i, name in enumerate(told) if name in ("sentences", "pages"))
+    numbers = frozenset(i for i, name in enumerate(told) if name in (SENTENCES, PAGES))
     shrink = [i for name in ("title", "document") for i, each in enumerate(told) if each == name]
     out.table([list(told), *map(list, zip(*told.values(), strict=True))], numbers=numbers, shrink=shrink)
 
@@ -70,6 +71,7 @@ def show(
     from langchain_sentence_window.cli.documents import read_range, read_sentences, show_sentences
     from langchain_sentence_window.cli.names import find_documents, nearer
     from langchain_sentence_window.cli.opening import existing_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     chosen = None if window is None else read_range(window)
@@ -86,7 +88,7 @@ def show(
     named: list[dict[str, Any]] = [
         {"number": each.index, "start": each.start, "end": each.end, "text": each.text} for each in held
     ]
-    out.document({"document": doc_id, "sentences": named})
+    out.document({"document": doc_id, SENTENCES: named})
     if not held:
         out.complain(f"{nearer(doc_id)} has no such sentences.")
         raise typer.Exit(NOTHING)
@@ -131,6 +133,7 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
     """Show what an index holds, its size, and what it remembers."""
     from langchain_sentence_window.cli.opening import existing_index, open_to_read
     from langchain_sentence_window.cli.settings import shown_settings
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -142,7 +145,7 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
         {
             "index": str(folder),
             "documents": f"{found.documents:,}",
-            "sentences": f"{found.sentences:,}",
+            SENTENCES: f"{found.sentences:,}",
             "size": ", ".join(f"{part} {_written(size)}" for part, size in found.bytes.items()),
             "vector index": found.index,
             "neighbor weights": ", ".join(f"{weight:g}" for weight in found.neighbor_weights),

@@ -75,12 +75,12 @@ def _hits(window: Document) -> list[tuple[int, int]]:
 
 
 def _place(window: Document, number: int) -> Text:
-    made = Text.assemble((f"{number:>2}", STRONG), "  ", (printable(nearer(describe_location(window))), STRONG))
+    made = Text.assemble((f"{number:<2}", STRONG), "  ", (printable(nearer(describe_location(window))), STRONG))
     numbers = sentence_numbers(window)
     if numbers is not None:
         first, last = numbers
         made.append(f" · sentence {first}" if first == last else f" · sentences {first}–{last}", style=WEAK)
-    for name, key in (("score", SCORE), ("reranked", RELEVANCE_SCORE)):
+    for name, key in ((SCORE, SCORE), ("reranked", RELEVANCE_SCORE)):
         value = window.metadata.get(key)
         if isinstance(value, int | float):
             made.append(f" · {name} {value:.2f}", style=WEAK)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -62,7 +63,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **more}
 
 
-COMMAND = (sys.executable, "-m", "langchain_sentence_window")
+INSTALLED = shutil.which("sentence-window", path=str(Path(sys.executable).parent))
+COMMAND = (INSTALLED,) if INSTALLED else (sys.executable, "-m", "langchain_sentence_window")
+"""The installed command; the module where only the source is there."""
 
 
 def run_apart(*arguments: object, cwd: Path, **more: str) -> Done:

@@ -16,7 +16,7 @@ def test_windows_are_shown_with_their_place_and_marked_hits(here: Path) -> None:
     done = run_here("ask", QUESTION, "-k", 1)
     place, text, *rest = done.out.splitlines()
     assert re.fullmatch(
-        r" 1  docs/policy.md:\d+-\d+ \(Refunds > Annual plans\) · sentences 2–3 · score \d\.\d\d", place
+        r"1   docs/policy.md:\d+-\d+ \(Refunds > Annual plans\) · sentences 2–3 · score \d\.\d\d", place
     )
     assert "«It is refused once more than 100 bookings have been taken.»" in text
     assert rest == []
