@@ -89,8 +89,11 @@ def seen(studio: Served) -> Seen:
 
 
 @pytest.fixture
-def page(browser: "Browser", studio: Served, seen: Seen) -> Iterator["Page"]:
-    """A page without cookies, ``page.goto("/#/ask")``. The test fails at its end if `seen` saw anything."""
+def page(browser: "Browser", studio: Served, seen: Seen, serve: Serve) -> Iterator["Page"]:
+    """A page without cookies, ``page.goto("/#/ask")``. The test fails at its end if `seen` saw anything.
+
+    It asks for `serve`, so that it is closed before the servers of the test are.
+    """
     context = browser.new_context(base_url=studio.url, viewport={"width": 1280, "height": 860}, accept_downloads=True)
     with watched(context, seen):
         yield context.new_page()

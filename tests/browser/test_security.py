@@ -224,6 +224,21 @@ def test_in_the_other_views(hostile_page: Page, hostile: Served, view: str) -> N
     assert_harmless(page)
 
 
+def test_in_measurements(hostile_page: Page, hostile: Served) -> None:
+    page = hostile_page
+    page.goto(f"{hostile.url}/#/evaluate")
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.locator(".plot svg[role=img]").first.wait_for(timeout=60_000)
+    assert_harmless(page)
+    page.locator("#view-evaluate .questions [role=option]").first.click()
+    page.locator(".question-panel h2").first.wait_for()
+    page.wait_for_timeout(500)
+    assert_harmless(page)
+    poke(page)
+    assert_harmless(page)
+
+
 def test_in_the_address(hostile_page: Page, hostile: Served, seen: Seen) -> None:
     # A document that isn't there is no mistake of the page.
     seen.allow("the server responded with a status of 40")
