@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.window_merging import merge_windows
+    from langchain_sentence_window.embedding.named import load_embedding
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
     from langchain_sentence_window.ranking.bm25_index import BM25Index
     from langchain_sentence_window.ranking.ranking import Ranking
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
+    from langchain_sentence_window.retrieval.index_checks import CheckResult, check_index
+    from langchain_sentence_window.retrieval.index_settings import (
+        IndexSettings,
+        read_index_settings,
+        write_index_settings,
+    )
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+    from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
     from langchain_sentence_window.splitting.splitter import SentenceSplitter
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -31,20 +39,24 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BM25Index",
+    "CheckResult",
     "Citation",
     "CrossEncoderReranker",
     "FaissStore",
+    "IndexSettings",
     "IndexedDocument",
     "LateInteractionReranker",
     "NeighborMixedEmbeddings",
     "QuotedPlace",
     "Ranking",
+    "SentenceFate",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
     "SentenceWindowRetriever",
     "VerifiedQuote",
     "acopy_index",
     "as_search_results",
+    "check_index",
     "citation_blocks",
     "cited_message",
     "copy_index",
@@ -54,14 +66,24 @@ __all__ = [
     "describe_location",
     "find_citations",
     "format_context",
+    "load_embedding",
     "merge_windows",
+    "read_index_settings",
     "serve_mcp",
     "verify_quote",
     "verify_quotes",
+    "write_index_settings",
 ]
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _HOMES = {
+    "CheckResult": "retrieval.index_checks",
+    "IndexSettings": "retrieval.index_settings",
+    "SentenceFate": "retrieval.tracing.fate",
+    "check_index": "retrieval.index_checks",
+    "load_embedding": "embedding.named",
+    "read_index_settings": "retrieval.index_settings",
+    "write_index_settings": "retrieval.index_settings",
     "Citation": "answering.citations",
     "CrossEncoderReranker": "reranking.cross_encoder",
     "NeighborMixedEmbeddings": "embedding.neighbor_mixing",
