@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.ranking.ranking import Ranking
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-    from langchain_sentence_window.retrieval.index_checks import CheckResult, check_index
+    from langchain_sentence_window.retrieval.index_checks import check_index
     from langchain_sentence_window.retrieval.index_settings import (
         IndexSettings,
         read_index_settings,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
     from langchain_sentence_window.splitting.splitter import SentenceSplitter
+    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 __version__ = "0.1.0"
@@ -77,7 +78,7 @@ __all__ = [
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _HOMES = {
-    "CheckResult": "retrieval.index_checks",
+    "CheckResult": "stores.faiss.checks.result",
     "IndexSettings": "retrieval.index_settings",
     "SentenceFate": "retrieval.tracing.fate",
     "check_index": "retrieval.index_checks",

@@ -16,7 +16,7 @@ def routes() -> list[BaseRoute]:
 
 async def about(studio: Studio, _: Arguments) -> object:
     """Return what the page shows in its head, and which of its parts there are."""
-    documents = (await studio.library.current(studio.retriever)).documents
+    documents = await studio.documents()
     return {
         "version": import_module("langchain_sentence_window").__version__,
         "index": await ASYNC.in_thread(repr, studio.retriever.vectorstore),

@@ -132,7 +132,7 @@ async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
 
 
 async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress) -> None:
-    for each in (await studio.library.current(studio.retriever)).documents:
+    for each in await studio.documents():
         state = FileState.read(each.metadata)
         if state is not None and state.sha256 == upload.sha256:
             progress.same.append({"name": upload.name, "doc_id": each.doc_id})

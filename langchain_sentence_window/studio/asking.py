@@ -74,7 +74,7 @@ async def examples(studio: Studio, _: Arguments) -> object:
 
 async def _titles(studio: Studio) -> list[str]:
     try:
-        documents = await studio.retriever.adocuments()
+        documents = await studio.documents()
     except InvalidInputError:  # the store can't list them
         return []
     return [title for each in documents if (title := on_one_line(each.title or "", MAX_EXAMPLE_CHARS))]

@@ -160,7 +160,7 @@ async def find_documents(studio: Studio, given: Sought) -> object:
     wanted = given.name.strip().casefold()
     found = [
         each
-        for each in await studio.retriever.adocuments()
+        for each in await studio.documents()
         if any(wanted in text.casefold() for text in (each.doc_id, each.title or "", each.source or ""))
     ]
     shown = [{"doc_id": each.doc_id, "title": each.title, "sentences": each.sentences} for each in found[:MAX_FOUND]]

@@ -1,11 +1,13 @@
 """`Studio`: what one page works on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langchain_core.language_models import BaseChatModel
 
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ class Studio:
     folders: tuple[Path, ...] = ()
     chat_model: BaseChatModel | None = None
     is_read_only: bool = False
+
+    async def documents(self) -> Sequence[IndexedDocument]:
+        """Return the documents of the index as the retriever's filter lets them through, without listing them anew."""
+        return (await self.library.current(self.retriever)).documents
 
     @property
     def questions(self) -> Path | None:

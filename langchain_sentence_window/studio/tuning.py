@@ -69,7 +69,7 @@ async def filter_keys(studio: Studio, _: Arguments) -> object:
     """Return the keys of the documents' metadata, each with some of its values, the most frequent keys first."""
     values: dict[str, dict[Any, None]] = defaultdict(dict)
     counts: dict[str, int] = defaultdict(int)
-    for document in await studio.retriever.adocuments():
+    for document in await studio.documents():
         for key, value in document.metadata.items():
             counts[key] += 1
             for each in value if isinstance(value, list) else [value]:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from langchain_core.documents import Document
+from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
 from tests.browser.looking import Seen, axe, shot
@@ -127,7 +128,7 @@ def test_going_back_asks_the_question_before(page: "Page") -> None:
     ask(page, QUESTION)
     first = cards(page).first.inner_text()
     ask(page, "How are replicas promoted?")
-    assert cards(page).first.inner_text() != first
+    expect(cards(page).first).not_to_have_text(first, use_inner_text=True)
     page.go_back()
     page.wait_for_function("text => document.querySelector('.window-card')?.innerText === text", arg=first)
     assert box(page).input_value() == QUESTION
