@@ -160,7 +160,11 @@ def test_mistakes_are_told_in_a_line(here: Path) -> None:
         assert "\x1b" not in done.err
 
 
-def test_ask_as_a_process(here: Path) -> None:
+def test_asking_as_processes(here: Path) -> None:
+    explained = run_apart("explain", QUESTION, "-k", 1, cwd=here)
+    assert explained.code == 0
+    assert "returned as 1" in explained.out
+    assert run_apart("why", QUESTION, "policy.md", 3, "-k", 1, "--json", cwd=here).json["outcome"] == "returned"
     done = run_apart("ask", QUESTION, "-k", 1, cwd=here)
     assert done.code == 0
     assert "«It is refused once more than 100 bookings have been taken.»" in done.out

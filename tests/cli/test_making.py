@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.cli.conftest import FILES, run_here, write_files
+from tests.cli.conftest import FILES, run_apart, run_here, write_files
 
 
 @pytest.fixture
@@ -144,3 +144,9 @@ def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
     assert run_here("index", "docs", "--embedding", model, "--index", "bag").code == 0
     assert run_here("config", "--json", "--index", "bag").json["remembered"]["embedding"] == str(model)
     assert "100 bookings" in run_here("ask", "bookings", "-k", 1, "--index", "bag").out
+
+
+def test_sync_as_a_process(own: Path) -> None:
+    (own / "docs/backups.md").unlink()
+    assert run_apart("sync", "--json", cwd=own).json["deleted"] == [str(own / "docs/backups.md")]
+    assert run_apart("sync", cwd=own).out == "3 unchanged\n"

@@ -6,7 +6,7 @@ import pytest
 
 from langchain_sentence_window.evaluation.questions import Question, write_questions
 from langchain_sentence_window.ranking.ranking import Ranking
-from tests.cli.conftest import FILES, only, run_here
+from tests.cli.conftest import FILES, only, run_apart, run_here
 
 ASKED = {
     "After how many bookings is it refused?": (
@@ -111,3 +111,12 @@ def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -
     write_questions(tmp_path / "one.jsonl", questions()[:1])
     for arguments in (["fit"], ["evaluate", "--budgets", "0"], ["evaluate", "--budgets", "a"], ["sweep", "-k", ""]):
         assert run_here(arguments[0], tmp_path / "one.jsonl", *arguments[1:]).code == 2, arguments
+
+
+def test_measuring_as_processes(here: Path, asked: Path, tmp_path: Path) -> None:
+    measured = run_apart("evaluate", asked, "--budgets", "400", cwd=here)
+    assert (measured.code, measured.out.partition(",")[0]) == (0, "8 questions")
+    assert len(run_apart("sweep", asked, "-k", "1,3", "--budgets", "100", "--json", cwd=here).json) == 2
+    write_questions(asked, questions() * 3)
+    fitted = run_apart("fit", asked, "--budgets", "100", "-o", tmp_path / "ranking.json", cwd=here)
+    assert (fitted.code, fitted.err) == (0, "Nothing was saved.\n")
