@@ -124,7 +124,7 @@ def draw_budget(embedding: Embeddings) -> str:
     parts = [label(24, 36, f"Question: {question}", bold=True)]
     for row, budget in enumerate((None, 45, 18)):
         y = top + row * 84
-        trace = retriever.explain(question, k=2, window=1, min_score=0.7, max_tokens=budget, ranking=None)
+        trace = retriever.explain(question, k=2, window=1, min_score=0.6, max_tokens=budget, ranking=None)
         parts.append(label(24, y + 20, f"max_tokens={budget}", color=SOFT))
         x = 160.0
         for window in trace.windows[:2]:

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from langchain_core.documents import Document
@@ -17,6 +18,7 @@ from langchain_sentence_window.documents.parts.numbering import filter_of_source
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
+from langchain_sentence_window.stores.faiss.stats import StoreStats
 
 
 class FaissStoreAdapter(StoreAdapter):
@@ -26,7 +28,19 @@ class FaissStoreAdapter(StoreAdapter):
     is_hybrid = True
     ranks_candidates = True
     mixes_neighbors = True
+    is_whole_index = True
     read_batch_size = sys.maxsize  # one call reads one state
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store; ``None`` if it is in memory."""
+        found: Path | None = self.store.folder
+        return found
+
+    async def count_writes(self, io: IO) -> int | None:
+        """Return the number of writes so far."""
+        stats: StoreStats = await io.call(self.store.stats, self.store.astats)
+        return stats.generation
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
         """Return those of a hybrid search, without the ones that the retriever gives."""

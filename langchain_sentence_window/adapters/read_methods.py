@@ -68,6 +68,10 @@ class ReadMethods(StoreTraits):
         """
         return len(await self.list_documents(io, filter))
 
+    async def count_writes(self, io: IO) -> int | None:
+        """Return a number that grows with each write; ``None`` if the store doesn't say."""
+        return None
+
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
 

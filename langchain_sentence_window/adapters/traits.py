@@ -5,6 +5,7 @@ Nothing here calls the store in a way that may block; the methods that do are in
 
 import inspect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from langchain_core.embeddings import Embeddings
@@ -39,6 +40,8 @@ class StoreTraits:
     """Whether `hybrid_search` takes ``rank``, which ranks its candidates anew; see `FaissStore.hybrid_search`."""
     mixes_neighbors: ClassVar[bool] = False
     """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
+    is_whole_index: ClassVar[bool] = False
+    """Whether the store can copy, measure and check itself as `FaissStore` does."""
     read_batch_size: ClassVar[int] = 10_000
     """The most ids in one call."""
     write_batch_size: ClassVar[int] = 5_000
@@ -52,6 +55,11 @@ class StoreTraits:
     def name(self) -> str:
         """The name of the store's class, for messages."""
         return type(self.store).__name__
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store's index; ``None`` if it is in memory or elsewhere."""
+        return None
 
     @property
     def embedding(self) -> Embeddings | None:

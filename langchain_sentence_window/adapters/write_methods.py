@@ -80,3 +80,9 @@ class WriteMethods(StoreTraits):
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the store, if it can be closed."""
+        close = getattr(self.store, "close", None)
+        if callable(close):
+            close()

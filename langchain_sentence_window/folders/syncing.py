@@ -88,8 +88,7 @@ def sync_files(
 
 def index_folder(retriever: SentenceWindowRetriever) -> Path | None:
     """Return the folder of a retriever's index; ``None`` if it is in memory or elsewhere."""
-    folder = getattr(retriever.vectorstore, "folder", None)
-    return folder if isinstance(folder, Path) else None
+    return retriever.scope().adapter.folder
 
 
 @dataclass(frozen=True, slots=True)

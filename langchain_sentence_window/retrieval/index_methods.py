@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.embeddings import Embeddings
 
@@ -94,9 +94,7 @@ class IndexMethods(RetrieverSettings):
 
         Later calls of a closed `FaissStore` raise `StoreError`. Nothing needs to be saved first.
         """
-        close = getattr(self.vectorstore, "close", None)
-        if callable(close):
-            close()
+        self.scope().adapter.close()
 
     def __enter__(self) -> Self:
         """Use the retriever in a ``with`` block."""
@@ -213,7 +211,7 @@ class IndexMethods(RetrieverSettings):
             InvalidInputError: It isn't a `FaissStore`, or a filter binds.
         """
         scope = self.scope()
-        if not isinstance(self.vectorstore, FaissStore):
+        if not scope.adapter.is_whole_index:
             raise InvalidInputError(
                 f"{method} needs a FaissStore, and this retriever's store is {scope.adapter.name}; use what that store "
                 "has for it"
@@ -223,4 +221,4 @@ class IndexMethods(RetrieverSettings):
                 f"{method} reads the whole index, and this retriever's filter allows only a part of it; call it on a "
                 "retriever without a filter"
             )
-        return self.vectorstore
+        return cast("FaissStore", self.vectorstore)

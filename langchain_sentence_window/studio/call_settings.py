@@ -120,6 +120,6 @@ def _read_reranker(retriever: SentenceWindowRetriever, given: object) -> BaseDoc
 def _late_interaction(retriever: SentenceWindowRetriever) -> LateInteractionReranker | None:
     """Return a reranker that uses the store's embedder; ``None`` if that has no token vectors."""
     try:
-        return LateInteractionReranker(model=retriever.vectorstore.embeddings)
+        return LateInteractionReranker(model=retriever.scope().adapter.embedding)
     except InvalidInputError:
         return None

@@ -13,7 +13,6 @@ from langchain_sentence_window.retrieval.index_settings import (
     write_index_settings,
 )
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 RANKING_FILE = "ranking.json"
 """The file in the index's folder that holds a ranking which the page made."""
@@ -22,9 +21,8 @@ _RANKING = "ranking"
 
 
 def folder_of(retriever: SentenceWindowRetriever) -> Path | None:
-    """Return the folder of a retriever's index; ``None`` if it is in memory, or not a `FaissStore`."""
-    store = retriever.vectorstore
-    return store.folder if isinstance(store, FaissStore) else None
+    """Return the folder of a retriever's index; ``None`` if it is in memory or elsewhere."""
+    return retriever.scope().adapter.folder
 
 
 def can_remember(name: str) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.answering.escaping import on_one_line
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 FRESH_SECONDS = 5.0
 """How long a list is used if the store doesn't say whether it has changed."""
@@ -113,7 +113,6 @@ def base_name(path: str) -> str:
 
 async def _version(retriever: SentenceWindowRetriever) -> object:
     """Return what changes whenever the index or the filter does; ``None`` if the store doesn't say."""
-    store = retriever.vectorstore
-    if not isinstance(store, FaissStore):
-        return None
-    return (await store.astats()).generation, id(store), repr(retriever.filter)
+    adapter = retriever.scope().adapter
+    writes = await adapter.count_writes(ASYNC)
+    return None if writes is None else (writes, id(adapter.store), repr(retriever.filter))

@@ -78,7 +78,7 @@ def _opened(retriever: SentenceWindowRetriever, folder: Path | None, known: Inde
     path = _literal(str(folder))
     if known.embedding is not None:
         return [], _call("SentenceWindowRetriever.open", [path])
-    embeddings = retriever.vectorstore.embeddings
+    embeddings = retriever.scope().adapter.embedding
     model = getattr(embeddings, "model_name", None)
     if type(embeddings).__name__ == "HuggingFaceEmbeddings" and isinstance(model, str):
         embedder = f"HuggingFaceEmbeddings(model_name={_literal(model)})"

@@ -134,8 +134,8 @@ def uploads_folder(retriever: SentenceWindowRetriever, folders: Iterable[Path]) 
 
     Links stay in the path, as documents are named by the paths of their files.
     """
-    own = getattr(retriever.vectorstore, "folder", None)
-    places = [*(each for each in folders if each.is_dir()), *([own] if isinstance(own, Path) else [])]
+    own = retriever.scope().adapter.folder
+    places = [*(each for each in folders if each.is_dir()), *([] if own is None else [own])]
     return next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
 
 
