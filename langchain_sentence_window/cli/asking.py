@@ -109,7 +109,6 @@ def _settings(
     k: int | None, window: str | None, max_tokens: int | None, filter: str | None, more: list[str] | None
 ) -> dict[str, Any]:
     """Return the settings of a call."""
-    from langchain_sentence_window.cli.values import given_settings, read_filter, read_settings
+    from langchain_sentence_window.cli.values import call_settings, read_filter
 
-    named = {"k": k, "max_tokens": max_tokens, "filter": read_filter(filter)}
-    return read_settings(more or []) | given_settings(named, window)
+    return call_settings(more, window, k=k, max_tokens=max_tokens, filter=read_filter(filter))

@@ -1,4 +1,4 @@
-"""What the exit code of a command says, and the errors that lead to it."""
+"""The exit codes of commands, and the errors that lead to them."""
 
 import os
 import sys

@@ -12,6 +12,7 @@ from langchain_sentence_window.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from langchain_sentence_window.evaluation.questions import Question
+    from langchain_sentence_window.evaluation.report import Comparison, Report
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 MEASURED_K = 40
@@ -38,20 +39,16 @@ def evaluate(
 ) -> None:
     """Measure how much of the right text is found."""
     from langchain_sentence_window.cli.opening import existing_index, open_index
-    from langchain_sentence_window.cli.values import given_settings, read_filter, read_settings
+    from langchain_sentence_window.cli.values import call_settings, read_filter
     from langchain_sentence_window.evaluation.measuring import evaluate as measure
     from langchain_sentence_window.evaluation.questions import read_questions
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes = read_questions(questions), _budgets(budgets)
-    settings = read_settings(more or []) | given_settings({"k": k, "filter": read_filter(filter)}, window)
+    settings = call_settings(more, window, k=k, filter=read_filter(filter))
     with open_index(out, existing_index(index), embedding, **settings) as retriever:
         report = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress)
-    out.line(str(report))
-    out.document(report.to_dict())
-    if plot is not None:
-        report.plot(plot)
-        out.note(f"The plot is in {plot}.")
+    _show(out, report, plot)
 
 
 def sweep(
@@ -91,11 +88,7 @@ def sweep(
             tried.setdefault(name, []).append(value)
     with open_index(out, existing_index(index), embedding, filter=read_filter(filter)) as retriever:
         compared = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress, **tried)
-    out.line(str(compared))
-    out.document(compared.to_dict())
-    if plot is not None:
-        compared.plot(plot)
-        out.note(f"The plot is in {plot}.")
+    _show(out, compared, plot)
 
 
 def fit(
@@ -150,6 +143,14 @@ def fit(
         out.note("Nothing was saved.")
     else:
         out.note(f"The ranking is in {saved}" + (", and is used from now on." if use else "; use it with --use."))
+
+
+def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> None:
+    out.line(str(measured))
+    out.document(measured.to_dict())
+    if plot is not None:
+        measured.plot(plot)
+        out.note(f"The plot is in {plot}.")
 
 
 def _named(retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:

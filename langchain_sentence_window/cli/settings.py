@@ -1,4 +1,4 @@
-"""What an index remembers, as commands show and change it."""
+"""The settings that an index remembers, as commands show and change them."""
 
 import os
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Values as people type them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from langchain_sentence_window._showing import shown
@@ -55,9 +55,9 @@ def read_settings(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def given_settings(settings: Mapping[str, Any], window: str | None = None) -> dict[str, Any]:
-    """Return the settings that were given; those that weren't are ``None``."""
-    found = {name: value for name, value in settings.items() if value is not None}
+def call_settings(more: Iterable[str] | None, window: str | None, **named: Any) -> dict[str, Any]:
+    """Return the settings of a call: those of ``--set``, and those that have an option and were given."""
+    found = read_settings(more or []) | {name: value for name, value in named.items() if value is not None}
     return found if window is None else found | {"window": read_window(window)}
 
 

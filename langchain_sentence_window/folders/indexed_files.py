@@ -1,4 +1,4 @@
-"""What an index holds of files, as the metadata of its documents says."""
+"""The files that an index holds, as the metadata of its documents says."""
 
 from typing import NamedTuple
 

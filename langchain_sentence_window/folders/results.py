@@ -1,4 +1,4 @@
-"""What a sync tells: its progress, and what it did."""
+"""The progress of a sync, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class SyncProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """What a sync did. Files are named by their absolute paths, which are the sources of their documents.
+    """The result of a sync. Files are named by their absolute paths, which are the sources of their documents.
 
     Attributes:
         added: Files that the index didn't have.

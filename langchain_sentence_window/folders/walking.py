@@ -20,7 +20,7 @@ MAX_DEPTH = 100
 """Folders in folders."""
 
 _HIDDEN = (".", "~$")
-"""What names of hidden files begin with, and those of Word's locks."""
+"""Beginnings of the names of hidden files, and of Word's locks."""
 
 _HIDDEN_ON_WINDOWS = getattr(stat, "FILE_ATTRIBUTE_HIDDEN", 0)
 

@@ -51,7 +51,7 @@ _CURE = "correct it, or delete it and give the settings when the index is opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSettings:
-    """What an index remembers of how it was made and is asked.
+    """The memory of an index: how it was made, and is asked.
 
     Attributes:
         embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.

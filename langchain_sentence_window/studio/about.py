@@ -1,4 +1,4 @@
-"""What the page works on: its index, its settings, and what it can do."""
+"""The facts shown in the head of the page: its index, its settings, and what it can do."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""What a document looks like: blocks, made of runs of its own text.
+"""Documents as blocks to lay out, made of runs of their own text.
 
 The runs of all blocks, joined, are the text: each character once and in order. A character that only marks up others,
 such as ``#``, is in a run of the style `MARK`, which the page keeps and doesn't show.

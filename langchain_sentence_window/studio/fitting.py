@@ -5,36 +5,34 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic import Field
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.evaluation.fitting import afit_ranking
 from langchain_sentence_window.evaluation.fitting_result import FittedRanking
 from langchain_sentence_window.evaluation.measuring import BUDGETS
+from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.studio.asked_entries import asked_entries
-from langchain_sentence_window.studio.index_folder import RANKING_FILE, folder_of, remember
+from langchain_sentence_window.studio.index_folder import RANKING_FILE, remember
 from langchain_sentence_window.studio.jobs import Job
 from langchain_sentence_window.studio.replies import (
     JSON,
     Arguments,
+    Changed,
     Refused,
-    body_of,
     calling,
+    changing,
     check_writable,
     reading,
-    reply,
-    reply_to,
-    studio_of,
 )
 from langchain_sentence_window.studio.state import Studio
 
 
 class Fit(Arguments):
-    """What to fit to."""
+    """The questions and budgets to fit to."""
 
     budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
     leave_out_lost: bool = True
@@ -50,7 +48,7 @@ def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         calling("/api/fit", Fit, fit),
-        Route("/api/fit/use", _use_ranking, methods=["POST"]),
+        changing("/api/fit/use", Fitted, use_ranking),
         reading("/api/fit/ranking", Fitted, export_ranking),
     ]
 
@@ -73,7 +71,7 @@ async def fit(studio: Studio, given: Fit) -> object:
     return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
 
 
-async def use_ranking(studio: Studio, given: Fitted) -> tuple[Studio, dict[str, Any]]:
+async def use_ranking(studio: Studio, given: Fitted) -> Changed:
     """Return a page that uses the fitted ranking, and where it is kept; an index on disk remembers it.
 
     Raises:
@@ -85,21 +83,11 @@ async def use_ranking(studio: Studio, given: Fitted) -> tuple[Studio, dict[str, 
     if not fitted.is_recommended:
         raise Refused(409, "this ranking may gain nothing, so the ranking stays as it was; more questions may help")
     retriever = studio.retriever.model_copy(update={"ranking": fitted.ranking})
-    folder = folder_of(studio.retriever)
+    folder = index_folder(studio.retriever)
     if folder is not None:
         await ASYNC.in_thread(remember, folder, {"ranking": fitted.ranking})
     saved = None if folder is None else str(folder / RANKING_FILE)
     return replace(studio, retriever=retriever), {"saved": saved, "description": fitted.ranking.description}
-
-
-async def _use_ranking(request: Request) -> Response:
-    try:
-        given = Fitted.model_validate(await body_of(request))
-        studio, answer = await use_ranking(studio_of(request), given)
-    except Exception as error:  # noqa: BLE001 - the page shows it
-        return reply_to(error)
-    request.app.state.studio = studio
-    return reply(answer)
 
 
 async def export_ranking(studio: Studio, given: Fitted) -> Response:

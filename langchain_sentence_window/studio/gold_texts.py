@@ -1,4 +1,4 @@
-"""What the gold of questions says in the index as it is now, and whether it is there at all."""
+"""The gold of questions as the index has it now, if it has it at all."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ MAX_DOCUMENTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What the gold of a question is in the index.
+    """The gold of a question in the index.
 
     Attributes:
         name: What the document is called.

@@ -12,17 +12,11 @@ from langchain_sentence_window.retrieval.index_settings import (
     read_index_settings,
     write_index_settings,
 )
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 RANKING_FILE = "ranking.json"
 """The file in the index's folder that holds a ranking which the page made."""
 
 _RANKING = "ranking"
-
-
-def folder_of(retriever: SentenceWindowRetriever) -> Path | None:
-    """Return the folder of a retriever's index; ``None`` if it is in memory or elsewhere."""
-    return retriever.scope().adapter.folder
 
 
 def can_remember(name: str) -> bool:

@@ -36,7 +36,7 @@ SWEPT = ("window", "k", "fetch_k", "lexical_weight", "min_score", "max_tokens", 
 
 
 class Measured(Arguments):
-    """What to measure."""
+    """The settings and budgets to measure with."""
 
     budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
     settings: dict[str, Any] = Field(default_factory=dict)

@@ -23,7 +23,7 @@ _KINDS = {splitting.HEADING: HEADING, splitting.LIST_ITEM: ITEM, splitting.TABLE
 
 @dataclass(frozen=True, slots=True)
 class PlainSentence:
-    """What is known of a sentence.
+    """The facts known of a sentence.
 
     Attributes:
         start: Its first code point in the text.

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.index_settings import IndexSettings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.call_settings import RERANKER, to_ask
-from langchain_sentence_window.studio.index_folder import folder_of, remembered_settings
+from langchain_sentence_window.studio.index_folder import remembered_settings
 from langchain_sentence_window.studio.setting_fields import FIELDS
 
 _SHARED = tuple(field.name for field in FIELDS if field.name not in (RERANKER, "filter"))
@@ -34,7 +35,7 @@ def program(retriever: SentenceWindowRetriever, query: str, settings: Mapping[st
         StoreError: What the index remembers can't be read.
     """
     asked, call = to_ask(retriever, settings)
-    folder = folder_of(retriever)
+    folder = index_folder(retriever)
     known = remembered_settings(folder)
     call = _own_settings(retriever, known, folder) | call
     is_reranked = isinstance(asked.reranker, LateInteractionReranker)

@@ -7,7 +7,7 @@ error becomes ``{"error": {"type": ..., "message": ...}}``, which the page shows
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -69,6 +69,8 @@ def check_writable(studio: Studio) -> None:
 
 A = TypeVar("A", bound=Arguments)
 Handler = Callable[[Studio, A], Awaitable[object]]
+Changed: TypeAlias = tuple[Studio, object]
+"""What the page works on from now on, and the answer of the call."""
 
 
 def reading(path: str, arguments: type[A], handler: Handler[A]) -> Route:
@@ -83,6 +85,19 @@ def reading(path: str, arguments: type[A], handler: Handler[A]) -> Route:
 def calling(path: str, arguments: type[A], handler: Handler[A]) -> Route:
     """Return the route of any other call: ``POST``, with its arguments as JSON."""
     return Route(path, _endpoint(body_of, arguments, handler), methods=["POST"])
+
+
+def changing(path: str, arguments: type[A], handler: Callable[[Studio, A], Awaitable[Changed]]) -> Route:
+    """Return the route of a call that makes the page work on something else; as `calling` otherwise."""
+
+    async def endpoint(request: Request) -> Response:
+        async def changed(studio: Studio, given: A) -> object:
+            request.app.state.studio, answer = await handler(studio, given)
+            return answer
+
+        return await _endpoint(body_of, arguments, changed)(request)
+
+    return Route(path, endpoint, methods=["POST"])
 
 
 async def body_of(request: Request) -> object:

@@ -1,4 +1,4 @@
-"""What was measured: each run of the questions, to list, to compare and to look into."""
+"""The measurements: each run of the questions, to list, to compare and to look into."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a form needs to know of each setting of a call: its kind, its limits, a line of help."""
+"""Each setting of a call as a form needs it: its kind, its limits, a line of help."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Studio:
-    """What a page works on, and what it may do.
+    """The things that a page works on, and its permissions.
 
     Attributes:
         retriever: The retriever that is asked.

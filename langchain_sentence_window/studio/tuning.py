@@ -6,29 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.studio.asking import Asking
 from langchain_sentence_window.studio.call_settings import RERANKER, to_ask
 from langchain_sentence_window.studio.cards import card
-from langchain_sentence_window.studio.index_folder import can_remember, folder_of, remember
+from langchain_sentence_window.studio.index_folder import can_remember, remember
 from langchain_sentence_window.studio.program import program
 from langchain_sentence_window.studio.replies import (
     Arguments,
+    Changed,
     Refused,
-    body_of,
     calling,
+    changing,
     check_writable,
     reading,
-    reply,
-    reply_to,
-    studio_of,
 )
 from langchain_sentence_window.studio.setting_fields import FIELDS, described
 from langchain_sentence_window.studio.state import Studio
@@ -55,13 +52,13 @@ def routes() -> list[BaseRoute]:
         reading("/api/filter-keys", Arguments, filter_keys),
         calling("/api/try", Asking, try_settings),
         calling("/api/program", Asking, as_program),
-        Route("/api/settings/default", _make_default, methods=["POST"]),
+        changing("/api/settings/default", Defaults, make_default),
     ]
 
 
 async def settings(studio: Studio, _: Arguments) -> object:
     """Return what a form needs of the settings, and whether they can become the index's default."""
-    can_keep = not studio.is_read_only and folder_of(studio.retriever) is not None
+    can_keep = not studio.is_read_only and index_folder(studio.retriever) is not None
     return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": can_keep}
 
 
@@ -99,7 +96,7 @@ async def as_program(studio: Studio, given: Asking) -> object:
     return {"program": await ASYNC.in_thread(program, studio.retriever, given.query, given.settings)}
 
 
-async def make_default(studio: Studio, given: Defaults) -> tuple[Studio, dict[str, Any]]:
+async def make_default(studio: Studio, given: Defaults) -> Changed:
     """Write settings beside the index, and return a page that uses them, and what was kept and what wasn't.
 
     Raises:
@@ -107,7 +104,7 @@ async def make_default(studio: Studio, given: Defaults) -> tuple[Studio, dict[st
         InvalidInputError: A setting can't be used.
     """
     check_writable(studio)
-    folder = folder_of(studio.retriever)
+    folder = index_folder(studio.retriever)
     if folder is None:
         raise Refused(409, "this index is in memory, so it can't remember settings; set them where it is made")
     unknown = sorted(given.settings.keys() - {field.name for field in FIELDS})
@@ -120,13 +117,3 @@ async def make_default(studio: Studio, given: Defaults) -> tuple[Studio, dict[st
     await ASYNC.in_thread(remember, folder, kept)
     left_out = sorted(given.settings.keys() - kept.keys())
     return replace(studio, retriever=retriever), {"kept": sorted(kept), "left_out": left_out}
-
-
-async def _make_default(request: Request) -> Response:
-    try:
-        given = Defaults.model_validate(await body_of(request))
-        studio, answer = await make_default(studio_of(request), given)
-    except Exception as error:  # noqa: BLE001 - the page shows it
-        return reply_to(error)
-    request.app.state.studio = studio
-    return reply(answer)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.loaders.files.loading import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.replies import Refused
@@ -134,7 +135,7 @@ def uploads_folder(retriever: SentenceWindowRetriever, folders: Iterable[Path]) 
 
     Links stay in the path, as documents are named by the paths of their files.
     """
-    own = retriever.scope().adapter.folder
+    own = index_folder(retriever)
     places = [*(each for each in folders if each.is_dir()), *([] if own is None else [own])]
     return next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
 

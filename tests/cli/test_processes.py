@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -190,7 +189,6 @@ def test_agents_are_not_served_to_strangers_without_a_token(here: Path) -> None:
 
 
 @pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
-@pytest.mark.skipif(find_spec("langchain_sentence_window.studio") is None, reason="the page isn't there yet")
 def test_people_are_served_a_page_until_ctrl_c(here: Path) -> None:
     with started("serve", "--port", "0", "--token", "t0ken", cwd=here) as process:
         address = re.search(r"http://\S+", line_with(process.stdout, "http://"))

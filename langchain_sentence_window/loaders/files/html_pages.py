@@ -35,7 +35,7 @@ _FATAL = 3
 
 
 class HtmlPage(NamedTuple):
-    """What is read of an HTML file.
+    """The content of an HTML file.
 
     Attributes:
         text: Its visible text as Markdown.

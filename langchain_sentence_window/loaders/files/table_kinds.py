@@ -15,7 +15,7 @@ _NOT_DATA = frozenset({"presentation", "none"})
 
 @dataclass(slots=True)
 class _Table:
-    """What is seen of a table that is open.
+    """The state of a table that is open.
 
     Attributes:
         element: The table.

@@ -27,7 +27,7 @@ MAX_ADVICE = 2
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What would return a sentence.
+    """Settings that would return a sentence.
 
     Attributes:
         text: A sentence of English.

@@ -47,7 +47,7 @@ class CandidateTrace:
 
 @dataclass(slots=True)
 class Observed:
-    """What was seen of a query's searches: each call has the candidates and their new order."""
+    """The candidates seen in a query's searches: each call has the candidates and their new order."""
 
     _calls: list[tuple[Candidates, Reordered]] = field(default_factory=list)
 

@@ -54,7 +54,7 @@ class RankedSentence:
 
 @dataclass(frozen=True, slots=True)
 class SentenceFate:
-    """What became of one sentence in a query.
+    """The fate of one sentence in a query.
 
     ``print(fate)`` shows a few lines. Ranks are counted from 1.
 

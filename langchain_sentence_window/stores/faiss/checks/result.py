@@ -7,7 +7,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check of an index found.
+    """The result of a check of an index.
 
     Attributes:
         problems: What is wrong, a sentence each, with what to do about it; empty for a sound index.
