@@ -4,17 +4,21 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-stores test-browser check docs ragas format lock clean
+.PHONY: demo test test-stores test-ray test-browser check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(RUN) -m pytest --ignore tests/live_stores --ignore tests/browser
+	$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser
 
-# Other vector stores, among them a PostgreSQL that is started and stopped.
+# Other vector stores, among them a PostgreSQL, a Redis and a MariaDB that are started and stopped.
 test-stores: $(VENV)/stores.stamp
 	$(RUN) -m pytest tests/live_stores
+
+# Ingest by many workers on Ray into a PostgreSQL, whose processes are killed.
+test-ray: $(VENV)/ray.stamp
+	$(RUN) -m pytest tests/ray
 
 # The page in a real browser. SHOTS=FOLDER keeps pictures of it.
 test-browser: $(VENV)/browser.stamp
@@ -50,12 +54,18 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --extra cli --extra studio --extra minilm --group test --group check --group stores --group browser --group docs \
+		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --extra cli --extra studio --extra minilm --extra ray --group test --group check --group stores --group ray --group browser --group docs \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
 	@echo "Installing the other vector stores."
 	$(PIP) --group stores
+	$(RUN) tests/live_stores/debian.py
+	@touch $@
+
+$(VENV)/ray.stamp: $(VENV)/stores.stamp
+	@echo "Installing Ray."
+	$(PIP) --group ray
 	@touch $@
 
 $(VENV)/browser.stamp: $(VENV)/test.stamp

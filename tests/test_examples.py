@@ -19,9 +19,9 @@ from tests.pages import run_notebook
 EXAMPLES = Path(__file__).parent.parent / "examples"
 POLICY = "A refund may be asked for within 30 days. Write to the desk. It is refused after 100 bookings."
 MANUAL = "The database keeps a log. The log is flushed at every commit.\r\nReplicas flush it every second."
-PROGRAMS = sorted(EXAMPLES.glob("*.py"))
+PROGRAMS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("deploy/*.py")])
 NOTEBOOK = EXAMPLES / "tour.ipynb"
-PUBLIC_MODULES = {"errors", "evaluation", "loaders", "testing"}
+PUBLIC_MODULES = {"adapters.postgres", "errors", "evaluation", "folders", "loaders", "testing"}
 FILES = {"billing.md": f"# Refunds\n\n{POLICY}\n", "notes/tarn.txt": MANUAL, "ignored.pdf": "%PDF"}
 
 

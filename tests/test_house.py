@@ -55,14 +55,14 @@ def classifiers() -> list[str]:
 
 def test_continuous_integration_runs_on_every_python_that_is_promised() -> None:
     jobs = workflow("ci.yml")
-    assert list(jobs) == ["check", "linux", "stores", "browser", "docs", "macos", "windows"]
+    assert list(jobs) == ["check", "linux", "stores", "ray", "browser", "docs", "macos", "windows"]
     assert supported() == jobs["linux"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert PROJECT["project"]["requires-python"] == f">={supported()[0]}"
     systems = {name: job["runs-on"] for name, job in jobs.items()}
     assert systems["macos"] == "macos-latest"
     assert systems["windows"] == "windows-latest"
-    assert {systems[name] for name in ("check", "linux", "stores", "browser", "docs")} == {"ubuntu-latest"}
-    for name in ("check", "stores", "browser", "docs", "macos", "windows"):
+    assert {systems[name] for name in ("check", "linux", "stores", "ray", "browser", "docs")} == {"ubuntu-latest"}
+    for name in ("check", "stores", "ray", "browser", "docs", "macos", "windows"):
         assert interpreter(jobs[name]) in supported()
     assert interpreter(jobs["linux"]) == "${{ matrix.python }}"
 
@@ -74,6 +74,7 @@ def test_continuous_integration_calls_the_make_targets() -> None:
         "check": ["make check"],
         "linux": ["make test"],
         "stores": ["make test-stores"],
+        "ray": ["make test-ray"],
         "browser": ["make test-browser"],
         "docs": ["make docs"],
         "macos": ["make test"],
@@ -156,6 +157,8 @@ LITERAL_KEYS = {
     "studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "cli/": CONTRACT_KEYS,  # the JSON that commands print
     "testing/": CONTRACT_KEYS,  # the contract as users of a store see it
+    "adapters/elasticsearch.py": {"hits"},  # an answer of Elasticsearch
+    "adapters/mongodb.py": {"score"},  # a field that the store adds
     "_arguments.py": {"score"},  # the method of a reranker's model
 }
 """Strings outside of `documents/` that equal a metadata key, and what they are there."""

@@ -1,14 +1,20 @@
 """One flow, run in the caller's thread or awaited: calls, results and errors are the same."""
 
 import asyncio
+import gc
+import multiprocessing
+import os
 import threading
-from collections.abc import Callable
+import time
+import warnings
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
 
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 
 
 class Store:
@@ -58,6 +64,10 @@ def awaited(flow: Callable[..., Any], *arguments: Any) -> Any:
     return asyncio.run(flow(ASYNC, *arguments))
 
 
+def in_steps(flow: Callable[..., Any], *arguments: Any) -> Any:
+    return asyncio.run(arun(lambda io: flow(io, *arguments)))
+
+
 async def test_a_blocking_run_makes_all_calls_in_its_thread_and_needs_no_loop() -> None:
     """It works in a running loop too, as in a notebook."""
     store = Store()
@@ -89,15 +99,17 @@ async def test_a_thread_sees_the_caller_s_context() -> None:
     assert await ASYNC.in_thread(tenant.get) == "a"
 
 
-@pytest.mark.parametrize("drive", [blocking, awaited])
+@pytest.mark.parametrize("drive", [blocking, awaited, in_steps])
 def test_errors_reach_the_flow_and_the_caller_with_their_traceback(drive: Callable[..., Any]) -> None:
     assert drive(search_or_none, Store(), "") is None
     with pytest.raises(ValueError, match="nothing was asked") as raised:
         drive(search_and_count, Store(), "")
     names = [entry.name for entry in raised.traceback]
-    assert names[-4:] in (
+    between = ["__await__", "arun", "_made"] if drive is in_steps else []
+    names = names[names.index("search_and_count") :]
+    assert names in (
         ["search_and_count", "call", "search", "_found"],
-        ["search_and_count", "call", "asearch", "_found"],
+        ["search_and_count", "call", *between, "asearch", "_found"],
     )
 
 
@@ -119,7 +131,8 @@ async def test_a_flow_can_be_canceled() -> None:
         await task
 
 
-def test_a_blocking_flow_that_awaits_something_else_is_refused_and_closed() -> None:
+def awaiting_something_else() -> tuple[Callable[[IO], Coroutine[Any, Any, None]], list[bool]]:
+    """A flow that awaits what its io didn't give it, and a list that says whether it was closed."""
     closed: list[bool] = []
 
     async def flow(_: IO) -> None:
@@ -128,6 +141,11 @@ def test_a_blocking_flow_that_awaits_something_else_is_refused_and_closed() -> N
         finally:
             closed.append(True)
 
+    return flow, closed
+
+
+def test_a_blocking_flow_that_awaits_something_else_is_refused_and_closed() -> None:
+    flow, closed = awaiting_something_else()
     with pytest.raises(RuntimeError, match="awaited something that its io didn't give it"):
         run(flow(BLOCKING))
     assert closed == [True]
@@ -148,3 +166,128 @@ def test_an_interrupt_leaves_a_flow_and_runs_what_it_has_to_finish() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(flow(BLOCKING))
     assert finished == [True]
+
+
+# Flows that run in steps, whose event loop goes on while they compute
+
+
+async def nap(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+async def test_what_a_flow_computes_is_not_done_in_the_loop_and_what_it_awaits_is() -> None:
+    store = Store()
+
+    async def flow(io: IO) -> list[object]:
+        here = threading.current_thread() is threading.main_thread()
+        found = await io.call(store.search, store.asearch, "a", k=2)
+        name = await io.compute(lambda: threading.current_thread().name)
+        other = await io.in_thread(lambda: threading.current_thread().name)
+        return [here, found, name.startswith("sentence-window-flow"), other.startswith("sentence-window-flow")]
+
+    assert await arun(flow) == [False, ["a", "a"], True, False]
+    assert store.called == [("asearch", True)]
+
+
+async def test_a_computing_flow_does_not_keep_the_loop_waiting() -> None:
+    went_on = threading.Event()
+
+    async def flow(io: IO) -> bool:
+        return went_on.wait(10)
+
+    asyncio.get_running_loop().call_soon(went_on.set)
+    assert await arun(flow)
+
+
+async def test_more_flows_than_threads_end() -> None:
+    async def flow(io: IO, number: int) -> int:
+        await io.call(time.sleep, nap, 0.001)
+        return number
+
+    assert await asyncio.gather(*(arun(partial(flow, number=each)) for each in range(50))) == list(range(50))
+
+
+async def test_a_flow_in_steps_has_one_context_that_is_its_own() -> None:
+    tenant: ContextVar[str] = ContextVar("tenant")
+    tenant.set("a")
+
+    async def told() -> str:
+        return tenant.get()
+
+    async def flow(io: IO) -> list[str]:
+        seen = [tenant.get()]
+        token = tenant.set("b")
+        seen.append(await io.call(lambda: "", told))
+        seen.append(await io.in_thread(tenant.get))
+        tenant.reset(token)
+        return [*seen, await io.call(lambda: "", told)]
+
+    assert await arun(flow) == ["a", "b", "b", "a"]
+    assert tenant.get() == "a"
+
+
+async def test_a_flow_in_steps_that_awaits_something_else_is_refused_and_closed() -> None:
+    flow, closed = awaiting_something_else()
+    with pytest.raises(RuntimeError, match="awaited something that its io didn't give it"):
+        await arun(flow)
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("when", ["queued", "computing", "waiting"])
+async def test_a_flow_in_steps_that_is_canceled_runs_what_it_has_to_finish(when: str) -> None:
+    begun, going_on, ended = threading.Event(), threading.Event(), list[str]()
+
+    async def flow(io: IO, name: str) -> None:
+        try:
+            if name == "waiting":
+                begun.set()
+            else:
+                begun.set()
+                await io.compute(going_on.wait, 10)
+            await io.call(time.sleep, nap, 3600)
+        finally:
+            ended.append(name)
+
+    tasks = [asyncio.create_task(arun(partial(flow, name=when))) for _ in range(3 if when == "queued" else 1)]
+    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.sleep(0.05)  # one waits for a thread, or the loop for the flow
+    tasks[-1].cancel()
+    await asyncio.sleep(0.05)
+    if when == "queued":
+        assert tasks[-1].cancelled()
+    going_on.set()
+    for task in tasks:
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(each, asyncio.CancelledError) for each in outcomes)
+    assert ended == [when] * (len(tasks) - (when == "queued"))
+
+
+async def test_an_error_of_a_flow_in_steps_is_not_logged_as_if_nobody_saw_it(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="nothing was asked"):
+        await arun(lambda io: search_and_count(io, Store(), ""))
+    gc.collect()
+    assert caplog.text == ""
+
+
+async def test_a_time_limit_ends_a_flow_in_steps() -> None:
+    async def flow(io: IO) -> None:
+        await io.call(time.sleep, nap, 3600)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await arun(flow)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_flows_run_in_a_forked_process() -> None:
+    def flow_runs() -> bool:
+        return bool(in_steps(search_and_count, Store(), "a") == 3)
+
+    assert flow_runs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads run, which is what is tested
+        process = multiprocessing.get_context("fork").Process(target=lambda: os._exit(0 if flow_runs() else 1))
+        process.start()
+    process.join(20)
+    assert process.exitcode == 0

@@ -100,12 +100,15 @@ async def test_what_is_no_list_of_documents_is_named_with_its_place(
     assert [each.page_content for each in retriever.get(["a"])] == [DOCUMENT.page_content]
 
 
-async def test_an_async_generator_is_to_be_collected(retriever: SentenceWindowRetriever) -> None:
+async def test_an_async_generator_is_to_be_collected_for_a_blocking_call(retriever: SentenceWindowRetriever) -> None:
     async def loading() -> Any:
         yield DOCUMENT
 
     with pytest.raises(InvalidInputError, match=r"\[each async for each in documents\]"):
-        await retriever.aadd_documents(loading())
+        retriever.add_documents(loading())
+    with pytest.raises(InvalidInputError, match=r"\[each async for each in documents\]"):
+        SentenceSplitter().split_documents(loading())
+    assert await retriever.aadd_documents(loading()) == ["a"]
 
 
 async def test_a_generator_of_documents_will_do(way: Invoke) -> None:
@@ -281,8 +284,12 @@ WRONG = [
     ("count_tokens", written_later, "count_tokens is an async function"),
     ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set fetch_k, or k, instead"),
     ("search_kwargs", {"query": "x"}, "search_kwargs sets query to 'x'"),
-    ("search_kwargs", {"score_threshold": 0.5}, "FaissStore takes 'filter' alone; set min_score on the retriever"),
-    ("search_kwargs", {"fetch_k": 9}, "FaissStore takes 'filter' alone; set fetch_k on the retriever"),
+    (
+        "search_kwargs",
+        {"score_threshold": 0.5},
+        "'search_effort' alone; set min_score on the retriever",
+    ),
+    ("search_kwargs", {"fetch_k": 9}, "'search_effort' alone; set fetch_k on the retriever"),
     ("search_kwargs", {"lambda_mult": 0.5}, "sets lambda_mult to 0.5, and a search of FaissStore .*; leave it out"),
     ("search_kwargs", {"window_key": "kind"}, "window_key to 'kind', which isn't the store's; set window_key on the"),
     ("search_kwargs", {"lexical_weight": 1}, "lexical_weight to 1, which isn't the store's; set lexical_weight on the"),
@@ -400,7 +407,7 @@ def test_a_file_is_no_index(tmp_path: Path) -> None:
         ("hnsw", "index is 'hnsw', which FAISS can't make; try 'Flat', .* Did you mean 'HNSW32'"),
         ("flat", "Did you mean 'Flat'"),
         ("sqfp16", "Did you mean 'SQfp16'"),
-        ("x", "FAISS can't make; try 'Flat', .*'IVF1024,SQ8'.$"),
+        ("x", "FAISS can't make; try 'Flat', .*'IVF1024,RaBitQ2', or 'auto'.$"),
         (
             "Flat" + ",Flat" * 10**6,
             r"index is 'Flat,Flat.*5,000,004 characters\); it must be the name of a FAISS index; try",

@@ -12,13 +12,19 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.base import StoreAdapter
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.bulk.base import BulkLoader
+from langchain_sentence_window.adapters.search_methods import Rank, Scored
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.parts.numbering import filter_of_source
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.stats import StoreStats
+
+_IN_ONE_ROUND = ("hybrid_search", "ahybrid_search", "get_by_ids", "get_by_ids_within", "aget_by_ids_within")
+"""The methods in whose place a search in one round comes."""
 
 
 class FaissStoreAdapter(StoreAdapter):
@@ -52,6 +58,18 @@ class FaissStoreAdapter(StoreAdapter):
         found: Scored = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
         return found
 
+    async def find_sentences(
+        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
+    ) -> FoundSentences | None:
+        """Search and read in one state, without making Documents; not for a subclass that searches or reads itself."""
+        from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+        if any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _IN_ONE_ROUND):
+            return None
+        find, afind = self.store.find_sentences, self.store.afind_sentences
+        found: FoundSentences = await io.call(find, afind, query, rank=rank, beside=beside, **settings)
+        return found
+
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
         found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
@@ -75,6 +93,12 @@ class FaissStoreAdapter(StoreAdapter):
         replace = partial(self.store.replace_documents, show_progress=show_progress)
         await io.call(replace, self.store.areplace_documents, sentences, doc_ids, **keywords)
         return True
+
+    async def prepare_replacement(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+    ) -> Any:
+        """Prepare a replacement, whose transaction another thread makes."""
+        return await self.store.prepare_replacement(io, sentences, doc_ids, contexts)
 
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List them without reading their sentences."""
@@ -103,6 +127,17 @@ class FaissStoreAdapter(StoreAdapter):
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors."""
         await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Refuse, as the store mixes vectors itself.
+
+        Raises:
+            InvalidInputError: Always.
+        """
+        raise InvalidInputError(
+            f"{self.name} embeds and mixes itself, in one transaction; add documents with a retriever, or vectors with "
+            "add_embeddings"
+        )
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Check that the store can read each, and join them."""

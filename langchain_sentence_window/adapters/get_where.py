@@ -6,9 +6,8 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.base import StoreAdapter
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.adapters.filtering import check_mappings
 
 
 class GetWhereAdapter(StoreAdapter):
@@ -18,11 +17,7 @@ class GetWhereAdapter(StoreAdapter):
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return a mapping of one key, as neither store takes several everywhere."""
-        for each in filters:
-            if not isinstance(each, Mapping):
-                raise InvalidInputError(
-                    f"{self.name} filters by a mapping such as {{'tenant': 'a'}}, not by {shown(each)}"
-                )
+        check_mappings(self.name, filters)
         return filters[0] if len(filters) == 1 and len(filters[0]) == 1 else self._in_one_mapping(filters)
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:

@@ -1,7 +1,7 @@
 """The adapter of langchain-milvus's `Milvus`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -9,6 +9,8 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.bulk.base import BulkLoader
+from langchain_sentence_window.adapters.bulk.milvus import MilvusLoader
 from langchain_sentence_window.adapters.delete_first import DeleteFirstAdapter
 from langchain_sentence_window.adapters.holding import has_only
 from langchain_sentence_window.documents.keys import DOC_ID
@@ -92,6 +94,10 @@ class MilvusAdapter(DeleteFirstAdapter):
         store = self.store
         found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
         return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Return a loader that upserts rows in batches, see `MilvusLoader`."""
+        return MilvusLoader(self, settings)
 
     async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add documents with their vectors."""

@@ -27,11 +27,13 @@ class ReadMethods(StoreTraits):
 
         Raises:
             InvalidInputError: The filter can't be enforced when documents are fetched by id.
+            StoreUnavailableError: The store's server doesn't answer.
         """
         get = self.get if filter is None or not hasattr(self.store, "get_by_ids_within") else self._get_within
         found: list[Document] = []
         for batch in batches(ids, self.read_batch_size):
-            part = await get(io, batch, filter)
+            with self.reached():
+                part = await get(io, batch, filter)
             if part is None:
                 return None
             found += part
@@ -90,11 +92,9 @@ class ReadMethods(StoreTraits):
             IncompleteWindowError: Its metadata isn't what the splitter writes.
         """
         # `None` is the empty column of a store that holds none.
-        unwanted = [
-            key
-            for key, value in document.metadata.items()
-            if key in self.added_keys or (value is None and not self.holds(key, None))
-        ]
+        given = document.metadata
+        unwanted = [key for key, value in given.items() if value is None and not self.holds(key, None)]
+        unwanted += [key for key in self.added_keys if key in given]
         if not unwanted:
             return read_sentence(document)
         metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}

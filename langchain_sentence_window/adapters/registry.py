@@ -8,11 +8,18 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.chroma import ChromaAdapter
 from langchain_sentence_window.adapters.community_faiss import CommunityFaissAdapter
+from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
 from langchain_sentence_window.adapters.faiss_store import FaissStoreAdapter
 from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+from langchain_sentence_window.adapters.lancedb import LanceDBAdapter
+from langchain_sentence_window.adapters.mariadb import MariaDBAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
+from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
+from langchain_sentence_window.adapters.pinecone import PineconeAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
+from langchain_sentence_window.adapters.redis import RedisAdapter
+from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import InvalidInputError
 
 _BUILT_IN: dict[str, type[StoreAdapter]] = {
@@ -20,10 +27,17 @@ _BUILT_IN: dict[str, type[StoreAdapter]] = {
     "langchain_core.vectorstores.in_memory": InMemoryAdapter,
     "langchain_chroma": ChromaAdapter,
     "langchain_community.vectorstores.faiss": CommunityFaissAdapter,
+    "langchain_elasticsearch": ElasticsearchAdapter,
+    "langchain_lancedb": LanceDBAdapter,
+    "langchain_mariadb": MariaDBAdapter,
     "langchain_milvus": MilvusAdapter,
+    "langchain_mongodb.vectorstores": MongoDBAdapter,
+    "langchain_pinecone.vectorstores": PineconeAdapter,
     "langchain_postgres.v2": PGVectorStoreAdapter,
     "langchain_postgres": PostgresAdapter,
     "langchain_qdrant.qdrant": QdrantAdapter,
+    "langchain_redis": RedisAdapter,
+    "langchain_weaviate": WeaviateAdapter,
 }
 """Adapters by the module or package that a store's class stands in, the narrower first; nothing is imported for it."""
 

@@ -92,8 +92,7 @@ class Scope:
         """
         if not self.is_bound:
             return
-        if not documents and (unknown := self.adapter.unknown_keys(self.filters)):
-            warnings.warn(unknown_keys(unknown), stacklevel=2)
+        self.check_any(documents)
         matches = self.matcher if self.adapter.rechecks_hits else None
         if matches is not None and not all(map(matches, documents)):
             raise InvalidInputError(
@@ -101,6 +100,11 @@ class Scope:
                 f"read {self.filter_name!r}, or otherwise than this package does; use a store that filters, or a "
                 "subclass whose search does and that has a method get_by_ids_within(ids, filter)"
             )
+
+    def check_any(self, found: Sequence[object]) -> None:
+        """Warn if a search found nothing because no document has the filter's keys."""
+        if self.is_bound and not found and (unknown := self.adapter.unknown_keys(self.filters)):
+            warnings.warn(unknown_keys(unknown), stacklevel=3)
 
 
 def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any) -> Scope:

@@ -1,6 +1,6 @@
 """`SearchMethods`: how the package searches a vector store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,11 +8,19 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.traits import StoreTraits
-from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
+
+Read: TypeAlias = list[tuple[StoredSentence, float]]
+"""Sentences with their scores, best first. A higher score is better."""
+
+Rank: TypeAlias = Callable[[Candidates], Numbers]
+"""Takes candidates, and returns a score for each; higher is better."""
 
 
 class SearchMethods(StoreTraits):
@@ -36,8 +44,42 @@ class SearchMethods(StoreTraits):
         sign = -1.0 if self._are_distances([float(score) for _, score in found]) else 1.0
         return [(document, sign * float(score)) for document, score in found]
 
+    async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
+        """Search as `search` does, and read the sentences at once; only asked for without a filter.
+
+        Returns:
+            ``None`` if the store is better asked with `search`.
+        """
+        return None
+
     async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
+        raise NotImplementedError
+
+    async def find_sentences(
+        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
+    ) -> FoundSentences | None:
+        """Search as `hybrid_search` does with ``rank``, and read what is wanted beside what was found, in one round.
+
+        Args:
+            io: Makes the calls.
+            query: Any text.
+            settings: As for `hybrid_search`, without ``rank``.
+            rank: Ranks the candidates.
+            beside: Returns which sentences to read beside those that were found.
+
+        Returns:
+            ``None`` if the store can't.
+        """
+        return None
+
+    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
+        """Search by meaning and by words, see `search`; works if `finds_words`.
+
+        Returns:
+            Documents that either finds, each with its score by meaning and its BM25 score, 0 for one without a word
+            of the query. A higher score is better.
+        """
         raise NotImplementedError
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:

@@ -5,6 +5,7 @@ Nothing here calls the store in a way that may block; the methods that do are in
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
+from langchain_sentence_window.adapters.reaching import is_named, reached
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
@@ -42,6 +44,8 @@ class StoreTraits:
     """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
     is_whole_index: ClassVar[bool] = False
     """Whether the store can copy, measure and check itself as `FaissStore` does."""
+    away_errors: ClassVar[frozenset[str]] = frozenset()
+    """Full names of the exceptions by which the store's driver says that the server doesn't answer."""
     read_batch_size: ClassVar[int] = 10_000
     """The most ids in one call."""
     write_batch_size: ClassVar[int] = 5_000
@@ -57,6 +61,11 @@ class StoreTraits:
         return type(self.store).__name__
 
     @property
+    def finds_words(self) -> bool:
+        """Whether `search_both` and `lexical_search` work for a store whose ``hybrid_search`` doesn't."""
+        return False
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the store's index; ``None`` if it is in memory or elsewhere."""
         return None
@@ -69,6 +78,14 @@ class StoreTraits:
             other = getattr(self.store, "embedding", None)
             found = other if isinstance(other, Embeddings) else None
         return found
+
+    def is_away(self, error: BaseException) -> bool:
+        """Return whether an error says that the store's server doesn't answer, or not in time."""
+        return is_named(error, self.away_errors)
+
+    def reached(self) -> AbstractContextManager[None]:
+        """Return a context that raises `StoreUnavailableError` in place of an error for which `is_away` is true."""
+        return reached(self.name, self.is_away)
 
     # Metadata
 

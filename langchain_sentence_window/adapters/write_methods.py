@@ -1,6 +1,6 @@
 """`WriteMethods`: how the package changes what a vector store holds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -8,6 +8,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.batches import batches
+from langchain_sentence_window.adapters.bulk.base import BulkLoader
+from langchain_sentence_window.adapters.bulk.carrying import CarryingLoader
 from langchain_sentence_window.adapters.traits import StoreTraits
 
 
@@ -57,6 +59,12 @@ class WriteMethods(StoreTraits):
         """
         return False
 
+    async def prepare_replacement(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+    ) -> Any:
+        """Prepare a replacement that embeds first and is written by another thread, if the store can; else ``None``."""
+        return None
+
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
     ) -> int | None:
@@ -80,6 +88,20 @@ class WriteMethods(StoreTraits):
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Return what loads many sentences into the store, see `BulkLoader`.
+
+        Args:
+            settings: Settings that differ from those of the loader's class.
+
+        Raises:
+            InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
+        """
+        return CarryingLoader(self, settings)
+
+    def release(self) -> None:
+        """Close connections that wait for the next call; the store opens new ones when it needs them."""
 
     def close(self) -> None:
         """Close the store, if it can be closed."""

@@ -33,6 +33,7 @@ def create_mcp_server(
     about: str | None = None,
     text: Text = "json",
     url: Callable[[Document], str | None] | None = None,
+    timeout: float | None = 30.0,
     **settings: Any,
 ) -> "MCPServer[Any]":
     """Create an MCP server with which agents search and read an index, and verify quotations.
@@ -47,6 +48,10 @@ def create_mcp_server(
     Each result says where it stands: document, characters, sentences, pages, heading. ``search`` and ``fetch`` have the
     shapes that ChatGPT looks for. After a mistake, the model is shown a text that says what to do.
 
+    While the store's server doesn't answer, a tool tries again a few times within ``timeout``, and then says that the
+    documents can't be reached. Over HTTP, ``GET /health`` answers 200 if the store answers, and 503 if it doesn't. It
+    needs no token, and tells nothing else.
+
     Args:
         retriever: The retriever to search with. Its store must be able to fetch by id.
         name: The name of the server, as clients list it.
@@ -56,6 +61,7 @@ def create_mcp_server(
             sources between tags, as `create_tools` shows them. The structured content is there with both.
         url: Returns the address of a window's document, or of its place in it. ``None`` takes the address that its
             metadata has as ``url`` or ``source``, if it begins with ``http://`` or ``https://``.
+        timeout: The most seconds that a call of a tool takes; ``None`` for any time.
         **settings: Further arguments of ``mcp.server.MCPServer``, such as ``instructions``, or ``auth`` and
             ``token_verifier`` for OAuth.
 
@@ -68,13 +74,16 @@ def create_mcp_server(
         MissingExtraError: The extra ``mcp`` isn't installed.
     """
     _check_server(retriever, name, about, text, url)
+    _check_timeout(timeout)
     server_class = _sdk("mcp.server").MCPServer
+    from langchain_sentence_window.answering.mcp import health
     from langchain_sentence_window.answering.mcp.tools import mcp_tools
 
-    tools = mcp_tools(retriever, about=about, text=text, url_of=url)
+    tools = mcp_tools(retriever, about=about, text=text, url_of=url, timeout=timeout)
     with _leaving_logging_alone():
         usual = {"instructions": _INSTRUCTIONS, "version": import_module("langchain_sentence_window").__version__}
         server: MCPServer[Any] = server_class(name, tools=tools, **{**usual, **settings})
+    server.custom_route(health.PATH, methods=["GET"])(health.Health(retriever).respond)
     return server
 
 
@@ -137,6 +146,12 @@ def _check_server(retriever: object, name: object, about: object, text: object, 
         raise InvalidInputError(f"text is {shown(text)}; it must be one of {', '.join(get_args(Text))}")
     if url is not None and not callable(url):
         raise InvalidInputError(f"url is {shown(url)}; give a function that takes a Document and returns its address")
+
+
+def _check_timeout(timeout: object) -> None:
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and 0 < timeout < float("inf")):  # type: ignore[operator]
+        raise InvalidInputError(f"timeout is {shown(timeout)}; give seconds above 0, or None for no limit")
 
 
 def _sdk(name: str) -> Any:

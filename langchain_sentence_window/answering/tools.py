@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field
 
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import BLOCKING, IO, arun, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.advice import advice, explained, no_reading, quoted
@@ -132,7 +132,7 @@ class _Reader:
 
     async def aread_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
         try:
-            found = await _read(ASYNC, self.retriever.scope(), doc_id, (first, last), (before, after))
+            found = await arun(lambda io: _read(io, self.retriever.scope(), doc_id, (first, last), (before, after)))
         except SentenceWindowError as error:
             raise advice(error) from error
         return _shown(found)

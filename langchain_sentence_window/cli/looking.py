@@ -147,7 +147,7 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
             "documents": f"{found.documents:,}",
             SENTENCES: f"{found.sentences:,}",
             "size": ", ".join(f"{part} {_written(size)}" for part, size in found.bytes.items()),
-            "vector index": found.index,
+            "vector index": found.index_in_use,
             "neighbor weights": ", ".join(f"{weight:g}" for weight in found.neighbor_weights),
             "deleted vectors": f"{found.tombstones:,}",
             "staged texts": f"{found.staged_texts:,}",

@@ -16,6 +16,8 @@ key                   meaning
 ``separator``         white space up to the next sentence, if not one space
 ``kind``              the block's kind, if not prose
 ``lead_in``           index of the sentence that introduces it, if any
+``pieces_start``      index of the first piece of a sentence that was cut
+``pieces_end``        one past the index of its last piece
 ``heading_level``     1 to 6, of a heading of a document with parts
 ``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
@@ -26,6 +28,7 @@ key                   meaning
 ``window_spans``      spans of its sentences in it: ``0:12 13:40``
 ``window_separator``  white space after it, if not one space
 ``window_parts``      its places in the parts of the document, as JSON
+``ingest_state``      of the first and last: what `ingest` made them of
 ====================  =====================================================
 
 ``heading`` is left out if there is none. All other metadata of a source document is carried along: lists, dicts and
@@ -50,6 +53,8 @@ SECTION_END = "section_end"
 SEPARATOR = "separator"
 KIND = "kind"
 LEAD_IN = "lead_in"
+PIECES_START = "pieces_start"
+PIECES_END = "pieces_end"
 HEADING_LEVEL = "heading_level"
 PART_SPANS = "part_spans"
 HEADING = "heading"
@@ -61,6 +66,7 @@ WINDOW_END = "window_end"
 WINDOW_SPANS = "window_spans"
 WINDOW_SEPARATOR = "window_separator"
 WINDOW_PARTS = "window_parts"
+INGEST_STATE = "ingest_state"
 SOURCE = "source"
 
 PER_SENTENCE_KEYS = frozenset(
@@ -71,6 +77,8 @@ PER_SENTENCE_KEYS = frozenset(
         SEPARATOR,
         KIND,
         LEAD_IN,
+        PIECES_START,
+        PIECES_END,
         HEADING_LEVEL,
         PART_SPANS,
         WINDOW_TEXT,
@@ -81,6 +89,7 @@ PER_SENTENCE_KEYS = frozenset(
         WINDOW_SPANS,
         WINDOW_SEPARATOR,
         WINDOW_PARTS,
+        INGEST_STATE,
     }
 )
 """Keys whose values differ among the sentences of a section."""

@@ -1,14 +1,14 @@
 """Read sentence Documents, which a vector store holds; the module `sentence_writing` writes them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import InlineSentence, read_window
 from langchain_sentence_window.documents.keys import (
@@ -19,6 +19,8 @@ from langchain_sentence_window.documents.keys import (
     KIND,
     LEAD_IN,
     PART_SPANS,
+    PIECES_END,
+    PIECES_START,
     SECTION_END,
     SECTION_START,
     SENTENCE_INDEX,
@@ -58,6 +60,7 @@ class StoredSentence:
         level: The level of a heading, if the document has parts; 0 if it isn't known.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
+        pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
 
     doc_id: str
@@ -75,11 +78,33 @@ class StoredSentence:
     level: int = 0
     part_spans: str = ""
     window: tuple["StoredSentence", ...] = ()
+    pieces: Span | None = None
 
     @property
     def key(self) -> SentenceKey:
         """The key of the sentence."""
         return self.doc_id, self.index
+
+
+class LateSentence(StoredSentence):
+    """A stored sentence whose rarer fields are read from its metadata when one of them is first asked for.
+
+    A query finds many sentences, and shows few. Of the others it needs the text and the place.
+    """
+
+    __slots__ = ("read",)
+
+    read: Callable[[], StoredSentence]
+    """Reads the whole sentence."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the fields that aren't set; called for those alone."""
+        if name == "read" or name not in StoredSentence.__slots__:
+            raise AttributeError(name)
+        whole = self.read()
+        for field in StoredSentence.__slots__:
+            setattr(self, field, getattr(whole, field))
+        return getattr(whole, name)
 
 
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
@@ -93,24 +118,31 @@ def read_sentence(document: Document) -> StoredSentence:
         IncompleteWindowError: Its metadata lacks a key that `sentence_documents` writes, or holds a value that it
             can't have written.
     """
-    metadata = document.metadata
+    return read_parts(document.metadata, document.page_content, lambda: document.id)
+
+
+def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | None]) -> StoredSentence:
+    """Read a sentence from the metadata and the text of its Document, whose id is for messages alone.
+
+    Raises:
+        IncompleteWindowError: As for `read_sentence`.
+    """
     try:
-        sentence = _read(document)
+        sentence = _read(metadata, text)
         return replace(sentence, window=_window_of(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         raise IncompleteWindowError(
-            f"the store returned a document (id {shown(document.id)}) without {error.args[0]!r} in its metadata, so "
+            f"the store returned a document (id {shown(id_())}) without {error.args[0]!r} in its metadata, so "
             "its window can't be read; add documents through the retriever, or split them with SentenceSplitter first"
         ) from None
     except ValueError as error:
         raise IncompleteWindowError(
-            f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(document.id)}) whose "
+            f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(id_())}) whose "
             f"metadata can't be right, as {error}; delete that document and add it again"
         ) from None
 
 
-def _read(document: Document) -> StoredSentence:
-    metadata = document.metadata
+def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
     doc_id, index = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX)
     sentence = StoredSentence(
         doc_id=doc_id,
@@ -122,11 +154,12 @@ def _read(document: Document) -> StoredSentence:
         separator=checked(metadata, SEPARATOR, str, " "),
         kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
-        lead_in=_lead_in(metadata),
-        text=document.page_content,
+        lead_in=_index(metadata, LEAD_IN),
+        text=text,
         source=_own_metadata(metadata, doc_id, index),
         level=number(metadata, HEADING_LEVEL) if metadata.get(HEADING_LEVEL) else 0,
         part_spans=checked(metadata, PART_SPANS, str, ""),
+        pieces=_pieces(metadata),
     )
     if sentence.start > sentence.end:
         raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
@@ -136,6 +169,10 @@ def _read(document: Document) -> StoredSentence:
         )
     if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
         raise ValueError(f"{LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
+    if sentence.pieces is not None and not (
+        sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
+    ):
+        raise ValueError(f"{PIECES_START} and {PIECES_END} are {sentence.pieces}, and {index} is no such piece")
     if sentence.separator.strip():
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
@@ -146,10 +183,20 @@ def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
 
 
-def _lead_in(metadata: Mapping[str, Any]) -> int | None:
-    """Read the index of a lead-in; stores with columns return ``None`` or NaN for none."""
-    value = metadata.get(LEAD_IN)
-    return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, LEAD_IN)
+def _index(metadata: Mapping[str, Any], key: str) -> int | None:
+    """Read an index that most sentences lack; stores with columns return ``None`` or NaN for none."""
+    value = metadata.get(key)
+    if value is None:  # the usual case, told quickly
+        return None
+    return None if isinstance(value, float) and math.isnan(value) else number(metadata, key)
+
+
+def _pieces(metadata: Mapping[str, Any]) -> Span | None:
+    """Read the indexes of the pieces of a sentence that was cut."""
+    if PIECES_START not in metadata:  # the usual case, told quickly
+        return None
+    start, end = (_index(metadata, key) for key in (PIECES_START, PIECES_END))
+    return None if start is None or end is None else (start, end)
 
 
 def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
@@ -204,7 +251,15 @@ def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSente
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:
     """Return the hit of a sentence that a search found, with its score and the store's own."""
-    return Hit(sentence.doc_id, sentence.index, sentence.section_start, sentence.section_end, score, similarity)
+    return Hit(
+        sentence.doc_id,
+        sentence.index,
+        sentence.section_start,
+        sentence.section_end,
+        score,
+        similarity,
+        sentence.pieces,
+    )
 
 
 def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:

@@ -16,6 +16,8 @@ from langchain_sentence_window.documents.keys import (
     KIND,
     LEAD_IN,
     PART_SPANS,
+    PIECES_END,
+    PIECES_START,
     SECTION_END,
     SECTION_START,
     SENTENCE_INDEX,
@@ -71,6 +73,8 @@ def sentence_documents(
             (KIND, sentence.kind, PROSE),
             (HEADING, sentence.heading, ""),
             (LEAD_IN, sentence.lead_in, None),
+            (PIECES_START, sentence.pieces and sentence.pieces[0], None),
+            (PIECES_END, sentence.pieces and sentence.pieces[1], None),
             (HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
             (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )

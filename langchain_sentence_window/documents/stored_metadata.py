@@ -34,9 +34,13 @@ class StoreLimits:
     typed: Collection[str] = ()
 
 
+def _holds_scalar(_: str, value: Any) -> bool:  # no lambda, as limits are sent to other processes
+    return is_scalar(value)
+
+
 ANY_STORE = StoreLimits(
     "many a store",
-    lambda _, value: is_scalar(value),
+    _holds_scalar,
     "add the documents with a retriever's add_documents, which keeps all that its store can hold",
 )
 """The limits of a store that isn't known: it holds strings, numbers and booleans."""

@@ -46,6 +46,20 @@ def heard_texts(listener: Callable[[int], None]) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def heard_texts_too(listener: Callable[[int], object]) -> Iterator[None]:
+    """Call a function beside the listener of the block around this one, as `heard_texts` does."""
+    outer = _listener.get()
+
+    def both(count: int) -> None:
+        listener(count)
+        if outer is not None:
+            outer(count)
+
+    with heard_texts(both):
+        yield
+
+
 def count_texts(count: int) -> None:
     """Add to the count of the block that this is within, if there is one, and tell who listens."""
     texts = _counting.get()

@@ -37,6 +37,9 @@ __all__ = [
 EMBED_BATCH_SIZE = 256
 """Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""
 
+MULTI_PROCESS_BATCH_SIZE = 16_384
+"""Texts of one call of an embedder that starts several processes for each call."""
+
 MAX_CACHED_QUERIES = 1_000
 """Queries whose vectors are cached, as a query is often searched again with other settings."""
 
@@ -59,6 +62,9 @@ async def embed_in_slices(
 ) -> None:
     """Embed texts in slices, and pass on each slice as soon as it is embedded.
 
+    If there are several slices, the longest texts come first. A model reads texts of one length with the least waste,
+    as it fills up short ones, and what doesn't fit into memory fails at once.
+
     Args:
         io: Makes the calls.
         embedding: The embedder.
@@ -69,9 +75,12 @@ async def embed_in_slices(
     Raises:
         EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
+    if takes_several_calls(texts):
+        texts = sorted(texts, key=len, reverse=True)
+    size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
     with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not (show_progress and texts)) as bar:
-        for start in range(0, len(texts), EMBED_BATCH_SIZE):
-            part = texts[start : start + EMBED_BATCH_SIZE]
+        for start in range(0, len(texts), size):
+            part = texts[start : start + size]
             given = [encodable(text) for text in part]
             vectors = await embed_texts(io, embedding, given)
             count_texts(len(part))

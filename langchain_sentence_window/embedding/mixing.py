@@ -75,6 +75,28 @@ def mix_neighbors(vectors: Vectors, positions: Positions, weights: Sequence[floa
     return mixed
 
 
+def mix_some(vectors: Vectors, positions: Positions, weights: Sequence[float], at: Numbers) -> Vectors:
+    """Mix the vectors of some of the sentences, as `mix_neighbors` does for all.
+
+    Args:
+        vectors: As for `mix_neighbors`.
+        positions: As for `mix_neighbors`.
+        weights: As for `mix_neighbors`.
+        at: Which sentences, by their place in the arrays.
+
+    Returns:
+        Unit vectors of shape ``(len(at), dimension)``.
+    """
+    scaled = _scaled(weights)
+    mixed = vectors[at] * scaled[0]
+    for apart in range(1, len(scaled)):
+        share = _shares(positions, apart, scaled)
+        has_next, has_previous = at + apart < len(vectors), at >= apart
+        mixed[has_next] += share[at[has_next]] * vectors[at[has_next] + apart]
+        mixed[has_previous] += share[at[has_previous] - apart] * vectors[at[has_previous] - apart]
+    return normalized(mixed)
+
+
 def _shares(positions: Positions, apart: int, weights: Vectors) -> Vectors:
     """Return the weight of each row for the row ``apart`` rows later; 0 if they aren't neighbors.
 

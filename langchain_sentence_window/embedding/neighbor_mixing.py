@@ -5,8 +5,8 @@ vectors, and gives the store texts that carry these vectors. The store passes th
 one, and gets the vectors back. Batches, threads and event loops can't separate a vector from its text.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import count, islice
 from typing import Self
 
 import numpy as np
@@ -127,7 +127,7 @@ async def embed_and_mix(
     contexts: Sequence[str] | None = None,
     *,
     show_progress: bool,
-) -> CarriedVectors:
+) -> Vectors:
     """Embed sentences, each text once, and mix their vectors.
 
     Args:
@@ -137,16 +137,24 @@ async def embed_and_mix(
         contexts: A text to put before each sentence when it is embedded; ``None`` for none.
         show_progress: Whether to show a progress bar.
 
+    Returns:
+        Unit vectors, shape ``(n, dimension)``; ``(0, 0)`` for no sentences.
+
     Raises:
         EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
     """
     texts = [sentence.page_content for sentence in sentences]
     if contexts is not None:
         texts = [context + text for context, text in zip(contexts, texts, strict=True)]
-    row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    slices: list[Vectors] = []
-    await embed_in_slices(io, embedding.embedding, list(row_of), _into(slices), show_progress=show_progress)
-    return carry_mixed(embedding, sentences, np.concatenate(slices)[[row_of[text] for text in texts]])
+    row_of, slices = dict[str, int](), [np.empty((0, 0), dtype=np.float32)]
+
+    async def keep(part: Sequence[str], unit: Vectors) -> None:
+        row_of.update(zip(part, count(len(row_of))))
+        slices.append(unit)
+
+    await embed_in_slices(io, embedding.embedding, list(dict.fromkeys(texts)), keep, show_progress=show_progress)
+    vectors = np.concatenate(slices[1:] or slices)[[row_of[text] for text in texts]]
+    return _mixed(embedding, sentences, vectors)
 
 
 def carry_mixed(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document], vectors: Vectors) -> CarriedVectors:
@@ -157,7 +165,11 @@ def carry_mixed(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document
         sentences: All sentences of some documents, in order.
         vectors: Their unit vectors, shape ``(n, dimension)``.
     """
-    return CarriedVectors(sentences, mix_neighbors(vectors, _positions_of(sentences), embedding.neighbor_weights))
+    return CarriedVectors(sentences, _mixed(embedding, sentences, vectors))
+
+
+def _mixed(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document], vectors: Vectors) -> Vectors:
+    return mix_neighbors(vectors, _positions_of(sentences), embedding.neighbor_weights)
 
 
 class _CarriedText(str):
@@ -196,13 +208,6 @@ def _joined(texts: Sequence[str], embedded: Iterable[list[float]]) -> list[list[
         )
     plain = iter(others)
     return [text.vector() if isinstance(text, _CarriedText) else next(plain) for text in texts]
-
-
-def _into(slices: list[Vectors]) -> Callable[[Sequence[str], Vectors], Awaitable[None]]:
-    async def keep(_: Sequence[str], unit: Vectors) -> None:
-        slices.append(unit)
-
-    return keep
 
 
 def _positions_of(documents: Iterable[Document]) -> Positions:

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
+from langchain_sentence_window.ranking.candidates import Candidates, Indexes, JoinedTexts, Numbers
 from langchain_sentence_window.ranking.word_matches import Flags, QueryTerms, WordMatches, find_words, query_terms
-from langchain_sentence_window.windows.auto import MIN_CHARS, is_label
+from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
 NEAR = 2
 """Sentences between which scores count as near, in the same section."""
@@ -44,7 +44,9 @@ class Evidence:
         """Look at candidates."""
         self._query = query
         self._candidates = candidates
-        self._texts = candidates.texts[: len(candidates)]
+        texts = candidates.texts
+        self._joined = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
+        self._texts = self._joined[: len(candidates)]
 
     @cached_property
     def dense(self) -> Numbers:
@@ -82,16 +84,16 @@ class Evidence:
     @cached_property
     def documents(self) -> Indexes:
         """A number for each document, from 0."""
+        if self._candidates.documents is not None:
+            return np.asarray(np.unique(self._candidates.documents, return_inverse=True)[1])
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(document, len(numbers)) for document, _ in self._candidates.keys])
 
     @cached_property
     def sections(self) -> Indexes:
         """A number for each section, from 0."""
-        numbers: dict[tuple[str, int], int] = {}
-        starts = self._candidates.section_starts.tolist()
-        places = ((document, start) for (document, _), start in zip(self._candidates.keys, starts, strict=True))
-        return np.array([numbers.setdefault(place, len(numbers)) for place in places])
+        different, starts = np.unique(self._candidates.section_starts, return_inverse=True)
+        return np.asarray(np.unique(self.documents * len(different) + starts, return_inverse=True)[1])
 
     @cached_property
     def lengths(self) -> Indexes:
@@ -108,7 +110,10 @@ class Evidence:
     @cached_property
     def labels(self) -> Numbers:
         """1 for a sentence that only names what follows, else 0."""
-        return self.flags(is_label)
+        labels = np.zeros(len(self._texts))
+        for short in np.flatnonzero(self.lengths < MAX_LABEL_CHARS).tolist():
+            labels[short] = is_label(self._texts[short])
+        return labels
 
     @cached_property
     def repeated(self) -> Numbers:
@@ -188,7 +193,11 @@ class Evidence:
     @cached_property
     def _matches(self) -> WordMatches:
         """Find the query's words in all texts, then in the headings, then in no text, which is row -1."""
-        return find_words(self._terms, [*self._candidates.texts, *self._headings, ""])
+        texts, headings = self._joined, JoinedTexts.of([*self._headings, ""])
+        beyond = len(texts.joined) + 1
+        starts = np.concatenate([texts.starts, headings.starts + beyond])
+        ends = np.concatenate([texts.ends, headings.ends + beyond])
+        return find_words(self._terms, JoinedTexts(f"{texts.joined}\n{headings.joined}", starts, ends))
 
     @cached_property
     def _own_words(self) -> Flags:
@@ -210,8 +219,7 @@ class Evidence:
 
     @cached_property
     def _all_lengths(self) -> Indexes:
-        texts = [*self._candidates.texts, ""]  # no text is row -1
-        return np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        return np.append(self._joined.lengths, 0)  # no text is row -1
 
 
 def rank(scores: Numbers) -> Numbers:

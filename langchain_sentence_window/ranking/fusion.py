@@ -77,9 +77,22 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
     rows = finite_numbers("rows", list(cosines)).astype(np.int64)
     scores = finite_numbers("cosines", list(cosines.values()))
     words = finite_numbers("lexical", [lexical.get(row, 0.0) for row in cosines])
-    fused = scores + weight * scores.std() * zscores(words)
+    fused = fused_scores(scores, words, weight)
     order = np.lexsort((rows, -fused))
     return list(zip(rows[order].tolist(), fused[order].tolist(), strict=True))
+
+
+def fused_scores(
+    cosines: npt.NDArray[np.float64], lexical: npt.NDArray[np.float64], weight: float
+) -> npt.NDArray[np.float64]:
+    """Return the cosine and the bonus of each row, added; see `fuse`.
+
+    Args:
+        cosines: The cosines of one row or more, all finite.
+        lexical: Their BM25 scores, all finite; 0 for none.
+        weight: The weight of words.
+    """
+    return np.asarray(cosines + weight * cosines.std() * standardized(lexical))
 
 
 def zscores(values: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -21,6 +21,7 @@ from langchain_sentence_window.ranking.name_spans import (
     tokens_of,
     uncapitalized,
     words_of,
+    written_words,
 )
 
 MIN_SHARE_ALONE = 0.95
@@ -60,10 +61,25 @@ class KnownDocument:
     @classmethod
     def of(cls, names: DocumentNames) -> "KnownDocument":
         """Look at a head and names."""
-        head = names.head[:HEAD_CHARS]
-        of_names = {word for name in names.names for word in words_of(name)}
-        capitals = {word for text in (head, *names.names) for word in capitalized(text)}
-        return cls(of_names.union(words_of(head)), capitals, capitals - uncapitalized(head), of_names)
+        head = written_words(names.head[:HEAD_CHARS])
+        of_names = [word for name in names.names for word in written_words(name)]
+        capitals, small = capitalized([*head, *of_names]), uncapitalized(head)
+        own = frozenset(map(str.lower, of_names))
+        return cls(own.union(map(str.lower, head)), capitals, capitals - small, own)
+
+
+class KnownDocuments(dict[str, KnownDocument]):
+    """Known documents by ``doc_id``, each looked at when it is first asked for, as most questions ask for none."""
+
+    def __init__(self, names: Mapping[str, DocumentNames]) -> None:
+        """Take the names of documents."""
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, doc_id: str) -> KnownDocument:
+        """Look at a document."""
+        known = self[doc_id] = KnownDocument.of(self._names[doc_id])
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +99,18 @@ class Question:
     tokens: Sequence[Token]
     is_plain: bool
     evidence: Evidence
-    known: Mapping[str, KnownDocument]
+    known: KnownDocuments
     written: Set[str]
 
     @classmethod
     def of(cls, query: str, evidence: Evidence) -> "Question":
         """Look at a question."""
         tokens = tokens_of(query)
-        known = {doc_id: KnownDocument.of(names) for doc_id, names in evidence.documents.items()}
+        known = KnownDocuments(evidence.documents)
         is_plain = not any(token.is_name for token in tokens)
         if is_plain:
             # A topic, such as a plan, begins a sentence or stands in a heading too.
-            tokens = as_names(tokens, {word for each in known.values() for word in each.only_capitals})
+            tokens = as_names(tokens, {word for each in evidence.documents for word in known[each].only_capitals})
         written = {token.word for token in tokens if token.is_name}
         return cls(query, tokens, is_plain, evidence, known, written)
 
@@ -183,7 +199,7 @@ def _documents_of(word: str, question: Question, sharing: int) -> list[str]:
     inside = 0
     for number, (doc_id, count) in enumerate(most[:sharing], 1):
         inside += count
-        if not _may_name(word, count, known.get(doc_id)):
+        if not _may_name(word, count, known[doc_id] if doc_id in question.evidence.documents else None):
             return []
         if number > 1 and not _are_alike(known[most[0][0]].words, known[doc_id].words):
             return []

@@ -1,7 +1,7 @@
 """The words of a question as it writes them, and the question without a name."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 MIN_RUN = 5
@@ -66,19 +66,24 @@ def tokens_of(query: str) -> list[Token]:
     return tokens
 
 
+def written_words(text: str) -> list[str]:
+    """Return the words of a text as they are written, in order."""
+    return _WORD.findall(text)
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return [match.group().lower() for match in _WORD.finditer(text)]
+    return [*map(str.lower, _WORD.findall(text))]
 
 
-def capitalized(text: str) -> set[str]:
-    """Return the words of a text that begin with a capital or a digit somewhere in it, in lower case."""
-    return {word.lower() for word in _WORD.findall(text) if not word[0].islower()}
+def capitalized(words: Iterable[str]) -> set[str]:
+    """Return the words that are written with a capital or a digit first somewhere, in lower case."""
+    return {word.lower() for word in words if not word[0].islower()}
 
 
-def uncapitalized(text: str) -> set[str]:
-    """Return the words of a text that begin with a small letter somewhere in it, in lower case."""
-    return {word.lower() for word in _WORD.findall(text) if word[0].islower()}
+def uncapitalized(words: Iterable[str]) -> set[str]:
+    """Return the words that are written with a small letter first somewhere, in lower case."""
+    return {word.lower() for word in words if word[0].islower()}
 
 
 def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:

@@ -112,7 +112,7 @@ _TABLE: dict[str, Signal] = {
     "digit": Signal("1 if it holds a digit, else 0", lambda facts: facts.flags(_has_digit)),
     "digit_asked": Signal(
         "the same if the query asks for a number or a date in English, else 0",
-        lambda facts: facts.flags(_has_digit if facts.asks_number else _never),
+        lambda facts: facts.flags(_has_digit) if facts.asks_number else np.zeros(len(facts.lengths)),
     ),
     "capitals": Signal(
         "logarithm of 1 + the number of capitalized words inside it", lambda facts: np.log1p(facts.counts(_CAPITALIZED))
@@ -172,7 +172,3 @@ def _log_chars(lengths: Indexes) -> Numbers:
 
 def _has_digit(text: str) -> bool:
     return _DIGIT.search(text) is not None
-
-
-def _never(_: str) -> bool:
-    return False

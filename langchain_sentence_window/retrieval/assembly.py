@@ -171,7 +171,9 @@ async def _assemble(
         )
         if not reader.wanted:
             return assembly, read
-        asked |= reader.wanted | dict.fromkeys(key for each in assembly.windows for key in each.window.keys)
+        windows = [each.window for each in assembly.windows]
+        lead_ins = wanted_lead_ins(windows, {**given.sentences, **read})
+        asked |= reader.wanted | dict.fromkeys([key for window in windows for key in window.keys] + lead_ins)
         read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
     reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
     return assemble(ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)), read

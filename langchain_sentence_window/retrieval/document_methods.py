@@ -1,13 +1,13 @@
 """The retriever's methods that add, list, read and delete whole documents."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.ids import checked_ids
@@ -25,9 +25,15 @@ class DocumentMethods(RetrieverSettings):
         Pages, elements, rows and chunks of one source are parts of one document, and are joined first. Parts that are
         given alone are added to those that the store has.
 
+        A list is stored all at once. An iterator, such as ``loader.lazy_load()``, may be of any length: it is read and
+        stored in batches of about a million characters, none of which splits a document. An error leaves the batches
+        before it stored, and its notes say so. To go on, call again with the rest, or with all: texts that have a
+        vector in a `FaissStore` aren't embedded again.
+
         Args:
-            documents: The documents. Each is named by its id, else by ``doc_id`` in its metadata, else by its source,
-                else by a hash of its text. So several texts of one source need ids, unless they are its parts.
+            documents: The documents; of an iterator, the parts of a document one after the other. Each is named by its
+                id, else by ``doc_id`` in its metadata, else by its source, else by a hash of its text. So several texts
+                of one source need ids, unless they are its parts.
             show_progress: Whether to show a progress bar while embedding.
 
         Returns:
@@ -35,14 +41,14 @@ class DocumentMethods(RetrieverSettings):
 
         Raises:
             InvalidInputError: Two documents have the same id, one isn't a Document, or the filter forbids one or
-                what it would replace. Nothing was stored.
+                what it would replace. Nothing was stored of a list, or of the batch.
         """
-        documents = checked_documents(documents)
-        return run(self._add(BLOCKING, documents, show_progress=show_progress))
+        given = as_documents_or_stream(documents, is_async=False)
+        return run(self._add(BLOCKING, given, show_progress=show_progress))
 
-    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Async version of `add_documents`."""
-        return await self._add(ASYNC, checked_documents(documents), show_progress=False)
+    async def aadd_documents(self, documents: Iterable[Document] | AsyncIterable[Document]) -> list[str]:
+        """Async version of `add_documents`, which takes async iterators too."""
+        return await self._add(ASYNC, as_documents_or_stream(documents, is_async=True), show_progress=False)
 
     def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
         """List the documents in the store: their names, sources, titles, counts, and when they were added.
@@ -63,7 +69,8 @@ class DocumentMethods(RetrieverSettings):
     ) -> list[IndexedDocument]:
         """Async version of `documents`."""
         scope = self.scope(filter)
-        return await scope.adapter.list_documents(ASYNC, scope.filter, _text_of(source))
+        wanted = _text_of(source)
+        return await arun(lambda io: scope.adapter.list_documents(io, scope.filter, wanted))
 
     def delete(
         self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
@@ -112,7 +119,8 @@ class DocumentMethods(RetrieverSettings):
         """Async version of `get`."""
         from langchain_sentence_window.retrieval.indexing import read_documents
 
-        return await read_documents(ASYNC, self.scope(), checked_ids(ids))
+        wanted = checked_ids(ids)
+        return await arun(lambda io: read_documents(io, self.scope(), wanted))
 
     async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
         from langchain_sentence_window.retrieval.indexing import delete_documents
@@ -123,19 +131,17 @@ class DocumentMethods(RetrieverSettings):
             io, self.scope(filter), names, source=_text_of(source), bm25_index=self.bm25_index
         )
 
-    async def _add(self, io: IO, documents: Sequence[Document], *, show_progress: bool) -> list[str]:
+    async def _add(self, io: IO, documents: list[Document] | DocumentStream, *, show_progress: bool) -> list[str]:
         from langchain_sentence_window.retrieval.ingest import ingest_documents
+        from langchain_sentence_window.retrieval.ingest_stream import ingest_stream
+        from langchain_sentence_window.retrieval.preparing import Preparation
 
-        return await ingest_documents(
-            io,
-            self.scope(),
-            documents,
-            self.splitter,
-            embed_headings=self.embed_headings,
-            situate=self.situate,
-            bm25_index=self.bm25_index,
-            show_progress=show_progress,
-        )
+        scope = self.scope()
+        prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)
+        keywords: Any = {"bm25_index": self.bm25_index, "show_progress": show_progress}
+        if isinstance(documents, list):
+            return await ingest_documents(io, scope, documents, prepare, **keywords)
+        return await ingest_stream(io, scope, documents, prepare, **keywords)
 
 
 def _text_of(source: str | PathLike[str] | None) -> str | None:

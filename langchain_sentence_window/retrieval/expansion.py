@@ -18,9 +18,9 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
-from langchain_sentence_window.retrieval.neighbors import fetch_available, fetch_sentences
-from langchain_sentence_window.retrieval.prefetch import Margin, keys_around
-from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best, expand_forward, strong_score
+from langchain_sentence_window.retrieval.neighbors import Available, fetch_available, fetch_sentences
+from langchain_sentence_window.retrieval.prefetch import Wanted
+from langchain_sentence_window.windows.auto import expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,
@@ -59,6 +59,10 @@ class ExpansionPolicy:
     default: Size
     by_value: Mapping[Any, Size] = field(default_factory=dict)
     key: str | None = None
+
+    def size_of(self, sentence: StoredSentence) -> Size:
+        """Return how far a hit is expanded, by its sentence, whose metadata may not be read yet."""
+        return self.size(sentence.source) if self.by_value else self.default
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Return how far a hit is expanded, by the metadata of its document."""
@@ -150,7 +154,7 @@ class Expansion:
         return hit.score >= self.strong and self._size(hit) is not None
 
     def _size(self, hit: Hit) -> Size:
-        return self.policy.size(self.sentences[hit.doc_id, hit.index].source)
+        return self.policy.size_of(self.sentences[hit.doc_id, hit.index])
 
 
 async def plan_expansion(
@@ -160,7 +164,8 @@ async def plan_expansion(
     hits: Sequence[Hit],
     known: Sentences,
     *,
-    margin: Margin,
+    wanted: Wanted,
+    beside: SentencesByKey | None,
     all_hits: bool,
 ) -> Expansion:
     """Decide how far each hit is expanded, and read the sentences that this depends on.
@@ -171,32 +176,27 @@ async def plan_expansion(
         policy: How far hits are expanded.
         hits: The hits, best first.
         known: The sentences that were hit.
-        margin: What to read around the best hits in the same call.
+        wanted: What to read first.
+        beside: What the search has read of that already; ``None`` if it has read nothing.
         all_hits: Whether the store has no more hits.
 
     Raises:
         IncompleteWindowError: A hit may not be read any more.
     """
-    answer = clear_best(hits)
-    needed = list[SentenceKey]()
-    for hit in hits:
-        found = known[hit.doc_id, hit.index]
-        needs_more = hit is answer or len(found.text) < MIN_CHARS
-        if needs_more and policy.size(found.source) is None:
-            # Unknown sentences count as empty, so this is the farthest possible expansion.
-            farthest = expand_hit(hit, None, known, is_answer=hit is answer)
-            needed += farthest.keys if farthest.first < farthest.last else []
-    needed = list(dict.fromkeys(needed))
-    open_hits = [hit for hit in hits if policy.size(known[hit.doc_id, hit.index].source) is None]
-    asked = list(dict.fromkeys([*needed, *keys_around(open_hits, margin, known)]))
-    available = await fetch_available(io, scope, asked, known)
-    read, missing = available.sentences, [key for key in needed if key not in available.sentences]
-    if missing and (not read or not available.is_complete):
+    if beside is None:
+        available = await fetch_available(io, scope, wanted.asked, known)
+    else:
+        available = Available(dict(beside), is_complete=True)
+    read, missing = available.sentences, [key for key in wanted.needed if key not in available.sentences]
+    ends_at_inline = not available.is_complete and not scope.is_bound and any(hit.window for hit in known.values())
+    if missing and not ends_at_inline and (not read or not available.is_complete):
         read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
-    expansion = Expansion(hits, policy, answer, strong, known | read, read, asked)
-    return (await _end_at_forbidden(io, scope, expansion, needed)) if scope.is_bound else expansion
+    expansion = Expansion(hits, policy, wanted.answer, strong, known | read, read, wanted.asked)
+    if ends_at_inline:  # what a hit needs is taken as far as it can be read
+        return expansion.without(missing)
+    return (await _end_at_forbidden(io, scope, expansion, wanted.needed)) if scope.is_bound else expansion
 
 
 async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey]) -> Expansion:

@@ -21,7 +21,11 @@ from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import source_document
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, embed_and_mix
+from langchain_sentence_window.embedding.neighbor_mixing import (
+    CarriedVectors,
+    NeighborMixedEmbeddings,
+    embed_and_mix,
+)
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 
@@ -297,9 +301,10 @@ async def _write(
         return
     embedding = adapter.embedding
     if isinstance(embedding, NeighborMixedEmbeddings):
-        prepared = await embed_and_mix(io, embedding, sentences, contexts, show_progress=show_progress)
-        await adapter.put(io, prepared.documents, existing)
-        prepared.finish(adapter.store)
+        vectors = await embed_and_mix(io, embedding, sentences, contexts, show_progress=show_progress)
+        carried = CarriedVectors(sentences, vectors)
+        await adapter.put(io, carried.documents, existing)
+        carried.finish(adapter.store)
     else:
         await adapter.put(io, sentences, existing)
 

@@ -13,28 +13,24 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.parts.grouping import Group, JoinParts, document_ids, group_documents
 from langchain_sentence_window.documents.parts.numbering import Part
-from langchain_sentence_window.documents.parts.remarks import warn_of_parts
 from langchain_sentence_window.documents.parts.stored import stored_parts
 from langchain_sentence_window.documents.parts.versions import has_first, is_whole, with_stored
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.embedding.counting import counted_texts
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
-from langchain_sentence_window.embedding.situating import Situate, contexts_of
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.indexing import replace_documents, sentences_to_change
 from langchain_sentence_window.retrieval.logs import LOGGER, log_ingest
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
+from langchain_sentence_window.retrieval.preparing import Preparation
 
 
 async def ingest_documents(
     io: IO,
     scope: Scope,
     documents: Sequence[Document],
-    splitter: SentenceSplitter,
+    prepare: Preparation,
     *,
-    embed_headings: bool,
-    situate: Situate | None,
     bm25_index: BM25Index | None,
     show_progress: bool,
 ) -> list[str]:
@@ -46,9 +42,7 @@ async def ingest_documents(
         io: Makes the calls.
         scope: The store, and the filter that documents must pass.
         documents: The source documents.
-        splitter: Splits them into sentences.
-        embed_headings: Whether sentences are embedded with their heading path in front.
-        situate: Writes a line to put in front of a sentence when it is embedded; ``None`` for no line.
+        prepare: Splits them into sentences.
         bm25_index: A lexical index to update too.
         show_progress: Whether to show a progress bar while embedding.
 
@@ -58,17 +52,12 @@ async def ingest_documents(
     Raises:
         InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace.
     """
-    start = perf_counter()
-    groups = await io.in_thread(group_documents, documents, splitter.join_parts)
-    groups = await _with_known_parts(io, scope, groups, splitter.join_parts)
-    joined = await io.in_thread(lambda: [group.join() for group in groups])
-    warn_of_parts(joined)
-    sentences = await io.in_thread(splitter.split_joined, joined, scope.adapter.limits)
-    doc_ids = [document.doc_id for document in joined]
-    by_id = {document.doc_id: document.document for document in joined}
+    start, join = perf_counter(), prepare.splitter.join_parts
+    groups = await io.in_thread(group_documents, documents, join)
+    groups = await with_known_parts(io, scope, groups, join)
     # In a thread, as `situate` may ask a model.
-    contexts = await io.in_thread(contexts_of, sentences, by_id, situate, headings=embed_headings)
-    replaced = await _stored_before(io, scope, doc_ids)
+    doc_ids, sentences, contexts = await io.in_thread(prepare, groups)
+    replaced = await stored_before(io, scope, doc_ids)
     with counted_texts() as embedded:
         await replace_documents(
             io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index
@@ -77,14 +66,14 @@ async def ingest_documents(
         scope.adapter.name,
         documents=len(doc_ids),
         sentences=len(sentences),
-        embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
+        embedded=embedded.count if embeds_here(scope.adapter) else len(sentences),
         replaced=replaced,
         seconds=perf_counter() - start,
     )
-    return document_ids(documents, splitter.join_parts)
+    return document_ids(documents, join)
 
 
-async def _stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | None:
+async def stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | None:
     """Count the documents that the store has already, if that is to be told and the store can fetch by id."""
     if not LOGGER.isEnabledFor(logging.INFO):
         return None
@@ -95,12 +84,12 @@ async def _stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | 
     return None if found is None else len(found)
 
 
-def _embeds_here(adapter: StoreAdapter) -> bool:
+def embeds_here(adapter: StoreAdapter) -> bool:
     """Return whether texts are embedded by this package and not by the store."""
     return adapter.mixes_neighbors or isinstance(adapter.embedding, NeighborMixedEmbeddings)
 
 
-async def _with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: JoinParts) -> list[Group]:
+async def with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: JoinParts) -> list[Group]:
     """Add to each document the parts that the store has and the call doesn't give.
 
     Raises:

@@ -4,10 +4,9 @@ A store with a lexical index hears names before the query is embedded; then what
 query without the names. For another store, names are heard from what a search found, and one more search follows.
 """
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
@@ -79,7 +78,9 @@ async def named_search(
             found = _joined(found, await find(query, scope), heard)
         return NamedSearch(*found, heard)
     everywhere = await find(query, scope)
-    heard = hear(query, found_evidence(everywhere[0], keys))
+    # Of what was found, two words tell a document, both written as names; a whole name is told by the names alone.
+    telling = () if len(words.written) == 1 else words.all
+    heard = hear(query, found_evidence(telling, everywhere[0], keys))
     if heard is None:
         return NamedSearch(*everywhere)
     inside = _within(scope, heard)
@@ -87,30 +88,36 @@ async def named_search(
     return NamedSearch(*_joined(first, everywhere, heard), heard)
 
 
-def found_evidence(sentences: Iterable[StoredSentence], keys: Sequence[str] = ()) -> Evidence:
+def found_evidence(words: Collection[str], sentences: Iterable[StoredSentence], keys: Sequence[str] = ()) -> Evidence:
     """Collect what sentences that a search found tell about the names of their documents.
 
     Args:
+        words: The words of the question that may tell a document, in lower case; none to collect the names alone.
         sentences: The sentences, in any order.
         keys: Keys of metadata that hold names, beside the title and the file name.
     """
-    uses: dict[str, Counter[str]] = {}
+    uses: dict[str, dict[str, int]] = {}
     heads: dict[str, list[StoredSentence]] = {}
     names: dict[str, dict[str, None]] = {}
+    asked = frozenset(words)
+    source: Mapping[str, Any] = {}
     for sentence in sorted(sentences, key=lambda each: each.key):
-        for word in set(words_of(f"{sentence.heading}\n{sentence.text}")):
-            uses.setdefault(word, Counter())[sentence.doc_id] += 1
+        for word in asked and asked.intersection(words_of(f"{sentence.heading}\n{sentence.text}")):
+            of_word = uses.setdefault(word, {})
+            of_word[sentence.doc_id] = of_word.get(sentence.doc_id, 0) + 1
         if sentence.start < HEAD_CHARS:
             heads.setdefault(sentence.doc_id, []).append(sentence)
-        names.setdefault(sentence.doc_id, {}).update(dict.fromkeys(names_in(sentence.source, keys)))
+        if sentence.doc_id not in names or sentence.source != source:  # all of a document have the same, as a rule
+            names.setdefault(sentence.doc_id, {}).update(dict.fromkeys(names_in(sentence.source, keys)))
+            source = sentence.source
     if len(names) <= 1:
         return Evidence({}, {})  # all words of a single document are its own
     in_names: dict[str, dict[str, int]] = {}
     for doc_id, of_it in names.items():
-        for word in {word for name in of_it for word in words_of(name)} - uses.keys():
+        for word in asked.intersection(word for name in of_it for word in words_of(name)) - uses.keys():
             in_names.setdefault(word, {})[doc_id] = 0
     return Evidence(
-        {word: WordUse(of_it.total(), dict(of_it.most_common(MAX_NAMED))) for word, of_it in uses.items()}
+        {word: WordUse(sum(of_it.values()), _most_used(of_it)) for word, of_it in uses.items()}
         | {word: WordUse(0, of_it) for word, of_it in in_names.items()},
         {
             doc_id: DocumentNames("\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it))
@@ -118,6 +125,13 @@ def found_evidence(sentences: Iterable[StoredSentence], keys: Sequence[str] = ()
         },
         is_complete=False,
     )
+
+
+def _most_used(counts: dict[str, int]) -> dict[str, int]:
+    """Return the `MAX_NAMED` largest counts, the largest first."""
+    if len(counts) == 1:  # the usual case, told quickly
+        return counts
+    return dict(sorted(counts.items(), key=lambda each: -each[1])[:MAX_NAMED])
 
 
 def _within(scope: Scope, heard: Heard) -> Scope | None:

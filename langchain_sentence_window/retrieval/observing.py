@@ -15,14 +15,19 @@ from langchain_sentence_window.retrieval.telemetry import query_attributes, quer
 async def observed(
     io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
 ) -> Retrieval:
-    """Run all stages of a query; see `retrieve`."""
+    """Run all stages of a query; see `retrieve`.
+
+    Raises:
+        StoreUnavailableError: The store's server doesn't answer.
+    """
 
     def describe() -> dict[str, Any]:
         model = search_params(request.scope.adapter.store).get("ls_embedding_model")
         return query_attributes(request.k, request.name, model)
 
     with query_span(describe) as span:
-        retrieval = await retrieve(io, request, reranker, callbacks)
+        with request.scope.adapter.reached():
+            retrieval = await retrieve(io, request, reranker, callbacks)
         span.found(request.search.query, retrieval.documents)
     log_query(request, retrieval)
     return retrieval

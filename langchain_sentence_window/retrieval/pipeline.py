@@ -14,7 +14,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.documents.window_metadata import WINDOW_ID
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
@@ -32,10 +32,11 @@ from langchain_sentence_window.retrieval.expansion import (
     plan_expansion,
     read_windows,
 )
-from langchain_sentence_window.retrieval.prefetch import Margin
+from langchain_sentence_window.retrieval.prefetch import Margin, Wanted
+from langchain_sentence_window.retrieval.reading_ahead import wanted_beside
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
 from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, is_pool
-from langchain_sentence_window.windows.geometry import Window
+from langchain_sentence_window.windows.geometry import Hit, Window
 from langchain_sentence_window.windows.growing import NEAR
 from langchain_sentence_window.windows.order import Order, arrange
 
@@ -190,8 +191,14 @@ async def _retrieve(
 
 async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
     """Search, and expand each hit into its window."""
+    planned: list[tuple[Sequence[Hit], Wanted]] = []
+
+    def want(sentences: Sequence[StoredSentence], hits: Sequence[Hit]) -> Sequence[SentenceKey]:
+        planned.append((hits, wanted_beside(request.policy, hits, by_key(sentences), _margin(request))))
+        return planned[-1][1].asked
+
     with _timed(seconds, "search"):
-        searched = await find_sentences(io, request.scope, request.search, fetch_k)
+        searched = await find_sentences(io, request.scope, replace(request.search, beside=want), fetch_k)
     sentences, hits = searched.sentences, searched.hits
     is_all = len(hits) < fetch_k
     if searched.relevance is not None and not searched.relevance.supported:
@@ -202,8 +209,12 @@ async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float
         hits = similar
     with _timed(seconds, "windows"):
         known = by_key(sentences)
+        wanted = next((each for of_hits, each in planned if of_hits is hits), None)
+        beside = None if wanted is None else searched.beside
+        if wanted is None:
+            wanted = wanted_beside(request.policy, hits, known, _margin(request))
         expansion = await plan_expansion(
-            io, request.scope, request.policy, hits, known, margin=_margin(request), all_hits=is_all
+            io, request.scope, request.policy, hits, known, wanted=wanted, beside=beside, all_hits=is_all
         )
     return Found(expansion.windows(), expansion.sentences, expansion, is_all, searched)
 

@@ -33,9 +33,30 @@ class Margin:
     after: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Sentences to read before hits are expanded.
+
+    Attributes:
+        answer: The hit that is clearly the best; ``None`` if there is none.
+        needed: The sentences that decide how far hits are expanded.
+        asked: Those, and others that windows will probably need.
+    """
+
+    answer: Hit | None
+    needed: Sequence[SentenceKey]
+    asked: Sequence[SentenceKey]
+
+
 def line_of(sentence: StoredSentence) -> Line:
     """Return what matters of a sentence for the windows around it."""
-    return Line(sentence.text, sentence.kind == HEADING, sentence.kind == LIST_ITEM, sentence.lead_in is not None)
+    return Line(
+        sentence.text,
+        sentence.kind == HEADING,
+        sentence.kind == LIST_ITEM,
+        sentence.lead_in is not None,
+        sentence.pieces,
+    )
 
 
 def keys_around(hits: Sequence[Hit], margin: Margin, known: Mapping[SentenceKey, StoredSentence]) -> list[SentenceKey]:

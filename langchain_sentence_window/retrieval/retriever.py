@@ -1,6 +1,6 @@
 """`SentenceWindowRetriever`: search sentences, return the windows around them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -9,13 +9,14 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
 
-from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._io import ASYNC, BLOCKING, run
+from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.index_methods import IndexMethods
 from langchain_sentence_window.retrieval.observing import observed
+from langchain_sentence_window.retrieval.pipeline import Retrieval
 from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
@@ -56,7 +57,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Index documents in a new `FaissStore` and return a retriever for them.
 
         Args:
-            documents: The documents to index; at least one must have text.
+            documents: The documents to index; at least one must have text. An iterator may be of any length; see
+                `add_documents`.
             embedding: Embeds sentences and queries.
             path: A folder for the index; ``None`` keeps it in memory. Documents of an index that is already there
                 stay, or are replaced by those of the same ``doc_id``.
@@ -70,10 +72,10 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
                 used. Nothing was created at the path.
             StoreError: The path can't be used.
         """
-        documents = cls._checked(documents, embedding, settings)
+        given = run(cls._checked(BLOCKING, documents, embedding, settings))
         store = FaissStore(embedding, path, neighbor_weights=neighbor_weights)
         retriever = cls(vectorstore=store, **settings)
-        retriever.add_documents(documents, show_progress=show_progress)
+        run(retriever._add(BLOCKING, given, show_progress=show_progress))
         if path is not None:
             store.save()
         return retriever
@@ -81,18 +83,18 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     @classmethod
     async def afrom_documents(
         cls,
-        documents: Iterable[Document],
+        documents: Iterable[Document] | AsyncIterable[Document],
         embedding: Embeddings,
         *,
         path: str | PathLike[str] | None = None,
         neighbor_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> Self:
-        """Async version of `from_documents`, without a progress bar."""
-        documents = cls._checked(documents, embedding, settings)
+        """Async version of `from_documents`, without a progress bar; it takes async iterators too."""
+        given = await cls._checked(ASYNC, documents, embedding, settings)
         store = await ASYNC.in_thread(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
         retriever = cls(vectorstore=store, **settings)
-        await retriever.aadd_documents(documents)
+        await retriever._add(ASYNC, given, show_progress=False)
         if path is not None:
             await ASYNC.in_thread(store.save)
         return retriever
@@ -128,7 +130,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Async version of `explain`."""
         from langchain_sentence_window.retrieval.tracing.explain import explain
 
-        return await explain(ASYNC, self._request(query, settings), self.reranker)
+        return await arun(lambda io: explain(io, self._request(query, settings), self.reranker))
 
     def why(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
         """Find out what became of one sentence in a query, and what would have returned it.
@@ -159,7 +161,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         from langchain_sentence_window.retrieval.tracing.why import checked_key, why
 
         key = checked_key(doc_id, sentence)
-        return await why(ASYNC, self._request(query, settings), self.scope(), self.reranker, key)
+        return await arun(lambda io: why(io, self._request(query, settings), self.scope(), self.reranker, key))
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
@@ -170,21 +172,29 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        request = self._request(query, settings)
-        return (await observed(ASYNC, request, self.reranker, run_manager.get_child())).documents
+        async def ask(io: IO) -> Retrieval:
+            request = self._request(query, settings)
+            return await observed(io, request, self.reranker, run_manager.get_child())
+
+        return (await arun(ask)).documents
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
     @classmethod
-    def _checked(
-        cls, documents: Iterable[Document], embedding: Embeddings, settings: Mapping[str, Any]
-    ) -> list[Document]:
-        """Check all arguments of `from_documents` before anything is created."""
-        found = checked_documents(documents)
+    async def _checked(
+        cls, io: IO, documents: object, embedding: Embeddings, settings: Mapping[str, Any]
+    ) -> list[Document] | DocumentStream:
+        """Check all arguments of `from_documents` before anything is created, and read the beginning of a stream."""
+        from langchain_sentence_window.retrieval.document_streams import read_beginning
+
+        given = as_documents_or_stream(documents, is_async=io is ASYNC)
         cls._check_settings(embedding, settings)
+        found = given if isinstance(given, list) else []
+        if not isinstance(given, list):
+            found, given = await read_beginning(io, given)
         if not any(document.page_content.strip() for document in found):
             raise InvalidInputError(
                 f"there is nothing to index: {len(found)} documents were given, and none of them has any text"
             )
-        return found
+        return given

@@ -1,6 +1,6 @@
 """Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -14,12 +14,14 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.documents.found_sentences import FoundSentences as SentencesFound
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
 from langchain_sentence_window.ranking.evidence import Evidence
-from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, fuse
+from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, SPREAD, fuse, spread
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
@@ -78,6 +80,8 @@ class Search:
         min_relevance: Whether it is judged what the question supports.
         observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
         judge: Called with the candidates, reordered or not, the positions of the best first, and their scores.
+        beside: Returns what to read beside the sentences that were found, if that costs no further call; ``None`` for
+            nothing.
     """
 
     query: str
@@ -89,6 +93,7 @@ class Search:
     min_relevance: MinRelevance = None
     observe: Callable[[Candidates, Reordered], None] | None = None
     judge: Callable[[Candidates, Indexes, Numbers], None] | None = None
+    beside: Callable[[Sequence[StoredSentence], Sequence[Hit]], Sequence[SentenceKey]] | None = None
 
     @property
     def needs_candidates(self) -> bool:
@@ -119,12 +124,14 @@ class Searched:
         hits: A hit for each.
         heard: The documents that the question names, which were searched first; ``None`` if it names none.
         relevance: How many of the best hits the question supports; ``None`` if that wasn't judged.
+        beside: What was read with them, of what ``Search.beside`` asked for; ``None`` if nothing was.
     """
 
     sentences: Sequence[StoredSentence]
     hits: Sequence[Hit]
     heard: Heard | None = None
     relevance: Relevance | None = None
+    beside: SentencesByKey | None = None
 
 
 async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Searched:
@@ -137,6 +144,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
         k: The most sentences to find in one search.
     """
     judged: list[Relevance] = []
+    read: list[tuple[Sequence[Hit], SentencesByKey]] = []
     matches: Sequence[float] | Numbers = ()
     if search.min_relevance is not None:
         matches = await scope.adapter.closest_matches(io)
@@ -147,29 +155,32 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
 
     async def find(text: str, within: Scope) -> FoundSentences:
         judging = None if search.min_relevance is None else judge
-        return await _find(io, within, replace(search, query=text, judge=judging), k)
+        return await _find(io, within, replace(search, query=text, judge=judging), k, read)
 
     found = await named_search(io, scope, search.query, find, k=k, names=search.names)
     # A question that names a document is of the collection's subject.
     relevance = judged[0] if judged and found.heard is None else None
-    return Searched(found.sentences, found.hits, found.heard, relevance)
+    beside = next((sentences for hits, sentences in read if hits is found.hits), None)
+    return Searched(found.sentences, found.hits, found.heard, relevance, beside)
 
 
-async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
-    """Make one search, and reorder what it found."""
+async def _find(
+    io: IO, scope: Scope, search: Search, k: int, read: list[tuple[Sequence[Hit], SentencesByKey]]
+) -> FoundSentences:
+    """Make one search, and reorder what it found; note what was read with it."""
     adapter = scope.adapter
     if adapter.ranks_candidates or (adapter.is_hybrid and not search.needs_candidates):
-        return await _in_hybrid_store(io, scope, search, k)
+        return await _in_hybrid_store(io, scope, search, k, read)
     has_words = search.bm25_index is not None and search.lexical_weight > 0
-    depth = max(k, CANDIDATES) if has_words or search.needs_candidates else k
+    depth = max(k, CANDIDATES) if has_words or search.needs_candidates or adapter.finds_words else k
     settings = {"k": depth, **search.settings, **scope.search_settings}
+    if adapter.finds_words and search.lexical_weight:
+        return await _by_both(io, scope, search, settings, k)
     if adapter.is_hybrid and search.lexical_weight:
         scored = await adapter.hybrid_search(io, search.query, settings | {"lexical_weight": search.lexical_weight})
+        found, scores = _checked(scope, scored)
     else:
-        scored = await adapter.search(io, search.query, settings)
-    scope.check_found([document for document, _ in scored])
-    found = [adapter.read(document) for document, _ in scored]
-    scores = [float(score) for _, score in scored]
+        found, scores = await _by_meaning(io, scope, search.query, settings)
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
     lexical: Mapping[int, float] = {}
     if search.bm25_index is not None and has_words:
@@ -177,36 +188,90 @@ async def _find(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
             partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
         )
     if not scope.is_bound or not any(sentence.window for sentence in found):
-        return await io.in_thread(rank_found, search, found, scores, lexical, k)
+        return await io.compute(rank_found, search, found, scores, lexical, k)
     # An inline window may hold the words of a sentence that the filter forbids.
     alone = [replace(sentence, window=()) for sentence in found]
-    best, hits = await io.in_thread(rank_found, search, alone, scores, lexical, k)
+    best, hits = await io.compute(rank_found, search, alone, scores, lexical, k)
     whole = by_key(found)
     return [whole[sentence.key] for sentence in best], hits
 
 
-async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> FoundSentences:
+async def _by_meaning(
+    io: IO, scope: Scope, query: str, settings: Mapping[str, Any]
+) -> tuple[list[StoredSentence], list[float]]:
+    """Search by meaning alone."""
+    adapter = scope.adapter
+    read = None if scope.is_bound else await adapter.search_sentences(io, query, settings)
+    if read is None:
+        return _checked(scope, await adapter.search(io, query, settings))
+    return [sentence for sentence, _ in read], [score for _, score in read]
+
+
+def _checked(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[float]]:
+    """Read what a search found, which must respect the scope's filter."""
+    scope.check_found([document for document, _ in scored])
+    return [scope.adapter.read(document) for document, _ in scored], [float(score) for _, score in scored]
+
+
+async def _by_both(io: IO, scope: Scope, search: Search, settings: Mapping[str, Any], k: int) -> FoundSentences:
+    """Search by meaning and words in a store that gives the scores of both."""
+    scored = await scope.adapter.search_both(io, search.query, settings)
+    scope.check_found([document for document, _, _ in scored])
+    found = [scope.adapter.read(document) for document, _, _ in scored]
+    bm25 = {number: words for number, (_, _, words) in enumerate(scored) if words}
+    lexical = spread(bm25, _near(found, bm25))
+    return await io.compute(rank_found, search, found, [score for _, score, _ in scored], lexical, k)
+
+
+def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterator[tuple[int, int, int]]:
+    """Yield sentences with a BM25 score and others beside them that were found, as `spread` takes them."""
+    numbers = {sentence.key: number for number, sentence in enumerate(found)}
+    for number in bm25:
+        sentence = found[number]
+        for apart in range(1, len(SPREAD)):
+            for index in (sentence.index - apart, sentence.index + apart):
+                other = numbers.get((sentence.doc_id, index))
+                if other is not None and sentence.section_start <= index < sentence.section_end:
+                    yield number, other, apart
+
+
+async def _in_hybrid_store(
+    io: IO, scope: Scope, search: Search, k: int, read: list[tuple[Sequence[Hit], SentencesByKey]]
+) -> FoundSentences:
     adapter = scope.adapter
     settings: dict[str, Any] = {"k": k, **search.settings, **scope.search_settings}
-    with_words = {**settings, "lexical_weight": search.lexical_weight}
+    if not (search.needs_candidates or search.lexical_weight):
+        scored = await adapter.search(io, search.query, settings)
+        scope.check_found([document for document, _ in scored])
+        found = [adapter.read(document) for document, _ in scored]
+        return found, [as_hit(each, float(score), float(score)) for each, (_, score) in zip(found, scored, strict=True)]
+    settings["lexical_weight"] = search.lexical_weight
+    settings["spreads"] = search.ranking is None
     similarities: dict[SentenceKey, float] = {}
+    hits: list[Hit] = []
 
-    def rank(ranking: Ranking, candidates: Candidates) -> Numbers:
-        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
-        return search.reordered(candidates, ranking).scores
-
-    def keep(candidates: Candidates) -> Numbers:
-        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
+    def rank(candidates: Candidates) -> Numbers:
+        if search.ranking is not None:
+            return search.reordered(candidates, search.ranking).scores
         scores = candidates.dense if candidates.scores is None else candidates.scores
         search.judge_as_searched(candidates, scores)
         return scores
 
-    if search.ranking is not None:
-        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": partial(rank, search.ranking)})
-    elif search.lexical_weight or search.judge is not None:
-        scored = await adapter.hybrid_search(io, search.query, with_words | {"rank": keep, "spreads": True})
-    else:
-        scored = await adapter.search(io, search.query, settings)
+    def beside(made: SentencesFound) -> Sequence[SentenceKey]:
+        hits[:] = map(as_hit, made.sentences, made.scores, made.similarities)
+        return [] if search.beside is None else search.beside(made.sentences, hits)
+
+    def rank_and_note(candidates: Candidates) -> Numbers:
+        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
+        return rank(candidates)
+
+    together = await adapter.find_sentences(io, search.query, settings, rank, beside)
+    if together is not None:
+        scope.check_any(together.sentences)
+        if search.beside is not None:
+            read.append((hits, together.beside))
+        return together.sentences, hits
+    scored = await adapter.hybrid_search(io, search.query, settings | {"rank": rank_and_note})
     scope.check_found([document for document, _ in scored])
     found = [adapter.read(document) for document, _ in scored]
     return found, [

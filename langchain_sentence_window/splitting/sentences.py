@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Span
@@ -28,17 +29,18 @@ from langchain_sentence_window.splitting.markdown import is_markdown, parse_mark
 from langchain_sentence_window.splitting.markers import join_markers
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
-from langchain_sentence_window.splitting.sizes import fit_sizes
+from langchain_sentence_window.splitting.sizes import cut_at_clauses, fit_sizes
 from langchain_sentence_window.splitting.spans import pieces
 from langchain_sentence_window.splitting.speakers import speaker_end
 from langchain_sentence_window.splitting.structure import refine_blocks
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
+_COLONS = (":", "：")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The span of a sentence, list item, table row, heading or code block, and its section.
+    """The span of a sentence, list item, table row, heading, code block or piece of a sentence, and its section.
 
     Attributes:
         start: First code point in the text.
@@ -50,6 +52,7 @@ class Sentence:
         lead_in: Index of the sentence of its section, before it, that gives it meaning; ``None`` if there is none. See
             `langchain_sentence_window.splitting.lead_ins`.
         level: 1 to 6 for a heading that begins a section, else 0.
+        pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
 
     start: int
@@ -60,6 +63,7 @@ class Sentence:
     heading: str = ""
     lead_in: int | None = None
     level: int = 0
+    pieces: Span | None = None
 
 
 def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
@@ -71,6 +75,7 @@ def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
         section_start=sentence.section_start + sentences_before,
         section_end=sentence.section_end + sentences_before,
         lead_in=None if sentence.lead_in is None else sentence.lead_in + sentences_before,
+        pieces=sentence.pieces and (sentence.pieces[0] + sentences_before, sentence.pieces[1] + sentences_before),
     )
 
 
@@ -84,6 +89,7 @@ def split_text(
     has_front_matter: bool = True,
     min_chars: int = 0,
     max_chars: int | None = None,
+    max_piece_chars: int | None = None,
 ) -> list[Sentence]:
     """Cut a text into sentences.
 
@@ -96,6 +102,8 @@ def split_text(
         has_front_matter: Whether front matter is looked for; elsewhere than at the beginning of a document it is text.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
+        max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
+            introduces others. ``None`` for no pieces.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but front
@@ -135,14 +143,37 @@ def split_text(
                 )
                 cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
             spans.append(fit_sizes(text, cut, min_chars, max_chars))
-        low, high = len(sentences), len(sentences) + sum(map(len, spans))
-        leads = iter(find_lead_ins(text, section, spans))
-        for block, of_block in zip(section, spans, strict=True):
-            for span in of_block:
-                lead = next(leads)
-                lead_in = None if lead is None else low + lead
-                sentences.append(Sentence(*span, low, high, block.kind, heading, lead_in, block.level))
+        sentences += _of_section(
+            text, section, spans, heading=heading, low=len(sentences), max_piece_chars=max_piece_chars
+        )
     return sentences
+
+
+def _of_section(
+    text: str,
+    section: Sequence[Block],
+    spans: Sequence[Sequence[Span]],
+    *,
+    heading: str,
+    low: int,
+    max_piece_chars: int | None,
+) -> Iterator[Sentence]:
+    """Yield the sentences of a section, and those of prose that are long piece by piece."""
+    sentences = [(block, span) for block, of_block in zip(section, spans, strict=True) for span in of_block]
+    leads = find_lead_ins(text, section, spans)
+    introducing = set(leads)
+    cut = [
+        [span]
+        if block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in _COLONS
+        else cut_at_clauses(text, span, max_piece_chars)
+        for number, (block, span) in enumerate(sentences)
+    ]
+    firsts = list(accumulate(map(len, cut), initial=low))
+    for (block, _), lead, own, (first, end) in zip(sentences, leads, cut, pairwise(firsts), strict=True):
+        lead_in = None if lead is None else firsts[lead]
+        for span in own:
+            bounds = (first, end) if len(own) > 1 else None
+            yield Sentence(*span, low, firsts[-1], block.kind, heading, lead_in, block.level, bounds)
 
 
 def _document_title(text: str, blocks: Sequence[Block]) -> str:

@@ -1,12 +1,13 @@
 """Sizes of sentences: long enough to say something, short enough for an embedder to read."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.spans import pieces
 
-_CLAUSE_END = re.compile(r"[,;:)\]—–][\"'”’»]*\s")
+_CLAUSE_END = re.compile(r"[,;:)\]—–][\"'”’»]*\s|[，；：、）」』】]")
 _WHITE_SPACE = re.compile(r"\s")
 
 
@@ -36,6 +37,37 @@ def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int |
     if max_chars is None:
         return joined
     return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, max_chars))]
+
+
+def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
+    """Cut a long sentence into pieces of about equal length.
+
+    Args:
+        text: The text.
+        span: The sentence.
+        max_chars: Characters; a longer sentence is cut at ends of clauses, else at white space, else inside words.
+            ``None`` for no limit.
+
+    Returns:
+        The pieces in order; one for a sentence that isn't cut.
+    """
+    start, end = span
+    if max_chars is None or end - start <= max_chars:
+        return [span]
+    return list(pieces(text, start, end, _even_cuts(text, start, end, max_chars)))
+
+
+def _even_cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
+    while end - start > max_chars:
+        low, high = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
+        target = start + (end - start) // math.ceil((end - start) / max_chars)
+        start = _nearest_end(_CLAUSE_END, text, low, high, target) or _last_end(_WHITE_SPACE, text, low, high) or high
+        yield start
+
+
+def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, high: int, target: int) -> int | None:
+    ends = (match.end() for match in pattern.finditer(text, low, high))
+    return min(ends, key=lambda end: abs(end - target), default=None)
 
 
 def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:

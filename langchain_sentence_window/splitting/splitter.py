@@ -27,13 +27,20 @@ if TYPE_CHECKING:
 MAX_CHARS = 2_000
 """Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
 
+MIN_PIECE_CHARS = 20
+"""The least ``max_piece_chars``: shorter pieces say nothing."""
+
+MAX_PIECE_CHARS = 400
+"""Characters of a sentence that is searched as a whole. See the benchmarks page."""
+
 
 class SentenceSplitter(BaseDocumentTransformer):
     """A document transformer that cuts documents into sentences and keeps their positions.
 
     Structure decides first: a heading, a table row and a code block are one unit each, and no sentence crosses a
     paragraph or a list item. Each newline in a paragraph ends either a sentence or only a line. Then the engine
-    decides about full stops. If in doubt, two sentences stay joined.
+    decides about full stops. If in doubt, two sentences stay joined. A very long sentence is stored and searched in
+    pieces, and windows hold it as a whole.
 
     Example:
         >>> SentenceSplitter().spans("Ask Dr. Hale. She knows.")
@@ -48,6 +55,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         structure: Structure = "auto",
         min_chars: int = 0,
         max_chars: int | None = MAX_CHARS,
+        max_piece_chars: int | None = MAX_PIECE_CHARS,
         inline_window: WindowSize | None = None,
         join_parts: "JoinParts" = True,
     ) -> None:
@@ -67,6 +75,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
             max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
                 white space, because an embedder wouldn't read all of it. ``None`` for no limit.
+            max_piece_chars: Characters; a longer sentence of prose is searched in pieces that end where a clause does.
+                A window holds all of them, unless they take too much of ``max_tokens``. ``None`` to search it as a
+                whole, as with ``inline_window``.
             inline_window: Sentences on each side, or ``(before, after)``, to write into each sentence's metadata as
                 its window, for stores that can't fetch neighbors by id. Each sentence is then stored once for each
                 window that holds it. See the benchmarks page. ``None`` for no windows.
@@ -87,6 +98,12 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"min_chars is {shown(min_chars)} and max_chars is {shown(max_chars)}; they must be whole numbers of "
                 "characters, 0 <= min_chars <= max_chars, or None for max_chars"
             )
+        piece = as_integer(max_piece_chars)
+        if max_piece_chars is not None and (piece is None or piece < MIN_PIECE_CHARS):
+            raise InvalidInputError(
+                f"max_piece_chars is {shown(max_piece_chars)}; it must be a whole number of characters, "
+                f"{MIN_PIECE_CHARS} or more, or None"
+            )
         if not isinstance(join_parts, bool | str) or join_parts == "":
             raise InvalidInputError(
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
@@ -94,13 +111,14 @@ class SentenceSplitter(BaseDocumentTransformer):
         self._join_parts = join_parts
         self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._min_chars, self._max_chars = low, high
+        self._min_chars, self._max_chars, self._max_piece_chars = low, high, piece
         self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
             "structure": structure,
             "min_chars": min_chars,
             "max_chars": max_chars,
+            "max_piece_chars": max_piece_chars,
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
@@ -122,6 +140,11 @@ class SentenceSplitter(BaseDocumentTransformer):
         return as_call(type(self).__name__, settings, {name: usual[name].default for name in settings})
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """A copy of the settings by name, as they were given."""
+        return dict(self._settings)
+
+    @property
     def inline_window(self) -> tuple[int, int] | None:
         """The sentences before and after each sentence that are written into its metadata; ``None`` for none."""
         return self._inline_window
@@ -141,7 +164,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
             with nothing but white space before, between and after them. Front matter is before them, as it is no text.
         """
-        return [(sentence.start, sentence.end) for sentence in self.split_text(text)]
+        sentences = self.split_text(text)
+        wholes = [(index, index + 1) if one.pieces is None else one.pieces for index, one in enumerate(sentences)]
+        return [(sentences[first].start, sentences[end - 1].end) for first, end in dict.fromkeys(wholes)]
 
     def language_of(self, text: str, metadata: Mapping[str, Any], *, doc_id: str = "") -> str:
         """Tell by the rules of which language a document is cut.
@@ -162,7 +187,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
 
     def split_text(self, text: str, *, language: str | None = None) -> "list[Sentence]":
-        """Find the sentences of a text, with their sections, kinds, headings and lead-ins.
+        """Find the sentences of a text, with their sections, kinds, headings and lead-ins; long ones in pieces.
 
         Args:
             text: Any string.
@@ -251,6 +276,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             has_front_matter=has_front_matter,
             min_chars=self._min_chars,
             max_chars=self._max_chars,
+            max_piece_chars=None if self._inline_window else self._max_piece_chars,
         )
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 logger = logging.getLogger("langchain_sentence_window")
 
 COOKIE = "sentence-window"
-"""What names of cookies begin with; the port follows, as a browser sends the cookies of one port to all."""
+"""The beginning of the names of cookies; the port follows, as a browser sends the cookies of one port to all."""
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (

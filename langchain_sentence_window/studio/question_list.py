@@ -69,7 +69,7 @@ class QuestionList:
 
     @property
     def undoable(self) -> str | None:
-        """What `undo` would take back, in words; ``None`` for nothing."""
+        """The change that `undo` would take back, in words; ``None`` for none."""
         return self._undone[-1][0] if self._undone else None
 
     def add(self, questions: Iterable[Question], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:

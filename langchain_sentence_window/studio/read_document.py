@@ -90,7 +90,7 @@ class ReadDocument:
 
     @property
     def name(self) -> str:
-        """What the page calls it; never blank."""
+        """The name that the page calls it by; never blank."""
         return name_of(Document(page_content="", metadata={**self.metadata, DOC_ID: self.doc_id}))
 
     @property
@@ -123,7 +123,7 @@ class ReadDocument:
 
     @property
     def kind(self) -> DocumentKind:
-        """What it is."""
+        """Its kind."""
         suffix = PurePath(self.source or self.doc_id).suffix.lower()
         if self.pages is not None:
             return "pdf" if suffix == _PDF else "text"

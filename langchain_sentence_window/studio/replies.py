@@ -70,7 +70,7 @@ def check_writable(studio: Studio) -> None:
 A = TypeVar("A", bound=Arguments)
 Handler = Callable[[Studio, A], Awaitable[object]]
 Changed: TypeAlias = tuple[Studio, object]
-"""What the page works on from now on, and the answer of the call."""
+"""The studio that the page works on from now on, and the answer of the call."""
 
 
 def reading(path: str, arguments: type[A], handler: Handler[A]) -> Route:

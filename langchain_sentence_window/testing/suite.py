@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._io import ASYNC, BLOCKING
+from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS
 from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
@@ -23,13 +23,14 @@ from langchain_sentence_window.retrieval.search import rank_found
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+from langchain_sentence_window.testing.abilities import find_abilities
 from langchain_sentence_window.testing.material import Way, WordVectors, either_way, source, stories
-
-MANY = 10_000
-"""Sentences of the largest document."""
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""
+
+ABILITIES = "store_abilities"
+"""The name under which the suite reports what a store can do; `langchain_sentence_window.testing.table` collects it."""
 
 MakeStore = Callable[[Embeddings], VectorStore]
 
@@ -39,6 +40,12 @@ class SentenceWindowStoreTests:
 
     has_filters = True
     """Whether a search can be limited to the documents of one ``tenant``, see `tenant_filter`."""
+    store_name = ""
+    """The name of the store in a table; that of the class, if empty."""
+    tested_on = "the store itself"
+    """The thing that the tests run on, for a table."""
+    many = 10_000
+    """Sentences of the largest document."""
     splitter = SentenceSplitter()
     """Cuts the documents; for a store that can't fetch by id, ``SentenceSplitter(inline_window=3)``."""
 
@@ -75,6 +82,15 @@ class SentenceWindowStoreTests:
         return SentenceWindowRetriever(
             vectorstore=store, **{"splitter": self.splitter, "window": 2, **by_vectors, **settings}
         )
+
+    def test_what_it_can_do_is_found_out(
+        self, retriever: SentenceWindowRetriever, record_property: Callable[[str, object], None]
+    ) -> None:
+        """Check what the store can do, and report it."""
+        found = find_abilities(retriever, self.tenant_filter("acme") if self.has_filters else None)
+        record_property(ABILITIES, found.to_dict())
+        assert found.fetches or self.splitter.inline_window is not None, "give the suite a splitter with inline_window"
+        assert found.fetches_within == (found.fetches and found.filters)
 
     # What comes out
 
@@ -410,7 +426,7 @@ class SentenceWindowStoreTests:
     @pytest.mark.asyncio
     async def test_ten_thousand_sentences(self, make_store: MakeStore, words: WordVectors) -> None:
         """Check that a long document is added, found to its end, and deleted."""
-        many = min(MANY, 4_000) if self.splitter.inline_window is not None else MANY
+        many = min(self.many, 4_000) if self.splitter.inline_window is not None else self.many
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=1)
         told = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
         text = " ".join(told)
@@ -481,7 +497,7 @@ def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
         return calling
 
-    for io in (BLOCKING, ASYNC):
+    for io in (BLOCKING, ASYNC, IN_STEPS):
         for name in ("call", "in_thread"):
             monkeypatch.setattr(io, name, noted(getattr(io, name)))
     return made

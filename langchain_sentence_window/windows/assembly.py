@@ -19,7 +19,7 @@ from langchain_sentence_window.windows.completion import (
 )
 from langchain_sentence_window.windows.equal_texts import Equal, EqualTexts, Texts
 from langchain_sentence_window.windows.geometry import Window, smaller
-from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked
+from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked, Run
 
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
@@ -117,7 +117,7 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Tex
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if equal.is_known(rank) or (k <= MAX_JOINED and found.holds(item, rank)) or is_full:
+        if equal.is_known(rank) or found.holds(item, rank) or is_full:
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = not _put_whole(found, item, rank, k, equal)
@@ -145,7 +145,11 @@ def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: Eq
         return True
     if len(found) == k:
         return False
-    found.put(item.window, rank, [], item.fixed_cost)
+    window, joined = item.window, list[Run]()
+    if item.fixed_cost is None:
+        # Joined only with windows that hold other pieces of its sentences.
+        window, joined = found.grown(replace(item, is_open=False), gap=-1)
+    found.put(window, rank, joined, item.fixed_cost)
     equal.add(item, rank)
     return True
 
@@ -168,7 +172,10 @@ def _labels(ranked: Sequence[Ranked], left_out: Mapping[int, str], lookup: Looku
 
 
 def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
-    return replace(item, window=before_announcements(item.window, lookup)) if item.is_open else item
+    if not item.is_open:
+        return item
+    window = before_announcements(item.window, lookup)
+    return item if window is item.window else replace(item, window=window)
 
 
 def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
@@ -217,7 +224,7 @@ def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_lit
             if len(found) - len(joined) == k:
                 reason = IS_BEYOND_K
             elif item.is_open and not may_say_little and not says_something(grown, found.lookup):
-                reason = IS_LABEL
+                return IS_LABEL  # a smaller part says no more
             elif found.afford(grown, rank, joined):
                 return None
     return reason

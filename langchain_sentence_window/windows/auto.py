@@ -15,10 +15,10 @@ MIN_LEAD = 0.2
 """Lead of the best hit over the second, as a share of the range of scores, that makes it the answer. See the
 benchmarks page."""
 
-MIN_CHARS_OF_ANSWER = 300
+MIN_CHARS_OF_ANSWER = 350
 """Characters of a window around the answer that say enough. See the benchmarks page."""
 
-MAX_FORWARD_OF_ANSWER = 4
+MAX_FORWARD_OF_ANSWER = 6
 """Sentences after the answer that ``auto`` adds at most. See the benchmarks page."""
 
 MAX_STRONG_SHARE = 0.25

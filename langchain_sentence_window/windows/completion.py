@@ -3,6 +3,7 @@
 - A heading isn't left alone: what stands under it belongs to it.
 - A sentence that ends at a colon goes on to what it announces.
 - An item of a list is whole.
+- A long sentence that was cut into pieces is whole.
 - A sentence that refers back, as "It is…" and "In that case…" do, has what it refers to before it.
 
 Everything stays inside the section.
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS
 from langchain_sentence_window.windows.geometry import Window
 
@@ -26,6 +27,8 @@ MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
 """The most sentences that are added on a side of a window: two rules may add to each."""
 
 _ENDS_OF_SENTENCES = tuple(".?!:;,\"'|")
+
+_ENDS = frozenset(".?!")
 
 _BACKWARD = re.compile(
     r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
@@ -49,25 +52,30 @@ class Line:
         is_heading: Whether it is a heading.
         in_list: Whether it belongs to an item of a list.
         has_lead_in: Whether a lead-in is shown above a window that begins with it.
+        pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
 
     text: str
     is_heading: bool = False
     in_list: bool = False
     has_lead_in: bool = False
+    pieces: Span | None = None
 
 
 Lookup: TypeAlias = Callable[[SentenceKey], Line | None]
 """Returns a sentence by document and index; ``None`` for one that can't be read, which ends windows."""
 
 
-def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> Window:
+def complete(
+    window: Window, lookup: Lookup, *, opens_backward: bool = True, keeps_sentences_whole: bool = True
+) -> Window:
     """Add what a window needs so that it reads well; see the module.
 
     Args:
         window: The window.
         lookup: Returns sentences of its document.
         opens_backward: Whether a sentence that refers back gets what stands before it.
+        keeps_sentences_whole: Whether a piece of a long sentence gets the others.
 
     Returns:
         A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most, and
@@ -79,6 +87,8 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
         return window
     for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
         before = first, last
+        if keeps_sentences_whole:
+            first, last = _whole_sentences(around, first, last)
         first, last = _whole_items(around, first, last)
         last = _past_labels(around, first, last)
         last = _past_colons(around, last)
@@ -90,15 +100,22 @@ def complete(window: Window, lookup: Lookup, *, opens_backward: bool = True) -> 
     return window.widened(first, last)
 
 
+def with_whole_sentences(window: Window, lookup: Lookup) -> Window:
+    """Add the other pieces of the sentences at both ends of a window."""
+    return window.widened(*_whole_sentences(_Around(window, lookup), window.first, window.last))
+
+
 def needs_nothing(first: Line, last: Line) -> bool:
     """Return whether no rule adds anything to a window with these first and last sentences, as for most windows."""
     return not (
-        first.in_list
+        first.pieces
+        or last.pieces
+        or first.in_list
         or last.in_list
-        or _announces(last)
-        or _is_label(last)
-        or _begins_item(first)
         or refers_back(first.text)
+        or _begins_item(first)
+        # Of most sentences, the last character tells that they neither announce something nor are a label.
+        or ((last.is_heading or last.text[-1:] not in _ENDS) and (_announces(last) or _is_label(last)))
     )
 
 
@@ -140,8 +157,10 @@ class _Around:
 
     def __init__(self, window: Window, lookup: Lookup) -> None:
         self._doc_id, self._lookup = window.doc_id, lookup
-        self._start = max(hit.section_start for hit in window.hits)
-        self._end = min(hit.section_end for hit in window.hits)
+        first, *others = window.hits
+        self._start, self._end = first.section_start, first.section_end
+        for hit in others:
+            self._start, self._end = max(self._start, hit.section_start), min(self._end, hit.section_end)
 
     def is_all(self, window: Window) -> bool:
         """Return whether a window is the whole section."""
@@ -156,6 +175,16 @@ class _Around:
 
 
 # Sentences are looked up only where a rule asks for them, as a look may take a call of the store.
+
+
+def _whole_sentences(around: _Around, first: int, last: int) -> tuple[int, int]:
+    """Add the other pieces of the sentences at both ends."""
+    start, end = around.line(first).pieces, around.line(last).pieces
+    if start is not None and all(around.at(index) is not None for index in range(start[0], first)):
+        first = min(first, start[0])
+    if end is not None and all(around.at(index) is not None for index in range(last + 1, end[1])):
+        last = max(last, end[1] - 1)
+    return first, last
 
 
 def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:

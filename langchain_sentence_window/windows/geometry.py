@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window._validation import checked_function, checked_list, gathered, optional_count
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -38,6 +38,7 @@ class Hit:
         section_end: One past the index of the section's last sentence.
         score: The score that it was ranked by; higher is better.
         similarity: The score that the store gave it, such as a cosine; ``None`` if it isn't known.
+        pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
 
     doc_id: str
@@ -46,6 +47,7 @@ class Hit:
     section_end: int
     score: float
     similarity: float | None = None
+    pieces: Span | None = None
 
     @property
     def key(self) -> SentenceKey:
@@ -126,18 +128,19 @@ def expand(hit: Hit, before: int, after: int) -> Window:
 
     Args:
         hit: The hit to expand.
-        before: Sentences before the hit, 0 or more.
-        after: Sentences after the hit, 0 or more.
+        before: Sentences before the hit, 0 or more. If the hit is a piece of a long sentence, they count from that.
+        after: Sentences after the hit, 0 or more, likewise.
 
     Raises:
         InvalidInputError: ``hit`` isn't a `Hit`, or a number isn't a whole number of 0 or more.
     """
     check_kind(hit, Hit)
     before, after = window_size((before, after))
+    first, end = hit.pieces or (hit.index, hit.index + 1)
     return Window(
         hit.doc_id,
-        max(hit.index - before, hit.section_start),
-        min(hit.index + after, hit.section_end - 1),
+        max(first - before, hit.section_start),
+        min(end - 1 + after, hit.section_end - 1),
         (hit,),
     )
 

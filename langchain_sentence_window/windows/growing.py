@@ -4,14 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.windows.completion import MAX_COMPLETED, Lookup, before_announcements, complete
+from langchain_sentence_window.windows.completion import (
+    MAX_COMPLETED,
+    Lookup,
+    before_announcements,
+    complete,
+    with_whole_sentences,
+)
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 NEAR = 2
 """Windows of a section with at most so many sentences between them become one."""
 
-MAX_OPENING_SHARE = 0.15
-"""The largest share of a budget that opening one window backward may cost. See the benchmarks page."""
+MAX_COMPLETING_SHARE = 0.15
+"""The largest share of a budget that opening a window backward, or making its sentences whole, may cost. See the
+benchmarks page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,7 @@ class Ranked:
     Attributes:
         window: The window.
         is_open: Whether it may be joined with windows that it doesn't touch, completed and widened. The size of other
-            windows was chosen by the user.
+            windows was chosen by the user; only their sentences are made whole.
         fixed_cost: The cost of a window whose text was rewritten, which is taken as it is or left out; ``None`` for
             others.
     """
@@ -75,7 +82,7 @@ class GrowingWindows:
     lookup: Lookup
     budget: Budget | None
     _runs: dict[SentenceKey, list[Run]] = field(default_factory=dict)
-    _complete: dict[tuple[str, int, int, int], tuple[int, int]] = field(default_factory=dict)
+    _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
     _count: int = 0
     _spent: int = 0
 
@@ -110,8 +117,13 @@ class GrowingWindows:
         return any(window.first <= other.last + 1 + reach and window.last >= other.first - 1 - reach for other in runs)
 
     def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[Run]]:
-        """Return a window, joined with those near it and completed, and those that it would replace."""
-        gap = gap if item.is_open else 0
+        """Return a window, joined with those near it and completed, and those that it would replace.
+
+        Args:
+            item: The window.
+            gap: The most sentences between windows that are joined; negative for those that overlap only.
+        """
+        gap = gap if item.is_open else min(gap, 0)
         window = self._completed(item, item.window)
         if window.section not in self._runs:  # as for most windows
             return window, []
@@ -175,21 +187,31 @@ class GrowingWindows:
         return False
 
     def _completed(self, item: Ranked, window: Window) -> Window:
-        if not item.is_open:
-            return window
-        place = *window.section, window.first, window.last
+        place = item.is_open, *window.section, window.first, window.last
         if place not in self._complete:
-            completed = self._complete_anew(window)
+            completed = self._complete_anew(window) if item.is_open else self._kept_whole(window)
             self._complete[place] = completed.first, completed.last
         return window.widened(*self._complete[place])
 
     def _complete_anew(self, window: Window) -> Window:
         opened = complete(window, self.lookup)
-        if self.budget is None or opened.first == window.first:
+        if self.budget is None or opened is window:
             return opened
         closed = complete(window, self.lookup, opens_backward=False)
-        extra = self._cost(opened) - self._cost(closed)
-        return opened if extra <= MAX_OPENING_SHARE * self.budget.limit else closed
+        if opened.first != closed.first and self._is_cheap(opened, closed):
+            return opened
+        cut = complete(window, self.lookup, opens_backward=False, keeps_sentences_whole=False)
+        return closed if self._is_cheap(closed, cut) else cut
+
+    def _kept_whole(self, window: Window) -> Window:
+        whole = with_whole_sentences(window, self.lookup)
+        return whole if self._is_cheap(whole, window) else window
+
+    def _is_cheap(self, larger: Window, window: Window) -> bool:
+        """Return whether what completes a window costs little of the budget."""
+        if self.budget is None or (larger.first, larger.last) == (window.first, window.last):
+            return True
+        return self._cost(larger) - self._cost(window) <= MAX_COMPLETING_SHARE * self.budget.limit
 
     def _holds(self, window: Window, index: int) -> bool:
         runs = self._runs.get(window.section, [])

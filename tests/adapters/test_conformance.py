@@ -34,7 +34,7 @@ class TestInMemoryVectorStore(SentenceWindowStoreTests):
 
 
 class WithoutIds(InMemoryVectorStore):
-    """A store that can't fetch by id, as those of Pinecone, Elasticsearch and Weaviate."""
+    """A store that can't fetch by id."""
 
     def get_by_ids(self, ids: Any, /) -> list[Document]:
         raise NotImplementedError
@@ -44,6 +44,7 @@ class WithoutIds(InMemoryVectorStore):
 
 
 class TestInlineWindows(TestInMemoryVectorStore):
+    store_name = "a store that can't fetch by id"
     splitter = SentenceSplitter(inline_window=3)
 
     @pytest.fixture

@@ -18,7 +18,10 @@ LEFT = {
     "retrieval/transfer.py": ["isinstance(source, FaissStore)"],  # only it exports vectors
 }
 STORES = re.compile(r"(?:.*_)?(?:vector_?)?store|target", re.I)
-PACKAGES = re.compile(r"langchain_(chroma|community|milvus|postgres|qdrant)|qdrant_client|pymilvus|chromadb")
+PACKAGES = re.compile(
+    r"langchain_(chroma|community|elasticsearch|lancedb|mariadb|milvus|mongodb|pinecone|postgres|qdrant|redis|weaviate)"
+    r"|(chromadb|elasticsearch|lancedb|pinecone|pymilvus|pymongo|qdrant_client|redis|redisvl|weaviate)\b"
+)
 METHODS = {name for name in vars(VectorStore) if not name.startswith("_")} - {"as_retriever"}
 
 

@@ -12,11 +12,18 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.adapters import StoreAdapter, adapter_of, register
 from langchain_sentence_window.adapters.chroma import ChromaAdapter
 from langchain_sentence_window.adapters.community_faiss import CommunityFaissAdapter
+from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
 from langchain_sentence_window.adapters.faiss_store import FaissStoreAdapter
 from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+from langchain_sentence_window.adapters.lancedb import LanceDBAdapter
+from langchain_sentence_window.adapters.mariadb import MariaDBAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
+from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
+from langchain_sentence_window.adapters.pinecone import PineconeAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
+from langchain_sentence_window.adapters.redis import RedisAdapter
+from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import InvalidInputError
 from tests.toys import WordEmbeddings, document
 
@@ -32,7 +39,17 @@ def store_of(module: str, base: type = VectorStore) -> Any:
     [
         ("langchain_chroma.vectorstores", ChromaAdapter),
         ("langchain_community.vectorstores.faiss", CommunityFaissAdapter),
+        ("langchain_elasticsearch._sync.vectorstores", ElasticsearchAdapter),
+        ("langchain_elasticsearch._async.vectorstores", ElasticsearchAdapter),
+        ("langchain_lancedb.vectorstores", LanceDBAdapter),
+        ("langchain_mariadb.vectorstores", MariaDBAdapter),
         ("langchain_milvus.vectorstores.milvus", MilvusAdapter),
+        ("langchain_mongodb.vectorstores", MongoDBAdapter),
+        ("langchain_mongodb.graphrag.graph", StoreAdapter),
+        ("langchain_pinecone.vectorstores", PineconeAdapter),
+        ("langchain_pinecone.vectorstores_sparse", StoreAdapter),
+        ("langchain_redis.vectorstores", RedisAdapter),
+        ("langchain_weaviate.vectorstores", WeaviateAdapter),
         ("langchain_postgres.v2.vectorstores", PGVectorStoreAdapter),
         ("langchain_postgres.vectorstores", PostgresAdapter),
         ("langchain_qdrant.qdrant", QdrantAdapter),
@@ -135,6 +152,16 @@ def test_a_filter_goes_by_the_name_that_its_adapter_gives(words: WordEmbeddings)
 def test_choosing_an_adapter_imports_no_store() -> None:
     code = "import sys, langchain_sentence_window.adapters; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"faiss", "tantivy", "chromadb", "qdrant_client", "pymilvus", "sqlalchemy", "langchain_community"}
+    heavy = {
+        "faiss",
+        "tantivy",
+        "chromadb",
+        "qdrant_client",
+        "pymilvus",
+        "sqlalchemy",
+        "langchain_community",
+        "lancedb",
+    }
+    heavy |= {"elasticsearch", "pinecone", "pymongo", "redis", "redisvl", "weaviate"}
     assert "langchain_sentence_window.adapters" in loaded
     assert not heavy.intersection(loaded)

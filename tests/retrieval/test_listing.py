@@ -211,7 +211,7 @@ def test_sentences_are_not_read_to_list_documents(words: WordEmbeddings, monkeyp
     assert names(over(store).documents({"groups": "all"})) == ["note"]
     assert plans
     assert [line for line in plans if "SCAN" in line and "sentences" in line] == []
-    assert any("COVERING INDEX sentences_by_source" in line for line in plans)
+    assert any("COVERING INDEX sentences_in_order" in line for line in plans)
 
 
 def test_documents_of_pages_are_counted_by_page_and_other_documents_are_left_out(words: WordEmbeddings) -> None:

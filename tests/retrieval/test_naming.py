@@ -1,6 +1,7 @@
 """A search that goes to the documents which a query names first, in stores with and without a lexical index."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from langchain_core.documents import Document
@@ -10,7 +11,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
-from langchain_sentence_window.ranking.names import Evidence
+from langchain_sentence_window.ranking.names import Evidence, hear, query_words
 from langchain_sentence_window.retrieval.naming import FoundSentences, NamedSearch, found_evidence, named_search
 from tests.toys import WordEmbeddings
 
@@ -118,11 +119,28 @@ def sentence(doc_id: str, index: int, text: str) -> StoredSentence:
 
 def test_evidence_of_what_was_found() -> None:
     found = [sentence("a", 0, "Zebra pays"), sentence("b", 3, "Zebra Zebra"), sentence("a", 40, "Acme")]
-    evidence = found_evidence(found)
+    words = ["zebra", "acme", "lease"]
+    evidence = found_evidence(words, found)
+    assert evidence.words.keys() == {"zebra", "acme"}  # of no other word is anything asked
     assert evidence.words["zebra"].sentences == 2
     assert evidence.words["zebra"].documents == {"a": 1, "b": 1}
     assert evidence.documents["a"].head == "Zebra pays"  # sentence 40 is behind the head
     assert not evidence.is_complete
-    assert found_evidence(reversed(found)) == evidence
+    assert found_evidence(words, reversed(found)) == evidence
     # All words of a single document are its own.
-    assert found_evidence(found[::2]) == found_evidence([]) == Evidence({}, {})
+    assert found_evidence(words, found[::2]) == found_evidence(words, []) == Evidence({}, {})
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [("What does Zebra pay at last?", []), ("Is a fee due in may 2024?", []), ("who pays in Zebra.md", ["a"])],
+)
+def test_one_word_written_as_a_name_tells_nothing_but_a_whole_name(query: str, named: list[str]) -> None:
+    source = {"source": "zebra.md"}
+    found = [replace(sentence("a", at, "Zebra pays a fee in May 2024"), source=source) for at in range(3)]
+    found += [sentence("b", at, "a fee is due") for at in range(3)]
+    words = query_words(query)
+    assert len(words.written) == 1
+    by_names, by_all = (hear(query, found_evidence(given, found)) for given in ((), words.all))
+    assert by_names == by_all
+    assert [each.doc_id for each in (by_all.documents if by_all else [])] == named

@@ -117,10 +117,10 @@ async def test_one_search_without_a_ranking_tells_similarities_and_judges(
     cosines = {(each.metadata["doc_id"], each.metadata["sentence_index"]): score for each, score in dense}
     retriever.invoke(ON_SUBJECT, min_relevance=judging)  # what it embeds once
     searched: list[str] = []
-    for name in ("hybrid_search", "search"):
+    for name in ("hybrid_sentences", "search"):
         monkeypatch.setattr(Searcher, name, noting(name, getattr(Searcher, name), searched))
     windows = await way(retriever, "invoke", ON_SUBJECT, min_relevance=judging)
-    assert searched == (["hybrid_search"] if weight or judging else ["search"])
+    assert searched == (["hybrid_sentences"] if weight or judging else ["search"])
     for window in windows:
         for hit in window.metadata["hits"]:
             assert hit["similarity"] == pytest.approx(cosines[window.metadata["doc_id"], hit["sentence_index"]])

@@ -1,10 +1,11 @@
 """Replace documents with one writer while eight readers search.
 
-    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index Flat] [--processes]
+    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index Flat] [--processes] [--changes]
 
 Each result's text must belong to its vector, and no reader may see a part of a document: a search filtered by
 document finds all of its sentences, of one version. With ``--processes``, the readers and two writers are separate
-processes on one path, and an acknowledged write must be visible at once.
+processes on one path, and an acknowledged write must be visible at once. With ``--changes``, the limits of the
+automatic index move, so that another one is made in the background all the time.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import numpy as np
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.stores.faiss.dense import choice
 from tests.torture.corpus import (
     SENTENCES,
     TextEmbeddings,
@@ -28,6 +30,8 @@ from tests.torture.corpus import (
     document,
     searched_vectors,
 )
+from tests.torture.indexes import tolerance
+from tests.torture.limits import lower
 
 READERS = 8
 
@@ -41,8 +45,10 @@ def fill(store: FaissStore, sentences: int) -> int:
     return documents
 
 
-def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random) -> None:
-    """Search in one of several ways, and check the results."""
+def check_search(
+    store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random, most: float = 3e-3
+) -> None:
+    """Search in one of several ways, and check the results; a cosine may be wrong by so much."""
     query = f"query {chance.random()}"
     way = chance.choice(["plain", "plain", "filtered", "lexical", "ids"])
     if way == "plain":
@@ -52,7 +58,7 @@ def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chan
             # The neighbors that its vector is mixed with are of the same version, as documents are seen whole.
             whole = document(each.metadata["number"], each.metadata["version"])
             vectors = searched_vectors([(one.page_content, one.metadata) for one in whole], embedding, NEIGHBOR_WEIGHTS)
-            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < 3e-3, each
+            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < most, each
         return
     if way == "filtered":
         documents = store.similarity_search(query, k=99, filter={"doc_id": f"document {number}"})
@@ -64,16 +70,16 @@ def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chan
     assert len({each.metadata["version"] for each in documents}) == 1, f"{way}: sentences of several versions"
 
 
-def churn(store: FaissStore, documents: int, seconds: float) -> dict[str, int]:
+def churn(store: FaissStore, documents: int, seconds: float, *, changes: bool = False) -> dict[str, int]:
     """Write in this thread and read in others; return counts."""
-    embedding, stop = TextEmbeddings(), threading.Event()
+    embedding, stop, most = TextEmbeddings(), threading.Event(), tolerance(store)
     searches, failures = [0] * READERS, list[BaseException]()
 
     def read(reader: int) -> None:
         chance = random.Random(reader)
         try:
             while not stop.is_set():
-                check_search(store, embedding, chance.randrange(documents), chance)
+                check_search(store, embedding, chance.randrange(documents), chance, most)
                 searches[reader] += 1
         except BaseException as error:  # noqa: BLE001 - told below
             failures.append(error)
@@ -82,10 +88,13 @@ def churn(store: FaissStore, documents: int, seconds: float) -> dict[str, int]:
     threads = [threading.Thread(target=read, args=(reader,)) for reader in range(READERS)]
     for thread in threads:
         thread.start()
-    writes, chance, end = 0, random.Random(99), time.monotonic() + seconds
+    writes, changed, chance, end = 0, 0, random.Random(99), time.monotonic() + seconds
     try:
         while time.monotonic() < end and not stop.is_set():
             writes += 1
+            if changes and store.stats().index_to_come is None:
+                changed += 1
+                move_limits(changed % 3)
             number = chance.randrange(documents)
             store.replace_documents(document(number, writes), [f"document {number}"])
     finally:
@@ -98,10 +107,17 @@ def churn(store: FaissStore, documents: int, seconds: float) -> dict[str, int]:
     assert len(contents(store)) == documents
     return {
         "documents replaced": writes,
+        "changes of the index": changed,
         "searches": sum(searches),
         "searches of the slowest reader": min(searches),
         "failures": 0,
     }
+
+
+def move_limits(kind: int) -> None:
+    """Move the limits of the automatic index, so that it is exact, has codes, or has clusters of codes."""
+    choice.MAX_EXACT_NUMBERS = (10**12, 0, 0)[kind]
+    choice.MAX_WHOLE_NUMBERS = (10**12, 10**12, 0)[kind]
 
 
 def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:
@@ -169,7 +185,11 @@ if __name__ == "__main__":
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--role", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--changes", action="store_true", help="change the index all the time; implies --index auto")
     arguments = parser.parse_args()
+    if arguments.changes:
+        arguments.index = "auto"
+        lower()
     if arguments.role:
         play(arguments.path, arguments.role, arguments.sentences // SENTENCES, arguments.seconds, arguments.seed)
     else:
@@ -180,4 +200,4 @@ if __name__ == "__main__":
                 if arguments.processes:
                     print(processes(Path(folder), documents, arguments.seconds))
                 else:
-                    print(churn(store, documents, arguments.seconds))
+                    print(churn(store, documents, arguments.seconds, changes=arguments.changes))

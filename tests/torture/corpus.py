@@ -12,6 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
+from tests.torture.indexes import finds_all, finds_best, tolerance
 
 Vectors = npt.NDArray[np.float32]
 
@@ -77,7 +78,9 @@ def contents(store: FaissStore) -> dict[int, set[int]]:
 
 
 def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
-    """Return all texts with their metadata, through a search that finds everything."""
+    """Return all texts with their metadata, through a search that finds everything, if the index has one."""
+    if not finds_all(store):
+        return [(each.page_content, each.metadata) for documents, _ in store.export() for each in documents]
     size = len(store)
     if not size:
         return []
@@ -87,7 +90,10 @@ def everything(store: FaissStore) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, queries: int = 3) -> None:
-    """Check searches, with and without a filter, against a comparison with every text."""
+    """Check searches, with and without a filter, against a comparison with every text.
+
+    An index that misses some is still asked whether each cosine is that of its text.
+    """
     held = everything(store)
     if not held:
         return
@@ -98,10 +104,11 @@ def check_against_brute_force(store: FaissStore, embedding: TextEmbeddings, quer
         scores = np.array([vectors[text] for text in texts]) @ embedding.vector(query)
         best = np.sort(scores)[::-1][:5]
         found = store.similarity_search_with_score(query, k=5)
-        assert len(found) == min(5, len(texts))
-        assert np.allclose([score for _, score in found], best, atol=3e-3), (found, best)
+        if finds_best(store):
+            assert len(found) == min(5, len(texts))
+            assert np.allclose([score for _, score in found], best, atol=tolerance(store)), (found, best)
         for each, score in found:
-            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < 3e-3, each
+            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < tolerance(store), each
     text = texts[len(texts) // 2]
     words = store.lexical_search(text, k=len(texts))
     assert len(words) == len(texts)

@@ -1,10 +1,14 @@
 """Kill a writing process at random moments, and check what is there afterwards.
 
-    python -m tests.torture.kill [--kills 200]
+    python -m tests.torture.kill [--kills 200] [--in-change]
 
-A process adds, replaces, deletes and saves, and reports each call. It is killed (kill -9) at a random moment, and the
-store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree with
-brute force. Then the next process goes on with the same store.
+A process adds, replaces, deletes, searches and saves, and reports each call. It is killed (kill -9) at a random moment,
+and the store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree
+with brute force. Then the next process goes on with the same store. Its index is of any type, and mostly the automatic
+one, with limits so low that it changes in the background every few calls.
+
+With ``--in-change``, the limits are moved after each call, so that a change is due all the time, and a process is
+killed at a random moment of one. A change that has ended by then doesn't count.
 """
 
 import argparse
@@ -15,28 +19,42 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
+from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
+from langchain_sentence_window.stores.faiss.dense.choice import AUTO
+from tests.torture.churn import move_limits
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
+from tests.torture.indexes import known_indexes
+from tests.torture.limits import lower
 
 DOCUMENTS = 60
-CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "reopen": 1}
-"""How often each call is made, out of 17."""
+CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "search": 5, "reopen": 1}
+"""How often each call is made, out of 22."""
+
+INDEXES = [AUTO] * 8 + known_indexes()
+"""The indexes that are chosen from."""
 
 
-def work(folder: Path, seed: int) -> None:
-    """Write until killed; print each call before and after it."""
+MAX_ATTEMPTS = 4
+"""How many times as many processes are killed at most, until so many were killed within a change."""
+
+
+def work(folder: Path, seed: int, *, changes: bool) -> None:
+    """Write until killed; print each call, and each change of the index, before and after it."""
     chance = random.Random(seed)
-    store = FaissStore(TextEmbeddings(), folder, index=chance.choice(["Flat", "SQfp16", "Flat"]))
+    tell_of_changes()
+    store = FaissStore(TextEmbeddings(), folder, index=AUTO if changes else chance.choice(INDEXES))
     version = seed * 1_000_000
     while True:
+        if changes and store.stats().index_to_come is None:
+            move_limits(chance.randrange(3))
         numbers = chance.sample(range(DOCUMENTS), chance.choice([1, 1, 3, 40]))
         version += 1
-        call = chance.choices(
-            ["replace", "delete", "filter", "add", "save", "lexical", "reopen"], [8, 2, 1, 2, 1, 2, 1]
-        )[0]
-        print("begin", call, version, *numbers, flush=True)
+        (call,) = chance.choices([*CALLS], [*CALLS.values()])
+        tell("begin", call, version, *numbers)
         names = [f"document {number}" for number in numbers]
         sentences = [each for number in numbers for each in document(number, version)]
         if call == "replace":
@@ -51,10 +69,30 @@ def work(folder: Path, seed: int) -> None:
             store.save()
         elif call == "lexical":
             store.lexical_search("Sentence s1 of document d1", k=3)
+        elif call == "search":
+            store.similarity_search("Sentence s1 of document d1", k=3)
         else:
             store.close()
             store = FaissStore(TextEmbeddings(), folder)
-        print("done", flush=True)
+        tell("done")
+
+
+def tell(*words: object) -> None:
+    """Print a line at once, whole."""
+    sys.stdout.write(f"{' '.join(map(str, words))}\n")
+    sys.stdout.flush()
+
+
+def tell_of_changes() -> None:
+    """Print when a change of an index begins and ends."""
+    run = BackgroundChange._run
+
+    def told(change: BackgroundChange, work: Callable[[], None]) -> None:
+        tell("change")
+        run(change, work)
+        tell("changed")
+
+    setattr(BackgroundChange, run.__name__, told)
 
 
 def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]]:
@@ -69,31 +107,29 @@ def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]
     return after
 
 
-def torture(kills: int, *, longest: float = 1.5, seed: int = 0) -> dict[str, int]:
-    """Kill so many processes, and count the outcomes."""
+def torture(kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool = False) -> dict[str, int]:
+    """Kill so many processes, and count the outcomes.
+
+    Args:
+        kills: How many; within a change of the index, only those that were are counted.
+        longest: The most seconds after which a process is killed.
+        seed: The seed of all chance.
+        in_change: Whether to kill within changes of the index.
+    """
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="kill"))
-    counts = {"kills": 0, "calls acknowledged": 0, "killed within a call": 0, "of those done": 0}
+    counts = {"kills": 0, "calls acknowledged": 0, "killed within a call": 0, "of those done": 0, "changes cut": 0}
     state: dict[int, set[int]] = {}
+    lasted = [0.1]
     try:
-        for number in range(1, kills + 1):
-            command = [
-                sys.executable,
-                "-m",
-                "tests.torture.kill",
-                "--work",
-                str(folder),
-                "--seed",
-                str(seed * 1000 + number),
-            ]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-                assert process.stdout is not None
-                lines = [process.stdout.readline()]
-                time.sleep(chance.random() ** 2 * longest)
-                process.send_signal(signal.SIGKILL)
-                lines += process.stdout.read().split("\n")
-            lines = [line.strip() for line in lines if line.strip()]
-            assert process.returncode == -signal.SIGKILL, (process.returncode, lines[-3:])
+        while counts["changes cut" if in_change else "kills"] < kills:
+            counts["kills"] += 1
+            assert counts["kills"] <= MAX_ATTEMPTS * kills, counts
+            command = [sys.executable, "-m", "tests.torture.kill", "--work", str(folder)]
+            command += ["--seed", str(seed * 1000 + counts["kills"]), *(["--in-change"] * in_change)]
+            lines = killed_in_change(command, chance, lasted) if in_change else killed(command, chance, longest)
+            changes = [line for line in lines if line in ("change", "changed")]
+            counts["changes cut"] += changes[-1:] == ["change"]
             last = None
             for line in lines:
                 if line == "done" and last is not None:
@@ -113,19 +149,65 @@ def torture(kills: int, *, longest: float = 1.5, seed: int = 0) -> dict[str, int
             else:
                 assert found == state, "an acknowledged call isn't there"
             state = found
-            counts["kills"] += 1
+            for part in folder.glob("vectors.*.part*"):  # as an hour later
+                part.unlink()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return counts
+
+
+def killed(command: Sequence[str], chance: random.Random, longest: float) -> list[str]:
+    """Start a process, kill it after its first line and a random time, and return what it told."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        time.sleep(chance.random() ** 2 * longest)
+        return _end(process, lines)
+
+
+def killed_in_change(command: Sequence[str], chance: random.Random, lasted: list[float]) -> list[str]:
+    """Start a process, kill it within one of the first changes of its index, and return what it told.
+
+    Args:
+        command: Starts the process.
+        chance: Chooses the change and the moment.
+        lasted: The seconds that changes lasted so far; some are added.
+    """
+    left = chance.choice([1, 1, 2, 3])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines, began = list[str](), 0.0
+        for line in process.stdout:
+            lines.append(line)
+            if line == "changed\n":
+                lasted.append(time.monotonic() - began)
+            elif line == "change\n":
+                began, left = time.monotonic(), left - 1
+                if not left:
+                    break
+        time.sleep(chance.random() * chance.choice(lasted[-50:]))
+        return _end(process, lines)
+
+
+def _end(process: subprocess.Popen[str], lines: list[str]) -> list[str]:
+    process.send_signal(signal.SIGKILL)
+    assert process.stdout is not None
+    # The last line may be cut.
+    lines = [line.strip() for line in [*lines, *process.stdout.read().splitlines(keepends=True)] if line.endswith("\n")]
+    process.wait()
+    assert process.returncode == -signal.SIGKILL, (process.returncode, lines[-3:])
+    return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--in-change", action="store_true", help="kill within changes of the index")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    lower()
     if arguments.work:
-        work(arguments.work, arguments.seed)
+        work(arguments.work, arguments.seed, changes=arguments.in_change)
     else:
-        print(torture(arguments.kills, seed=arguments.seed))
+        print(torture(arguments.kills, seed=arguments.seed, in_change=arguments.in_change))

@@ -1,6 +1,7 @@
 """Made-up sections for tests of windows: lines by index, and lookups that count."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from hypothesis import strategies as st
@@ -57,8 +58,13 @@ Search: TypeAlias = tuple[Lines, list[Window], Callable[[Window], int]]
 
 
 @st.composite
-def searches(draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 14) -> Search:
-    """Sections of two documents, disjoint windows in them that can be read, best first, and a cost by length."""
+def searches(
+    draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 14, *, in_pieces: bool = False
+) -> Search:
+    """Sections of two documents, disjoint windows in them that can be read, best first, and a cost by length.
+
+    Where ``in_pieces``, some runs of lines are the pieces of one sentence.
+    """
     documents: dict[str, list[Line | None]] = {}
     windows: list[Window] = []
     for doc_id in "ab":
@@ -66,6 +72,12 @@ def searches(draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 
         documents[doc_id] = draw(st.lists(st.sampled_from(kinds), min_size=sum(sizes), max_size=sum(sizes)))
         start = 0
         for size in sizes:
+            if in_pieces and draw(st.booleans()):
+                first = draw(st.integers(start, start + size - 1))
+                end = draw(st.integers(first + 1, start + size))
+                documents[doc_id][first:end] = [
+                    line and replace(line, pieces=(first, end)) for line in documents[doc_id][first:end]
+                ]
             at = start
             while at < start + size:
                 length = draw(st.integers(1, 4))

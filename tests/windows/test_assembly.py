@@ -19,8 +19,9 @@ from langchain_sentence_window.windows.assembly import (
     Assembly,
     assemble,
 )
+from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growing import MAX_OPENING_SHARE, NEAR, Budget, Ranked
+from langchain_sentence_window.windows.growing import MAX_COMPLETING_SHARE, NEAR, Budget, Ranked
 from tests.windows.sections import (
     BACK,
     COLON,
@@ -106,6 +107,39 @@ def test_without_a_budget(search: Any, k: int) -> None:
             assert len(between) > NEAR or None in between
     if len(ordered) > 1:
         assert not any(is_heading_alone(each, lines) for each in ordered)
+
+
+@given(searches(in_pieces=True), st.integers(1, 40), st.booleans())
+def test_no_window_begins_or_ends_inside_a_sentence(search: Any, k: int, is_open: bool) -> None:
+    lines, windows, _ = search
+    ranked = [Ranked(each, is_open=is_open) for each in windows]
+    assembly = assemble(ranked, k, lines)
+    check(assembly, ranked, lines, k)
+    for each in assembly.windows:
+        for index in range(each.window.first, each.window.last + 1):
+            first, end = lines((each.window.doc_id, index)).pieces or (index, index + 1)
+            assert each.window.first <= first < end <= each.window.last + 1
+
+
+@given(searches(in_pieces=True), st.integers(1, 25), st.integers(1, 900), st.booleans())
+def test_a_budget_holds_for_pieces(search: Any, k: int, limit: int, is_open: bool) -> None:
+    lines, windows, cost = search
+    ranked = [Ranked(each, is_open=is_open) for each in windows]
+    assembly = assemble(ranked, k, lines, by_length(lines, cost, limit))
+    check(assembly, ranked, lines, k)
+    assert assembly.cost == sum(cost(each.window) for each in assembly.windows) <= limit
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(21, (4, 6)), (13, (5, 5))])
+def test_making_a_sentence_whole_costs_a_share_of_the_budget_at_most(limit: int, expected: tuple[int, int]) -> None:
+    piece = Line("as the tenant pays the rent,", pieces=(4, 7))
+    lines = Lines(a=[SAYS] * 4 + [piece] * 3 + [SAYS], b=[SAYS] * 300)
+    others = [window(20 * number, section=(0, 300), doc_id="b") for number in range(TIGHT_FIRST - 1)]
+    for is_open in (True, False):
+        ranked = [Ranked(window(5, section=(4, 7)), is_open), *opened(others)]
+        found = assemble(ranked, 99, lines, counted(lines, limit))
+        assert run_of(found.windows[0].window) == expected
+    assert run_of(assemble(ranked, 1, lines).windows[0].window) == (4, 6)
 
 
 @given(searches((*KINDS, None)), st.integers(1, 30))
@@ -382,7 +416,7 @@ def test_opening_backward_costs_a_share_of_the_budget_at_most(limit: int, first:
         return 5 if each.doc_id == "b" else 10 * (21 - each.first)
 
     # Opening costs 10, which is a seventh of 70 and more than that of 65; the others take what is left.
-    assert 10 / 70 < MAX_OPENING_SHARE < 10 / 65
+    assert 10 / 70 < MAX_COMPLETING_SHARE < 10 / 65
     found = assemble(opened([there, *others]), 99, lines, Budget(limit, cost, lambda key: 1))
     assert found.windows[0].window.first == first
     assert found.cost == limit

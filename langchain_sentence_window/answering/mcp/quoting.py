@@ -1,11 +1,12 @@
 """Check a quotation against an index: find the windows that it may be from, and verify it in them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._io import ASYNC, arun
 from langchain_sentence_window.answering.advice import no_document
 from langchain_sentence_window.answering.labels import read_doc_id
 from langchain_sentence_window.answering.mcp.reading import read_runs
@@ -80,7 +81,7 @@ def place_document(place: QuotedPlace) -> Document:
 
 async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
     for doc_id in filter(is_storable_id, dict.fromkeys([given, read_doc_id(given)])):
-        if found := await read_runs(ASYNC, retriever.scope(), doc_id):
+        if found := await arun(partial(read_runs, scope=retriever.scope(), doc_id=doc_id)):
             return found
     raise no_document(given)
 

@@ -1,5 +1,6 @@
 """Serve over stdio and HTTP: who may connect, and how a server ends."""
 
+import gc
 import hmac
 import logging
 import os
@@ -19,7 +20,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
+
+from langchain_sentence_window.answering.mcp import health
 
 _GRACE_SECONDS = 2
 _INTERRUPTED = 130
@@ -39,7 +42,7 @@ class OneToken:
 
 
 def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None) -> Starlette:
-    """Return an ASGI app that serves at ``/mcp``.
+    """Return an ASGI app that serves at ``/mcp``, and at ``/health`` without a token.
 
     Args:
         server: The server.
@@ -51,7 +54,7 @@ def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None)
     if token is None:
         return app
     return Starlette(
-        routes=[Mount("/", app=RequireAuthMiddleware(app, []))],
+        routes=[*_open_routes(app), Mount("/", app=RequireAuthMiddleware(app, []))],
         middleware=[
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(OneToken(token))),
             Middleware(AuthContextMiddleware),
@@ -62,6 +65,9 @@ def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None)
 
 def run_http(app: Starlette, host: str, port: int) -> None:
     """Serve until Ctrl-C."""
+    # Python would look through all that is loaded now and then, and nothing is answered meanwhile.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
         app, host=host, port=port, access_log=False, timeout_graceful_shutdown=_GRACE_SECONDS, log_level="info"
     )
@@ -109,6 +115,10 @@ def _flush_to_stderr() -> None:
         finally:
             os.dup2(wire, sys.stdout.fileno())
             os.close(wire)
+
+
+def _open_routes(app: Starlette) -> list[BaseRoute]:
+    return [route for route in app.routes if getattr(route, "path", None) == health.PATH]
 
 
 def _security(names: Sequence[str]) -> TransportSecuritySettings:

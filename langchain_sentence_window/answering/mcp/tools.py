@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -12,7 +13,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError, create_model
 
-from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._io import arun
 from langchain_sentence_window.answering.advice import advice, explained, no_document
 from langchain_sentence_window.answering.mcp.arguments import (
     BoundedReadInput,
@@ -21,6 +22,7 @@ from langchain_sentence_window.answering.mcp.arguments import (
     QuoteInput,
 )
 from langchain_sentence_window.answering.mcp.passage_ids import read_passage_id
+from langchain_sentence_window.answering.mcp.patience import Patience
 from langchain_sentence_window.answering.mcp.quoting import EXPLANATIONS, NOT_IN_DOCUMENT, place_document, verified
 from langchain_sentence_window.answering.mcp.reading import Excerpt, read_excerpt
 from langchain_sentence_window.answering.mcp.results import (
@@ -38,7 +40,7 @@ from langchain_sentence_window.answering.tools import MAX_SENTENCES, NOTHING_FOU
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.documents.window_metadata import SENTENCES
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 READ_ONLY = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
@@ -47,6 +49,11 @@ _MISTAKES = (InvalidInputError, IncompleteWindowError)
 """Errors that tell a model what to do otherwise."""
 
 _FAILED = "failed on the server, whose log says why. Try again once; if it fails again, tell the user."
+
+_AWAY = (
+    "got no answer from the documents in time. Try again in a minute; if that fails too, tell the user that they can't "
+    "be reached now."
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,9 @@ class _AdvisingTool(Tool):
         try:
             return await super().run(arguments, context, convert_result)
         except UnexpectedToolError as error:
-            raise UnexpectedToolError(f"{self.name} {_FAILED}") from error.__cause__
+            cause = error.__cause__
+            told = _AWAY if isinstance(cause, StoreUnavailableError | TimeoutError) else _FAILED
+            raise UnexpectedToolError(f"{self.name} {told}") from cause
         except ToolError as error:
             cause = error.__cause__
             told = explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
@@ -139,7 +148,7 @@ class _Server:
 
     async def fetch(self, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
-            excerpt = await read_excerpt(ASYNC, self.retriever.scope(), doc_id, passage)
+            excerpt = await arun(partial(read_excerpt, scope=self.retriever.scope(), doc_id=doc_id, passage=passage))
             if excerpt is not None:
                 return self._fetched(id, excerpt)
         raise no_document(id)
@@ -170,7 +179,9 @@ class _Server:
         return _Answer(FetchResult(**fields, metadata=metadata), f"{sources_of([excerpt.document])}\n\n{note}".rstrip())
 
 
-def mcp_tools(retriever: SentenceWindowRetriever, *, about: str | None, text: Text, url_of: UrlOf | None) -> list[Tool]:
+def mcp_tools(
+    retriever: SentenceWindowRetriever, *, about: str | None, text: Text, url_of: UrlOf | None, timeout: float | None
+) -> list[Tool]:
     """Make the tools of the server.
 
     Args:
@@ -178,21 +189,26 @@ def mcp_tools(retriever: SentenceWindowRetriever, *, about: str | None, text: Te
         about: What the documents are about, for the description of ``search``.
         text: What the text of a result is.
         url_of: Returns the address of a window; ``None`` for the one in its metadata.
+        timeout: The most seconds that a call takes; ``None`` for any time.
     """
+    patience = Patience(timeout)
     tools = {tool.name: tool.coroutine for tool in create_tools(retriever) if isinstance(tool, StructuredTool)}
     server = _Server(retriever, {name: each for name, each in tools.items() if each is not None}, url_of)
     about = f" Documents: {about}." if about else ""
-    return [_tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text) for kind in _KINDS]
+    return [
+        _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)
+        for kind in _KINDS
+    ]
 
 
-def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text) -> Tool:
+def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text, patience: Patience) -> Tool:
     async def call(**arguments: Any) -> CallToolResult:
         try:
-            answer = await function(**arguments)
+            answer = await patience.call(partial(function, **arguments))
         except ToolException as error:
             # What is wrong with the index is nothing that a model can mend, and may hold a path.
             if error.__cause__ is not None and not isinstance(error.__cause__, _MISTAKES):
-                raise error.__cause__ from None
+                raise error.__cause__ from error.__cause__.__cause__
             raise ToolError(str(error)) from None
         except _MISTAKES as error:
             raise ToolError(str(advice(error))) from error

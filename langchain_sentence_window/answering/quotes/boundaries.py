@@ -1,4 +1,4 @@
-r"""What a quotation may not be cut from: words, numbers with their signs and units, and negations.
+r"""Boundaries that a quotation keeps: words, numbers with their signs and units, and negations.
 
 "lawful" doesn't stand in "unlawful", nor "5 euros" in "1.5 euros", though all their characters do.
 """

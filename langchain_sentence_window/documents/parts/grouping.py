@@ -6,7 +6,7 @@ parts. A text without any of these is named by a hash of the text.
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
@@ -62,35 +62,56 @@ def group_documents(documents: Sequence[Document], join: JoinParts) -> list[Grou
         InvalidInputError: Two Documents have the same id, or one has an id that stores can't keep.
     """
     groups = group_by_name(documents, join)
+    check_groups(groups)
+    return groups
+
+
+def check_groups(groups: Iterable[Group]) -> None:
+    """Check that the Documents of each group may be parts of one document.
+
+    Raises:
+        InvalidInputError: Two Documents have the same id.
+    """
     for group in groups:
         if not group.is_one_document:
             raise InvalidInputError(
                 f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join "
                 "their texts into one document. Nothing was stored."
             )
-    return groups
 
 
-def group_by_name(documents: Sequence[Document], join: JoinParts) -> list[Group]:
-    """Group Documents by the name of the document that each is, or is a part of, as `group_documents` does."""
+def group_by_name(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:
+    """Group Documents by the name of the document that each is, or is a part of, as `group_documents` does.
+
+    Args:
+        documents: The Documents.
+        join: As for `group_documents`.
+        names: Their names, if they are known.
+    """
     key = join if isinstance(join, str) else None
     groups: dict[str, Group] = {}
-    for name, document in zip(document_ids(documents, join), documents, strict=True):
+    for name, document in zip(document_ids(documents, join) if names is None else names, documents, strict=True):
         groups.setdefault(name, Group(name, [])).parts.append(part_of(document, key))
     return list(groups.values())
 
 
-def document_ids(documents: Sequence[Document], join: JoinParts) -> list[str]:
+def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter[bytes] | None = None) -> list[str]:
     """Return the name of the document that each Document is, or is a part of.
 
     The same Documents in the same order always get the same names. Texts without a source that are equal, such as
     blank pages, are numbered.
 
+    Args:
+        documents: The Documents.
+        join: As for `group_documents`.
+        copies: How often each text without a source came before these Documents, which is counted on; ``None`` if none
+            came before.
+
     Raises:
         InvalidInputError: A Document has an id that stores can't keep.
     """
     sources = Counter(source_of(document.metadata) for document in documents)
-    copies: Counter[str] = Counter()
+    copies = Counter() if copies is None else copies
     names: list[str] = []
     for document in documents:
         given = document.id if document.id is not None else document.metadata.get(DOC_ID)
@@ -108,8 +129,10 @@ def _is_name(source: str) -> bool:
     return is_storable_id(source) and len(source) <= MAX_ID_CHARS
 
 
-def _hash(document: Document, copies: Counter[str]) -> str:
+def _hash(document: Document, copies: Counter[bytes]) -> str:
     # A source that can't be written as text doesn't count.
     key = repr((storable_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
-    copies[key] += 1
-    return hashlib.sha256(f"{key}{copies[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    hashed = hashlib.sha256(key.encode("utf-8", "surrogatepass"))
+    copies[hashed.digest()] += 1
+    hashed.update(str(copies[hashed.digest()]).encode())
+    return hashed.hexdigest()[:32]

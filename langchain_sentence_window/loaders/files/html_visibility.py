@@ -12,7 +12,7 @@ select textarea input button datalist annotation annotation-xml
 _DROPPED = frozenset(_DROPPED_LIST.split())
 _HIDING = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
 _MARKS_OF_LINKS = frozenset({"¶", "#", "§", "🔗", "↑", "^", "↩", "↩︎", "⏎"})
-"""What is written in links to a heading itself, and back from a note."""
+"""Texts of links to a heading itself, and back from a note."""
 
 _MAX_MARK = 2
 

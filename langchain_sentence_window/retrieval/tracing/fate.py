@@ -18,7 +18,7 @@ Outcome: TypeAlias = Literal[
     "filtered",
     "missing",
 ]
-"""What became of a sentence.
+"""The fate of a sentence.
 
 ``returned``: it is in a returned window, as a hit or beside one. ``leads_in``: a returned window has it as a lead-in.
 ``same_text``: a returned window has the text of its window, and names this place.

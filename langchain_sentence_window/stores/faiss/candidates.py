@@ -10,11 +10,19 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.documents.keys import HEADING, KIND, SECTION_END, SECTION_START
 from langchain_sentence_window.documents.values import number
-from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency, Indexes
+from langchain_sentence_window.ranking.candidates import (
+    NO_TEXT,
+    Candidates,
+    DocumentFrequency,
+    Indexes,
+    JoinedTexts,
+    Numbers,
+)
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.places import Place, PlacedSentence
+from langchain_sentence_window.stores.faiss.database.found import NONE, FoundRows
+from langchain_sentence_window.stores.faiss.database.of_rows import are_in
+from langchain_sentence_window.stores.faiss.database.places import Place
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
@@ -22,125 +30,142 @@ Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
 """Takes candidates, best first by the search, and returns a score for each; higher is better."""
 
 _KIND_IN_JSON = f'"{KIND}"'
+_BEFORE, _AFTER = _SIDES = 1, 2
+_STEPS = -1, 1
 
 
 class Scores(NamedTuple):
-    """The scores of a search's candidates.
+    """The candidates of a search, best first: ``n`` rows and their scores.
 
     Attributes:
-        fused: Scores by meaning and words together, by row.
-        cosines: Cosines by row.
-        lexical: BM25 scores by row; a missing one is 0.
+        rows: The rows, each once.
+        fused: Scores by meaning and words together.
+        cosines: Their cosines.
+        lexical: Their BM25 scores; 0 for none.
         document_frequency: Counts the sentences that hold a word; ``None`` if words weren't searched.
     """
 
-    fused: Mapping[int, float]
-    cosines: Mapping[int, float]
-    lexical: Mapping[int, float]
+    rows: Rows
+    fused: Numbers
+    cosines: Numbers
+    lexical: Numbers
     document_frequency: DocumentFrequency | None
 
 
-class _Section(NamedTuple):
+class Section(NamedTuple):
+    """The bounds of a section, and its heading path.
+
+    Attributes:
+        start: Index of its first sentence.
+        end: One past the index of its last sentence.
+        heading: Its heading path; empty if there is none.
+    """
+
     start: int
     end: int
     heading: str
 
 
-_Neighbor: TypeAlias = tuple[int, int, int, Place]
-"""A sentence beside a candidate: the candidate's position; -1 if it comes before it, 1 if after; the row that it has if
-the document was written whole; where it stands. Hundreds are made for a query, which takes longer with names."""
+class Best(NamedTuple):
+    """The best rows of a search, best first.
+
+    Attributes:
+        rows: The rows.
+        scores: Their scores.
+        cosines: Their cosines.
+        allowed: The rows that could be found, in order; ``None`` for all.
+        found: The candidates that they were chosen from; ``None`` if these weren't ranked anew.
+        sections: The sections of the candidates.
+        order: The positions of the best among the candidates.
+    """
+
+    rows: Rows
+    scores: Numbers
+    cosines: Numbers
+    allowed: Rows | None = None
+    found: FoundRows | None = None
+    sections: Sequence[Section] = ()
+    order: Indexes = np.empty(0, dtype=np.int64)
 
 
-def read_candidates(snapshot: Snapshot, rows: Sequence[int], scores: Scores, allowed: Rows | None) -> Candidates:
-    """Read the candidates of a search, and the texts of the sentences beside them in their sections.
+def read_candidates(
+    snapshot: Snapshot, found: FoundRows, sections: Sequence[Section], scores: Scores, allowed: Rows | None
+) -> Candidates:
+    """Make candidates of what a search found, and of the texts of the sentences beside them in their sections.
 
     A Document that isn't a sentence, or whose section can't be right, is a section of its own. If it isn't a sentence,
     its key is its id and 0.
 
     Args:
         snapshot: The state of the database that was searched.
-        rows: The rows of the candidates, each once.
+        found: The candidates, in the order of their scores, with the texts beside them if all may be read.
+        sections: Their sections.
         scores: Their scores.
         allowed: The rows that may be read, in order; ``None`` for all.
-
-    Raises:
-        StoreError: The database lacks one of the rows.
     """
-    found = _in_order(snapshot, rows)
-    sections = _sections(found)
-    texts, before, after = _texts(snapshot, found, sections, allowed)
+    starts = np.array([section.start for section in sections], dtype=np.int64)
+    ends = np.array([section.end for section in sections], dtype=np.int64)
+    texts, before, after = _texts(snapshot, found, starts, ends, allowed)
+    is_sentence = found.section_keys != NONE
     return Candidates(
-        keys=[(each.id, 0) if each.doc_id is None else (each.doc_id, each.sentence_index) for each in found],
-        section_starts=np.array([section.start for section in sections], dtype=np.int64),
-        section_ends=np.array([section.end for section in sections], dtype=np.int64),
-        dense=np.array([scores.cosines[row] for row in rows], dtype=np.float64),
-        lexical=np.array([scores.lexical.get(row, 0.0) for row in rows], dtype=np.float64),
+        keys=list(zip(found.names, found.indexes.tolist(), strict=True)),
+        section_starts=starts,
+        section_ends=ends,
+        dense=scores.cosines,
+        lexical=scores.lexical,
         texts=texts,
         before=before,
         after=after,
         headings=[section.heading for section in sections],
-        kinds=["" if each.doc_id is None else _kind(each.metadata) for each in found],
+        kinds=[
+            (_kind(found.metadata(at)) if _KIND_IN_JSON in own else PROSE) if known else ""
+            for at, (own, known) in enumerate(zip(found.own, is_sentence.tolist(), strict=True))
+        ],
         document_frequency=scores.document_frequency,
-        scores=np.array([scores.fused[row] for row in rows], dtype=np.float64),
+        scores=scores.fused,
+        # Each Document that isn't a sentence is a document of its own.
+        documents=np.where(is_sentence, found.documents, -1 - found.rows),
     )
 
 
-def order_by(rank: Rank, candidates: Candidates) -> list[tuple[int, float]]:
+def sections_of(found: FoundRows) -> list[Section]:
+    """Return the section of each sentence; one of its own for what is in none, or in one that can't be right."""
+    shared = dict(zip(found.section_keys.tolist(), found.section_metadata, strict=True))
+    shared.pop(NONE, None)
+    known = dict(zip(shared, map(_section, read_metadata(list(shared.values()))), strict=True))
+    alone = Section(0, 0, "")
+    return [
+        section if section.start <= index < section.end else Section(index, index + 1, section.heading)
+        for index, key in zip(found.indexes.tolist(), found.section_keys.tolist(), strict=True)
+        for section in [known.get(key, alone)]
+    ]
+
+
+def order_by(rank: Rank, candidates: Candidates) -> tuple[Indexes, Numbers]:
     """Rank candidates.
 
     Returns:
-        ``(position, score)``, best first, equal ones in the order of the candidates.
+        Their positions, best first, equal ones in the order of the candidates; and their scores in that order.
 
     Raises:
         InvalidInputError: The function returned something other than a finite number for each.
     """
     scores = finite_numbers("the result of rank", rank(candidates), len(candidates))
     order = np.argsort(-scores, kind="stable")
-    return list(zip(order.tolist(), scores[order].tolist(), strict=True))
+    return order, scores[order]
 
 
-def are_in(rows: Rows, allowed: Rows) -> npt.NDArray[np.bool_]:
-    """Return for each of some rows whether it is one of others, which are in order."""
-    if not len(allowed):
-        return np.zeros(len(rows), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(allowed, rows), len(allowed) - 1)
-    return np.asarray(allowed[at] == rows)
-
-
-def _in_order(snapshot: Snapshot, rows: Sequence[int]) -> list[PlacedSentence]:
-    by_row = {each.row: each for each in snapshot.placed(rows)}
-    if len(by_row) < len(rows):
-        raise StoreError(
-            "the database lacks sentences that its index contains, so it is damaged; restore it from a backup"
-        )
-    return [by_row[row] for row in rows]
-
-
-def _sections(found: Sequence[PlacedSentence]) -> list[_Section]:
-    texts = list({each.section_metadata: None for each in found if each.section_metadata})
-    known = dict(zip(texts, map(_section, read_metadata(texts)), strict=True))
-    alone = _Section(0, 0, "")
-    sections = list[_Section]()
-    for each in found:
-        section = known.get(each.section_metadata, alone)
-        is_inside = section.start <= each.sentence_index < section.end
-        sections.append(
-            section if is_inside else _Section(each.sentence_index, each.sentence_index + 1, section.heading)
-        )
-    return sections
-
-
-def _section(metadata: Mapping[str, Any]) -> _Section:
+def _section(metadata: Mapping[str, Any]) -> Section:
     """Return a section; one that no sentence is in, if its bounds can't be right."""
     heading = _string(metadata.get(HEADING))
     try:
-        return _Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
+        return Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
     except (KeyError, ValueError):
-        return _Section(0, 0, heading)
+        return Section(0, 0, heading)
 
 
 def _kind(metadata: str) -> str:
-    return _string(read_metadata([metadata])[0].get(KIND, PROSE)) if _KIND_IN_JSON in metadata else PROSE
+    return _string(read_metadata([metadata])[0].get(KIND, PROSE))
 
 
 def _string(value: object) -> str:
@@ -148,46 +173,93 @@ def _string(value: object) -> str:
 
 
 def _texts(
-    snapshot: Snapshot, found: Sequence[PlacedSentence], sections: Sequence[_Section], allowed: Rows | None
-) -> tuple[list[str], Indexes, Indexes]:
+    snapshot: Snapshot, found: FoundRows, starts: Indexes, ends: Indexes, allowed: Rows | None
+) -> tuple[JoinedTexts, Indexes, Indexes]:
     """Return the texts of candidates and their neighbors, and the positions of those before and after each."""
-    positions: dict[Place, int] = {}
-    for position, each in enumerate(found):
-        if each.doc_id is not None:
-            positions.setdefault((each.document, each.sentence_index, each.section), position)
-    wanted = _neighbors(found, sections)
-    read = _read(snapshot, wanted, positions, allowed)
-    texts = [loaded_text(each.text) for each in found]
-    beside = {step: [NO_TEXT] * len(found) for step in (-1, 1)}
-    for candidate, step, _, place in wanted:
-        position = positions.get(place, NO_TEXT)
-        if position == NO_TEXT and place in read:
-            position = positions[place] = len(texts)
-            texts.append(loaded_text(read[place]))
-        beside[step][candidate] = position
-    return texts, np.array(beside[-1], dtype=np.int64), np.array(beside[1], dtype=np.int64)
+    is_sentence, size = found.section_keys != NONE, len(found)
+    wanted = is_sentence & (starts < found.indexes), is_sentence & (found.indexes + 1 < ends)
+    held = [np.flatnonzero(found.sizes[side] != NONE) for side in _SIDES]
+    # All texts that were read, those of candidates first, in their order; and where each of them stands.
+    owners = np.concatenate([np.arange(size), *held])
+    steps = np.repeat([0, *_STEPS], [size, *map(len, held)])
+    rows, indexes = found.rows[owners] + steps, found.indexes[owners] + steps
+    columns = [
+        np.concatenate([column[0], *(column[side][at] for side, at in zip(_SIDES, held, strict=True))])
+        for column in (found.starts, found.sizes)
+    ]
+    texts = _cut(found.stored, *columns)
+    order = np.argsort(rows, kind="stable")
+    beside = np.full((2, size), NO_TEXT)
+    lacking = list[npt.NDArray[np.bool_]]()
+    for column, step, wants in zip(beside, _STEPS, wanted, strict=True):
+        at = order[np.minimum(np.searchsorted(rows, found.rows + step, sorter=order), len(rows) - 1)]
+        is_there = (
+            wants
+            & (rows[at] == found.rows + step)
+            & (indexes[at] == found.indexes + step)
+            & (found.documents[owners[at]] == found.documents)
+            & (found.sections[owners[at]] == found.sections)
+            & is_sentence[owners[at]]
+        )
+        if allowed is not None:
+            is_there &= are_in(found.rows + step, allowed)
+        column[is_there] = at[is_there]
+        lacking.append(wants & ~is_there)
+    if lacking[0].any() or lacking[1].any():
+        texts = _with_others(snapshot, found, (texts, owners, steps), beside, lacking=lacking, allowed=allowed)
+    return texts, beside[0], beside[1]
 
 
-def _neighbors(found: Sequence[PlacedSentence], sections: Sequence[_Section]) -> list[_Neighbor]:
-    neighbors: list[_Neighbor] = []
-    for at, (each, (start, end, _)) in enumerate(zip(found, sections, strict=True)):
-        row, document, index, section = each.row, each.document, each.sentence_index, each.section
-        if start < index:
-            neighbors.append((at, -1, row - 1, (document, index - 1, section)))
-        if index + 1 < end:
-            neighbors.append((at, 1, row + 1, (document, index + 1, section)))
-    return neighbors
+def _cut(stored: bytes, starts: Indexes, sizes: Indexes) -> JoinedTexts:
+    """Return texts by where they stand in bytes."""
+    joined, ends = loaded_text(stored), starts + sizes
+    if len(joined) < len(stored):
+        begins = (np.frombuffer(stored, dtype=np.uint8) & 0xC0) != 0x80  # noqa: PLR2004 - bytes that begin a character
+        characters = np.concatenate([[0], np.cumsum(begins)])
+        starts, ends = characters[starts], characters[ends]
+    return JoinedTexts(joined, starts, ends)
 
 
-def _read(
-    snapshot: Snapshot, wanted: Sequence[_Neighbor], known: Mapping[Place, int], allowed: Rows | None
-) -> dict[Place, bytes]:
-    """Read the texts of neighbors that aren't known: first where they likely are, then by looking the others up."""
+def _with_others(
+    snapshot: Snapshot,
+    found: FoundRows,
+    read: tuple[JoinedTexts, Indexes, Indexes],
+    beside: Indexes,
+    *,
+    lacking: Sequence[npt.NDArray[np.bool_]],
+    allowed: Rows | None,
+) -> JoinedTexts:
+    """Add the texts of neighbors that weren't read with the candidates, and note their positions."""
+    wanted = [
+        (side, at, (int(found.documents[at]), int(found.indexes[at]) + step, int(found.sections[at])))
+        for side, step in enumerate(_STEPS)
+        for at in np.flatnonzero(lacking[side]).tolist()
+    ]
+    texts, owners, steps = read
+    known: dict[Place, int] = {}
+    is_sentence = (found.section_keys[owners] != NONE).tolist()
+    columns = found.documents[owners], found.indexes[owners] + steps, found.sections[owners]
+    for at, place in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        if is_sentence[at]:
+            known.setdefault(place, at)
+    missing = [(int(found.rows[at]) + _STEPS[side], place) for side, at, place in wanted if place not in known]
+    others = _read(snapshot, missing, allowed)
+    listed = list(texts)
+    for side, at, place in wanted:
+        if place not in known and place in others:
+            known[place] = len(listed)
+            listed.append(loaded_text(others[place]))
+        beside[side][at] = known.get(place, NO_TEXT)
+    return JoinedTexts.of(listed)
+
+
+def _read(snapshot: Snapshot, wanted: Sequence[tuple[int, Place]], allowed: Rows | None) -> dict[Place, bytes]:
+    """Read texts: first from the rows where they likely are, then by looking the others up."""
 
     def of_rows(rows: set[int]) -> dict[Place, bytes]:
         in_order = np.array(sorted(rows), dtype=np.int64)
         return snapshot.texts_of((in_order if allowed is None else in_order[are_in(in_order, allowed)]).tolist())
 
-    read = of_rows({row for _, _, row, place in wanted if place not in known})
-    missing = {place[:2] for _, _, _, place in wanted if place not in known and place not in read}
+    read = of_rows({row for row, _ in wanted})
+    missing = {place[:2] for _, place in wanted if place not in read}
     return {**of_rows(set(snapshot.rows_at(list(missing)))), **read} if missing else read

@@ -19,8 +19,8 @@ from langchain_sentence_window.ranking.closest_matches import closest_match
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.at_state import IndexAtState
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from langchain_sentence_window.stores.faiss.origin import Origin
 
 MAX_CHANGE = 0.1
@@ -87,7 +87,7 @@ class ClosestMatches:
     def sample(self, asked: int) -> Sample:
         """Return sentences to embed, as many as were asked for, or fewer if the index is large."""
 
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> Sample:
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> Sample:
             state = snapshot.state
             size = min(asked, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
             rows = [] if index is None else index.spread_rows(size).tolist()
@@ -110,7 +110,7 @@ class ClosestMatches:
             UnprovenError: They may be.
         """
 
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[float]:
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> list[float]:
             self._origin.check(snapshot)
             return [] if index is None else _matches(snapshot, index, sample.rows, vectors)
 
@@ -133,7 +133,7 @@ def _still_holds(kept: _Kept, asked: int, snapshot: Snapshot) -> bool:
     return 0 <= added <= most and 0 <= removed <= most
 
 
-def _matches(snapshot: Snapshot, index: VectorIndex, rows: Sequence[int], vectors: Vectors) -> list[float]:
+def _matches(snapshot: Snapshot, index: IndexAtState, rows: Sequence[int], vectors: Vectors) -> list[float]:
     if not len(rows):
         return []
     if vectors.shape[1] != index.dimension:

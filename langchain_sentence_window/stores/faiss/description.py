@@ -30,7 +30,7 @@ def _parts(engine: StoreEngine, embedding: Embeddings | None) -> Iterator[str]:
     stats = engine.stats()
     yield f"documents={stats.documents}"
     yield f"sentences={stats.sentences}"
-    yield f"index={stats.index!r}"
+    yield f"index={stats.index_in_use!r}"
     yield f"embedding={type(embedding).__name__}"
     if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
         yield f"neighbor_weights={stats.neighbor_weights}"

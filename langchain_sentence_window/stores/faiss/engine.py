@@ -3,20 +3,24 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
 from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks, register_for_forks
+from langchain_sentence_window.stores.faiss.database.later_check import run_slowly
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, NestedWriteError
 from langchain_sentence_window.stores.faiss.database.opening import has_traces_of_index
@@ -24,10 +28,13 @@ from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
+from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
+from langchain_sentence_window.stores.faiss.dense.choice import AUTO
 from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER
 from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
 from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder
+from langchain_sentence_window.stores.faiss.recall import RecallEstimate, RecallEstimator
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery, Searcher
 from langchain_sentence_window.stores.faiss.stats import StoreStats, bytes_by_part
 from langchain_sentence_window.stores.faiss.writer import Writer
@@ -36,6 +43,9 @@ if TYPE_CHECKING:
     from langchain_sentence_window.stores.faiss.checks.result import CheckResult
 
 T = TypeVar("T")
+
+MAX_ROWS_BEHIND = 50_000
+"""Rows that a long series of writes adds before the caches catch up, as each update of theirs has a fixed cost."""
 
 
 class StoreEngine:
@@ -53,8 +63,8 @@ class StoreEngine:
         Args:
             folder: The folder of all files, as an absolute path, so that the process may change its working
                 directory. ``None`` for an index in memory.
-            factory: The name of the index for FAISS's index factory. ``None`` keeps the current one; a new index is
-                ``Flat``.
+            factory: The name of the index for FAISS's index factory, or ``auto``. ``None`` keeps the current one; a
+                new index is ``auto``.
             weights: The weights of a sentence and its neighbors in each vector. ``None`` keeps the current ones; a
                 new index has `NEIGHBOR_WEIGHTS`.
             read_only: Whether to refuse writes.
@@ -65,9 +75,10 @@ class StoreEngine:
         """
         self._folder = folder
         self.name = str(folder) if folder else "the store in memory"
-        if factory is not None:
+        if factory is not None and not (isinstance(factory, str) and factory == AUTO):
             make_faiss_index(factory, 64)
         self._gate = AccessLock()
+        self._rows_behind = 0
         self.origin = Origin(self.name)
         self._writer = Writer(self.origin)
         hold_off_forks(lambda: self._open(factory, weights, read_only=read_only))
@@ -117,14 +128,14 @@ class StoreEngine:
         """
         return self._read(lambda snapshot: self._writer.unknown_texts(snapshot, texts))
 
-    def stage_vectors(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vectors of texts that will be written later, in case the call is interrupted.
+    def stage_vectors(self, vectors: Mapping[str, bytes]) -> None:
+        """Keep half-precision vectors, by text, that will be written later, in case the call is interrupted.
 
         Raises:
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
         """
-        self._write(lambda transaction: self._writer.stage_vectors(transaction, texts, vectors))
+        self._write(lambda transaction: self._writer.stage_vectors(transaction, vectors))
 
     def discard_staged(self) -> int:
         """Drop all staged vectors and return their number."""
@@ -137,6 +148,7 @@ class StoreEngine:
         *,
         remove: Condition | None = None,
         forbidden: Condition | None = None,
+        is_part: bool = False,
     ) -> None:
         """Remove records and add others, replacing those with the same id, in one transaction.
 
@@ -146,6 +158,8 @@ class StoreEngine:
                 without a vector there have one in the index.
             remove: A condition on the records to remove first.
             forbidden: A condition that no record may meet; otherwise nothing is written.
+            is_part: Whether more writes follow. Then the caches catch up once in `MAX_ROWS_BEHIND` rows, and at
+                `catch_up_after_parts`.
 
         Raises:
             InvalidInputError: A record meets the forbidden condition; nothing was changed.
@@ -158,7 +172,14 @@ class StoreEngine:
         self._write(
             lambda transaction: self._writer.write(transaction, records, vectors, remove=remove, forbidden=forbidden)
         )
-        self._run(lambda: self._catch_up_after_write(len(records)))
+        self._rows_behind += len(records)
+        if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
+            self.catch_up_after_parts()
+
+    def catch_up_after_parts(self) -> None:
+        """Bring the caches up to date after writes of which each was a part."""
+        rows, self._rows_behind = self._rows_behind, 0
+        self._run(lambda: self._catch_up_after_write(rows))
 
     def remove_documents(self, condition: Condition) -> int:
         """Remove whole documents in one transaction, and return their number; see `Transaction.remove_documents`."""
@@ -213,8 +234,16 @@ class StoreEngine:
                 with suppress(StoreError):
                     self._run(reading.end)
 
-    def search(self, vector: Vectors, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
+    def search(
+        self, vector: Vectors, k: int, where: Condition | None = None, effort: float = 1.0
+    ) -> list[tuple[Record, float]]:
         """Find the ``k`` records nearest to a unit vector among those that meet a condition.
+
+        Args:
+            vector: The unit vector.
+            k: The maximum number of records.
+            where: A condition on the records.
+            effort: How many times as much to look at as usual; infinity for everything.
 
         Returns:
             Records with their cosines, best first.
@@ -224,13 +253,13 @@ class StoreEngine:
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
         """
-        return self._run(lambda: self._searcher.search(vector, k, where))
+        return self._run(lambda: self._searcher.search(vector, k, where, effort))
 
     def search_with_vectors(
-        self, vector: Vectors, k: int, where: Condition | None = None
+        self, vector: Vectors, k: int, where: Condition | None = None, effort: float = 1.0
     ) -> list[tuple[Record, Vectors]]:
         """Find the same records as `search`, with their vectors as they were embedded instead of the cosines."""
-        return self._run(lambda: self._searcher.search_with_vectors(vector, k, where))
+        return self._run(lambda: self._searcher.search_with_vectors(vector, k, where, effort))
 
     def lexical_search(self, query: str, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records that match a query's words best, with their BM25 scores, best first."""
@@ -251,6 +280,20 @@ class StoreEngine:
         """
         return self._run(lambda: self._searcher.hybrid_search(query))
 
+    def hybrid_sentences(self, query: HybridQuery, rank: Rank, beside: Beside) -> FoundSentences:
+        """Find sentences as `hybrid_search` does, and read others in the same state.
+
+        Args:
+            query: The search.
+            rank: Ranks the candidates.
+            beside: Returns which sentences to read beside those that were found. It is called in the middle of a read,
+                so it must not write to the store.
+
+        Raises:
+            IncompleteWindowError: A record that was found isn't a sentence.
+        """
+        return self._run(lambda: self._searcher.hybrid_sentences(query, rank, beside))
+
     def kept_matches(self, asked: int) -> Numbers | None:
         """Return the closest matches that were found before, if they still hold; see `ClosestMatches.kept`."""
         return self._run(lambda: self._closest_matches.kept(asked))
@@ -262,6 +305,23 @@ class StoreEngine:
     def find_closest_matches(self, sample: Sample, vectors: Vectors) -> Numbers:
         """Find and keep the closest matches of sampled sentences; see `ClosestMatches.find`."""
         return self._run(lambda: self._closest_matches.find(sample, vectors))
+
+    def recall_estimate(self, questions: Vectors, k: int, effort: float, *, is_embedded: bool) -> RecallEstimate:
+        """Estimate how many of the ``k`` nearest vectors a search finds; see `RecallEstimator`.
+
+        Args:
+            questions: Unit vectors of shape ``(n, dimension)``.
+            k: The number of nearest vectors.
+            effort: How many times as much to look at as usual.
+            is_embedded: Whether the questions were embedded now, so that the embedder must be that of the index.
+
+        Raises:
+            EmbeddingError: The vectors are of another length than those of the index.
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+        """
+        estimator = RecallEstimator(self._database, self._vectors, self.weights, self._run)
+        return estimator.estimate(questions, k, effort, self.origin.check if is_embedded else lambda _: None)
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
@@ -275,14 +335,22 @@ class StoreEngine:
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""
-        state, documents, staged = self._read(
-            lambda snapshot: (snapshot.state, snapshot.count_documents(), snapshot.count_staged())
+        state, documents, staged, in_use = self._read(
+            lambda snapshot: (
+                snapshot.state,
+                snapshot.count_documents(),
+                snapshot.count_staged(),
+                self._vectors.in_use(snapshot),
+            )
         )
         return StoreStats(
             documents=documents,
             sentences=state.sentences,
             bytes=bytes_by_part(self._folder),
             index=self.factory,
+            index_in_use=in_use.name,
+            index_reason=in_use.reason,
+            index_to_come=self._vectors.to_come(),
             neighbor_weights=self.weights,
             tombstones=self._vectors.tombstones,
             rebuild_saves=self._vectors.wasted_bytes,
@@ -300,6 +368,10 @@ class StoreEngine:
         """
         if self._folder is None:
             raise StoreError("the store is in memory only; give save() a path to write it to")
+
+        # A change that is due is made first, so that the next opening needn't make it.
+        self._run(self._vectors.catch_up)
+        self._vectors.wait_for_change()
 
         def work() -> None:
             self._vectors.save()
@@ -334,6 +406,7 @@ class StoreEngine:
     def after_fork(self, *, was_quiet: bool) -> None:
         """Start afresh in the child process."""
         self._gate.reset()
+        self._check.after_fork()
         self._database.after_fork(was_quiet=was_quiet)
         self._vectors.after_fork(was_quiet=was_quiet)
         self._lexical.after_fork()
@@ -347,7 +420,7 @@ class StoreEngine:
         self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
         try:
             kept = self._database.read(lambda snapshot: snapshot.fact("settings")) or {}
-            self.factory: str = factory or kept.get("index", "Flat")
+            self.factory: str = factory or kept.get("index", AUTO)
             self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
             settings = {"index": self.factory, "weights": list(self.weights)}
             if settings != kept and not read_only:
@@ -355,11 +428,13 @@ class StoreEngine:
         except BaseException:
             self._database.close()
             raise
-        file = folder / VECTORS_FILE if folder else None
-        self._vectors = VectorCache(self._database, file, self.factory, self.weights)
+        self._vectors = VectorCache(self._database, folder, self.factory, self.weights, _gated(self._gate))
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
         self._searcher = Searcher(self._database, self._vectors, self._lexical, self.origin)
         self._closest_matches = ClosestMatches(self._database, self._vectors, self.origin)
+        self._check = BackgroundChange(self.name)
+        if self._database.is_checked_later:
+            self._check.start(partial(run_slowly, partial(_gated(self._gate), self._database.check_on)))
         register_for_forks(self)
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:
@@ -389,6 +464,11 @@ def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: 
             lexical.close()
 
     gate.close(lambda: hold_off_forks(finish))
+
+
+def _gated(gate: AccessLock) -> Callable[[Callable[[], T]], T]:
+    """Return what runs a function that closing and forks wait for, without keeping the engine."""
+    return lambda work: hold_off_forks(lambda: gate.read(work))
 
 
 def _slices(snapshot: Snapshot, first: int) -> Iterator[tuple[list[Record], Vectors]]:

@@ -29,12 +29,14 @@ from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
 from langchain_sentence_window.stores.faiss.file_methods import FileMethods
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
-from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
+from langchain_sentence_window.stores.faiss.recall_methods import RecallMethods
+from langchain_sentence_window.stores.faiss.search_methods import checked_effort
+from langchain_sentence_window.stores.faiss.sentence_search import SentenceSearch
 from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
 
 
-class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
+class FaissStore(OpenFiles, SentenceSearch, WriteMethods, FileMethods, RecallMethods):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
@@ -44,8 +46,12 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
     what another has written.
 
     Scores are cosines: 1 for the same direction, 0 for unrelated; higher is better. Relevance scores are the same,
-    with 0 instead of negative values. Vectors are stored in half precision, which changes scores slightly; the
-    ``SQ8`` index changes them a little more. See the benchmarks page.
+    with 0 instead of negative values. Vectors are stored in half precision, which changes scores slightly. An index of
+    codes finds candidates, and those are compared again with the stored vectors. So scores don't depend on the index,
+    except that a hybrid search uses 6-bit records. See the benchmarks page.
+
+    The index follows the size of the store. Another one is made in the background, while searches and writes go on with
+    the present one; `stats` tells which is in use, and why.
 
     Metadata can be anything that JSON can represent. It is filtered before the search, so ``k`` documents are returned
     if ``k`` match. `langchain_sentence_window.stores.faiss.database.filters` describes the syntax of filters.
@@ -58,6 +64,7 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
         index: str | None = None,
         *,
         neighbor_weights: Sequence[float] | None = None,
+        search_effort: float = 1.0,
         read_only: bool = False,
     ) -> None:
         """Open the store at a path, or create it there.
@@ -65,27 +72,34 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
         Args:
             embedding: The embedder of texts and queries.
             path: A folder; ``None`` for a store in memory.
-            index: The name of the index for FAISS's index factory: ``Flat`` is exact; ``SQ8`` and ``SQfp16`` are
-                smaller; ``HNSW32``, ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the
-                index of an existing store; a new store gets ``Flat``. If an existing store has another index than the
-                one named, the new one is built from the database, without embedding, and kept.
+            index: ``auto`` compares all vectors exactly as long as that is cheap. Above, it compares codes of two bits
+                a number (``RaBitQ2``), and above that those of the nearest clusters (``IVF…,RaBitQ2``), and compares
+                the best again. Or the name of an index for FAISS's index factory: ``Flat`` is exact; ``SQ8`` and
+                ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and faster; ``HNSW32``,
+                ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the index of an existing
+                store; a new store gets ``auto``. If an existing store has another index than the one named, the new
+                one is built from the database, without embedding, and kept.
             neighbor_weights: The weights with which a sentence's vector is mixed with those of its neighbors in its
                 section when it is searched: of the sentence itself, of those next to it, of those two away, and so on;
                 ``(1,)`` for no mixing. ``None`` keeps the weights of an existing store; a new store gets
                 `NEIGHBOR_WEIGHTS`. Other weights are applied without embedding. Documents without ``doc_id`` and
                 ``sentence_index`` have no neighbors.
+            search_effort: How much a search looks at, where the index isn't exact: 1 is usual, 2 compares twice as many
+                candidates, clusters or nodes and finds more, and ``float("inf")`` compares everything.
+                `recall_estimate` tells what it gives.
             read_only: Whether to leave the files unchanged. If the saved FAISS index is current, it is mapped into
                 memory instead of read.
 
         Raises:
-            InvalidInputError: FAISS can't make the index, the index can't be kept up to date, or the weights aren't
-                numbers of 0 or more, the first above 0.
+            InvalidInputError: FAISS can't make the index, the index can't be kept up to date, the weights aren't
+                numbers of 0 or more, the first above 0, or the effort isn't a number above 0.
             StoreError: The path is a file, or what it holds isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{type(self).__name__}(embedding, path)")
         if neighbor_weights is not None:
             neighbor_weights = checked_neighbor_weights(neighbor_weights)
+        self._search_effort = checked_effort(search_effort)
         self._embedding = checked_embedding(embedding)
         watch = watch_of(embedding)
         self._engine = StoreEngine(
@@ -105,7 +119,7 @@ class FaissStore(OpenFiles, SearchMethods, WriteMethods, FileMethods):
         Args:
             path: The folder of the store.
             embedding: The embedder of its texts.
-            **settings: ``index``, ``neighbor_weights`` or ``read_only``; others stay as they were.
+            **settings: ``index``, ``neighbor_weights``, ``search_effort`` or ``read_only``; others stay as they were.
 
         Raises:
             IndexNotFoundError: There is no store at the path.

@@ -1,9 +1,19 @@
-"""The names in the metadata of documents, by word, kept in memory and caught up with writes."""
+"""The names in the metadata of documents, by word, kept in memory and caught up with writes.
 
-from collections.abc import Iterable, Mapping, Sequence
+Most memory would go to words and lists. So a place is three numbers in arrays, in the order of the words' hashes.
+Python draws the key of the hashes for each process, and two words in a billion billion have the same.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import NamedTuple
 
+import numpy as np
+
+from langchain_sentence_window._types import Rows
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.ranking.name_spans import words_of
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
@@ -23,6 +33,9 @@ _MAX_CHANGED = 1_000
 _MAX_KINDS = 4
 """The most choices of keys that are kept."""
 
+_BATCH_SIZE = 1_000
+"""Documents whose metadata is read at once."""
+
 
 class NamePlace(NamedTuple):
     """A document of which a name holds a word.
@@ -36,7 +49,19 @@ class NamePlace(NamedTuple):
     row: int
 
 
-_ByWord = Mapping[str, Sequence[NamePlace]]
+class _ByWord:
+    """Where words stand in names."""
+
+    def __init__(self, hashes: Rows, documents: Rows, rows: Rows) -> None:
+        """Keep places: the hash of a word, and a document and a row for it; those of a document are together."""
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._documents, self._rows = hashes[order], documents[order], rows[order]
+
+    def places(self, word: str) -> list[NamePlace]:
+        """Return the places of a word, each document once, unless its parts stand apart."""
+        first, last = np.searchsorted(self._hashes, hash(word)), np.searchsorted(self._hashes, hash(word), "right")
+        found = map(NamePlace, self._documents[first:last].tolist(), self._rows[first:last].tolist())
+        return [next(of_document) for _, of_document in groupby(found, attrgetter("document"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +98,8 @@ class NameCatalog:
         kept = self._at(snapshot, tuple(keys))
         found = {
             word: [
-                *(each for each in kept.all.get(word, ()) if each.document not in kept.changed),
-                *kept.of_changed.get(word, ()),
+                *(each for each in kept.all.places(word) if each.document not in kept.changed),
+                *kept.of_changed.places(word),
             ]
             for word in words
         }
@@ -86,7 +111,8 @@ class NameCatalog:
             return kept
         caught_up = None if kept is None else _caught_up(kept, version, snapshot, keys)
         if caught_up is None:
-            caught_up = _Kept(version, _by_word(snapshot.source_metadata(None, MAX_SOURCES + 1), keys), frozenset(), {})
+            every = snapshot.source_metadata(None, MAX_SOURCES + 1)
+            caught_up = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
         others = [(other, each) for other, each in self._kept.items() if other != keys]
         self._kept = dict([*others[1 - _MAX_KINDS :], (keys, caught_up)])
         return caught_up
@@ -104,15 +130,15 @@ def _caught_up(kept: _Kept, version: Version, snapshot: Snapshot, keys: tuple[st
     return _Kept(version, kept.all, changed, of_changed)
 
 
-def _by_word(sources: Iterable[SourceMetadata], keys: Sequence[str]) -> _ByWord:
-    found = list(sources)
-    if len(found) > MAX_SOURCES:
-        return {}
-    by_word: dict[str, list[NamePlace]] = {}
-    for source, metadata in zip(found, read_metadata([each.metadata for each in found]), strict=True):
-        words = {word for name in names_in(metadata, keys) for word in words_of(name)}
-        for word in words:
-            places = by_word.setdefault(word, [])
-            if not places or places[-1].document != source.document:
-                places.append(NamePlace(source.document, source.row))
-    return by_word
+def _by_word(sources: Iterator[SourceMetadata], keys: Sequence[str]) -> _ByWord:
+    hashes, documents, rows, count = array("q"), array("q"), array("q"), 0
+    while found := list(islice(sources, _BATCH_SIZE)):
+        count += len(found)
+        if count > MAX_SOURCES:
+            return _by_word(iter(()), keys)
+        for source, metadata in zip(found, read_metadata([each.metadata for each in found]), strict=True):
+            words = {word for name in names_in(metadata, keys) for word in words_of(name)}
+            hashes.extend(map(hash, words))
+            documents.extend([source.document] * len(words))
+            rows.extend([source.row] * len(words))
+    return _ByWord(*(np.array(each, dtype=np.int64) for each in (hashes, documents, rows)))

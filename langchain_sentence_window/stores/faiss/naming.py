@@ -22,9 +22,9 @@ from langchain_sentence_window.ranking.names import (
     QueryWords,
     WordUse,
 )
-from langchain_sentence_window.stores.faiss.candidates import are_in
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
 from langchain_sentence_window.stores.faiss.database.document_reads import FirstSentence
+from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher

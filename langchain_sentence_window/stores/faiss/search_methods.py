@@ -10,6 +10,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from langchain_sentence_window._io import in_searching_thread
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import (
@@ -40,21 +41,42 @@ class SearchMethods(VectorStore):
 
     _engine: StoreEngine
     _guard: EmbedderGuard
+    _search_effort: float
 
     def similarity_search(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score(query, k, filter=filter))
+        return _without_scores(self.similarity_search_with_score(query, k, filter=filter, search_effort=search_effort))
 
     async def asimilarity_search(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """Async version of `similarity_search`."""
-        return _without_scores(await self.asimilarity_search_with_score(query, k, filter=filter))
+        return _without_scores(
+            await self.asimilarity_search_with_score(query, k, filter=filter, search_effort=search_effort)
+        )
 
     def similarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents most similar to a text, with their cosines, best first.
 
@@ -62,44 +84,74 @@ class SearchMethods(VectorStore):
             query: Any text.
             k: The maximum number of documents.
             filter: A filter on their metadata.
+            search_effort: How many times as much to look at as usual, for this search; see the class.
             **kwargs: Ignored; LangChain's signature.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0.
+            InvalidInputError: ``k`` isn't a whole number above 0, or ``search_effort`` isn't a number above 0.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
         """
-        return self.similarity_search_with_score_by_vector(self._guard.queries.embed(query), k, filter=filter)
+        vector = self._guard.queries.embed(query)
+        return self.similarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
 
     async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Async version of `similarity_search_with_score`."""
         vector = await self._guard.queries.aembed(query)
-        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
+        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
 
     def similarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        embedding: list[float],
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score_by_vector(embedding, k, filter=filter))
+        return _without_scores(
+            self.similarity_search_with_score_by_vector(embedding, k, filter=filter, search_effort=search_effort)
+        )
 
     def similarity_search_with_score_by_vector(
-        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents most similar to a vector, with their cosines, best first."""
         checked_count("k", k)
-        vector, condition = unit_vector(embedding), _condition(filter)
-        found = self._guard.run_proven(lambda: self._engine.search(vector, k, condition))
+        effort = self._effort(search_effort)
+        vector, condition = unit_vector(embedding), condition_of(filter)
+        found = self._guard.run_proven(lambda: self._engine.search(vector, k, condition, effort))
         self._check_found(found, filter)
         return _scored(found)
 
     async def asimilarity_search_with_score_by_vector(
-        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Async version of `similarity_search_with_score_by_vector`."""
-        return await run_in_executor(None, self.similarity_search_with_score_by_vector, embedding, k, filter=filter)
+        search = self.similarity_search_with_score_by_vector
+        return await run_in_executor(None, search, embedding, k, filter=filter, search_effort=search_effort)
 
     def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
@@ -120,7 +172,7 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         if not isinstance(query, str):
             raise InvalidInputError(f"the query is {shown(query)}; search with a string")
-        found = self._engine.lexical_search(query, k, _condition(filter))
+        found = self._engine.lexical_search(query, k, condition_of(filter))
         self._check_found(found, filter)
         return _scored(found)
 
@@ -139,6 +191,7 @@ class SearchMethods(VectorStore):
         filter: Filter | None = None,
         rank: Rank | None = None,
         spreads: bool | None = None,
+        search_effort: float | None = None,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text best by meaning and words together.
 
@@ -153,22 +206,25 @@ class SearchMethods(VectorStore):
                 write to the store.
             spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
                 ``rank``, which can look at them itself.
+            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
 
         Returns:
             Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
             with its scores.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
-                ``rank`` can't be called with candidates or doesn't return a finite number for each.
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more,
+                ``search_effort`` isn't a number above 0, or ``rank`` can't be called with candidates or doesn't return
+                a finite number for each.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
         spreading = _check_hybrid(lexical_weight, rank, spreads)
+        effort = self._effort(search_effort)
         vector = self._guard.queries.embed(query)
-        return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading), filter)
+        return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort), filter)
 
     async def ahybrid_search(
         self,
@@ -179,18 +235,22 @@ class SearchMethods(VectorStore):
         filter: Filter | None = None,
         rank: Rank | None = None,
         spreads: bool | None = None,
+        search_effort: float | None = None,
     ) -> list[tuple[Document, float]]:
         """Async version of `hybrid_search`; ``rank`` is called in a thread."""
         spreading = _check_hybrid(lexical_weight, rank, spreads)
+        effort = self._effort(search_effort)
         vector = await self._guard.queries.aembed(query)
-        asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading)
+        asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort)
         return await run_in_executor(None, self._hybrid_search, asked, filter)
 
     def _hybrid_search(self, asked: HybridQuery, filter: Filter | None) -> list[tuple[Document, float]]:
         if not asked.weight and asked.rank is None:
-            return self.similarity_search_with_score_by_vector(asked.vector, asked.k, filter=filter)
+            return self.similarity_search_with_score_by_vector(
+                asked.vector, asked.k, filter=filter, search_effort=asked.effort
+            )
         checked_count("k", asked.k)
-        query = replace(asked, where=_condition(filter))
+        query = replace(asked, where=condition_of(filter))
         found = self._guard.run_proven(lambda: self._engine.hybrid_search(query))
         self._check_found(found, filter)
         return _scored(found)
@@ -207,13 +267,13 @@ class SearchMethods(VectorStore):
             FilterError: The filter is invalid.
             StoreError: The lexical index is out of date and can't be written.
         """
-        return self._engine.name_evidence(words, keys, _condition(filter))
+        return self._engine.name_evidence(words, keys, condition_of(filter))
 
     async def aname_evidence(
         self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None
     ) -> Evidence:
         """Async version of `name_evidence`."""
-        return await run_in_executor(None, self.name_evidence, words, keys, filter=filter)
+        return await in_searching_thread(self.name_evidence, words, keys, filter=filter)
 
     def max_marginal_relevance_search(
         self,
@@ -223,6 +283,7 @@ class SearchMethods(VectorStore):
         lambda_mult: float = 0.5,
         *,
         filter: Filter | None = None,
+        search_effort: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Find documents that are similar to a text and different from each other.
@@ -233,14 +294,18 @@ class SearchMethods(VectorStore):
             fetch_k: The number of most similar documents to choose from.
             lambda_mult: From 0 for diversity alone to 1 for similarity alone.
             filter: A filter on their metadata.
+            search_effort: How many times as much to look at as usual; see the class.
             **kwargs: Ignored; LangChain's signature.
 
         Raises:
-            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, or ``lambda_mult`` isn't in [0, 1].
+            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, ``lambda_mult`` isn't in [0, 1], or
+                ``search_effort`` isn't a number above 0.
             FilterError: The filter is invalid.
         """
         vector = self._guard.queries.embed(query)
-        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
+        return self.max_marginal_relevance_search_by_vector(
+            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )
 
     async def amax_marginal_relevance_search(
         self,
@@ -250,11 +315,14 @@ class SearchMethods(VectorStore):
         lambda_mult: float = 0.5,
         *,
         filter: Filter | None = None,
+        search_effort: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Async version of `max_marginal_relevance_search`."""
         vector = await self._guard.queries.aembed(query)
-        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
+        return await self.amax_marginal_relevance_search_by_vector(
+            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -264,6 +332,7 @@ class SearchMethods(VectorStore):
         lambda_mult: float = 0.5,
         *,
         filter: Filter | None = None,
+        search_effort: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Find documents that are similar to a vector and different from each other.
@@ -273,9 +342,12 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         if not 0 <= as_number(lambda_mult) <= 1:
             raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
-        vector, condition = unit_vector(embedding), _condition(filter)
+        vector, condition = unit_vector(embedding), condition_of(filter)
         candidate_count = max(k, checked_count("fetch_k", fetch_k))
-        found = self._guard.run_proven(lambda: self._engine.search_with_vectors(vector, candidate_count, condition))
+        effort = self._effort(search_effort)
+        found = self._guard.run_proven(
+            lambda: self._engine.search_with_vectors(vector, candidate_count, condition, effort)
+        )
         self._check_found(found, filter)
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
@@ -289,11 +361,17 @@ class SearchMethods(VectorStore):
         lambda_mult: float = 0.5,
         *,
         filter: Filter | None = None,
+        search_effort: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Async version of `max_marginal_relevance_search_by_vector`."""
         search = self.max_marginal_relevance_search_by_vector
-        return await run_in_executor(None, search, embedding, k, fetch_k, lambda_mult, filter=filter)
+        return await run_in_executor(
+            None, search, embedding, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )
+
+    def _effort(self, of_call: float | None) -> float:
+        return self._search_effort if of_call is None else checked_effort(of_call)
 
     def _check_found(self, found: Sequence[object], filter: Filter | None) -> None:
         """Warn if nothing was found because no document has the filter's keys."""
@@ -305,6 +383,21 @@ class SearchMethods(VectorStore):
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def checked_effort(value: object) -> float:
+    """Return a search effort, which must be a number above 0; infinity is one.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
+    effort = as_number(value)
+    if effort > 0:
+        return effort
+    raise InvalidInputError(
+        f"search_effort is {shown(value)}; it must be a number above 0: 1 is usual, 2 looks at twice as much, and "
+        "float('inf') at everything"
+    )
 
 
 def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
@@ -330,7 +423,8 @@ def _check_hybrid(lexical_weight: float, rank: Rank | None, spreads: bool | None
     return rank is None if spreads is None else checked_flag("spreads", spreads)
 
 
-def _condition(filter: Filter | None) -> Condition | None:
+def condition_of(filter: Filter | None) -> Condition | None:
+    """Compile a filter; ``None`` if there is none, or an empty one."""
     if filter is None or (isinstance(filter, Mapping) and not filter):
         return None
     return compile_filter(filter)

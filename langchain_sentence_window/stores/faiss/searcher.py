@@ -1,19 +1,31 @@
 """The searches of the engine, each in one state of the database."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fuse, spread
+from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.candidates import Rank, Scores, are_in, order_by, read_candidates
+from langchain_sentence_window.stores.faiss.candidates import (
+    Best,
+    Rank,
+    Scores,
+    order_by,
+    read_candidates,
+    sections_of,
+)
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.filters import Condition
+from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.at_state import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from langchain_sentence_window.stores.faiss.filter_cache import AbsentKeys, FilterCache
@@ -21,6 +33,9 @@ from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.naming import Naming
 from langchain_sentence_window.stores.faiss.origin import Origin
+from langchain_sentence_window.stores.faiss.sentences import found_sentences
+
+T = TypeVar("T")
 
 _MAX_ATTEMPTS = 100
 
@@ -38,6 +53,7 @@ class HybridQuery:
         rank: Ranks the candidates, the best `CANDIDATES` or ``k`` if that is more; ``None`` to keep their scores.
             It is called in the middle of a read of the store, so it must not write to it.
         spreads: Whether the words of its neighbors count for a record, see `spread`.
+        effort: How many times as much to look at as usual when vectors are searched; infinity for everything.
     """
 
     vector: Vectors
@@ -47,6 +63,10 @@ class HybridQuery:
     where: Condition | None = None
     rank: Rank | None = None
     spreads: bool = True
+    effort: float = 1.0
+
+
+_NOTHING = Best(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 
 
 class Searcher:
@@ -71,23 +91,30 @@ class Searcher:
         self._filters, self._absent_keys = FilterCache(), AbsentKeys()
         self._naming = Naming()
 
-    def search(self, vector: Vectors, k: int, where: Condition | None) -> list[tuple[Record, float]]:
+    def search(
+        self, vector: Vectors, k: int, where: Condition | None, effort: float = 1.0
+    ) -> list[tuple[Record, float]]:
         """Find the records nearest to a unit vector; see `StoreEngine.search`."""
 
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]]:
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> list[tuple[Record, float]]:
             self._origin.check(snapshot)
-            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            nearest = index.search(vector, k, self._allowed(snapshot, where), effort) if index else []
             return _with_records(snapshot, nearest)
 
-        found = None if where else self._search_optimistically(vector, k)
+        found = None if where else self._search_optimistically(vector, k, effort)
         return self._vectors.read(work) if found is None else found
 
-    def _search_optimistically(self, vector: Vectors, k: int) -> list[tuple[Record, float]] | None:
+    def _search_optimistically(self, vector: Vectors, k: int, effort: float) -> list[tuple[Record, float]] | None:
         """Search first, then check whether the index was current; return ``None`` if it wasn't.
 
-        FAISS's comparison evicts everything else from the CPU's caches, so little is left to do after it.
+        FAISS's comparison evicts everything else from the CPU's caches, so little is left to do after it. An index that
+        isn't exact needs the database to compare again.
         """
-        answer = self._vectors.ask(lambda index: index.search(vector, k, None))
+
+        def nearest_in(index: DenseIndex) -> list[tuple[int, float]]:
+            return index.search(vector, k, None, effort) if isinstance(index, VectorIndex) and index.is_exact else []
+
+        answer = self._vectors.ask(nearest_in)
         if answer is None:
             return None
         nearest, version = answer
@@ -96,12 +123,14 @@ class Searcher:
         records = self._database.records_at(version, [row for row, _ in nearest])
         return None if records is None else [(records[row], score) for row, score in nearest]
 
-    def search_with_vectors(self, vector: Vectors, k: int, where: Condition | None) -> list[tuple[Record, Vectors]]:
+    def search_with_vectors(
+        self, vector: Vectors, k: int, where: Condition | None, effort: float = 1.0
+    ) -> list[tuple[Record, Vectors]]:
         """Find the records nearest to a unit vector, with their own vectors; see `StoreEngine.search_with_vectors`."""
 
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, Vectors]]:
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> list[tuple[Record, Vectors]]:
             self._origin.check(snapshot)
-            nearest = index.search(vector, k, self._allowed(snapshot, where)) if index else []
+            nearest = index.search(vector, k, self._allowed(snapshot, where), effort) if index else []
             vectors = snapshot.vectors_of([row for row, _ in nearest])
             return [
                 (record, vectors[row])
@@ -120,37 +149,31 @@ class Searcher:
 
     def hybrid_search(self, query: HybridQuery) -> list[tuple[Record, float]]:
         """Find the records that match best by meaning and words together; see `StoreEngine.hybrid_search`."""
-        depth = max(query.k, CANDIDATES)
 
-        def work(snapshot: Snapshot, index: VectorIndex | None) -> list[tuple[Record, float]] | None:
+        def finish(snapshot: Snapshot, best: Best) -> list[tuple[Record, float]]:
+            return _with_records(snapshot, list(zip(best.rows.tolist(), best.scores.tolist(), strict=True)))
+
+        return self._hybrid_search(query, finish)
+
+    def hybrid_sentences(self, query: HybridQuery, rank: Rank, beside: Beside) -> FoundSentences:
+        """Find sentences as `hybrid_search` does, and read others; see `StoreEngine.hybrid_sentences`."""
+        return self._hybrid_search(
+            replace(query, rank=rank), lambda snapshot, best: found_sentences(snapshot, best, beside)
+        )
+
+    def _hybrid_search(self, query: HybridQuery, finish: Callable[[Snapshot, Best], T]) -> T:
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> tuple[T] | None:
             searcher = self._lexical.searcher_at(snapshot.version) if query.weight else None
             if query.weight and searcher is None:
                 return None
             self._origin.check(snapshot)
-            if index is None:
-                return []
             allowed = self._allowed(snapshot, query.where)
-            # Before FAISS's comparison, which evicts all else from the CPU's caches.
-            lexical = {} if searcher is None else dict(searcher.search(query.words, depth, allowed))
-            if query.spreads:
-                lexical = _spread(snapshot, lexical, allowed)
-            with_words = np.array(sorted(lexical), dtype=np.int64)
-            cosines = index.cosines_of(query.vector, with_words) if lexical else {}
-            cosines |= index.search(query.vector, depth, allowed)
-            ranked = fuse(cosines, lexical, query.weight)
-            if query.rank is not None and ranked:
-                rows = [row for row, _ in ranked[:depth]]
-                scores = Scores(
-                    dict(ranked), cosines, lexical, None if searcher is None else searcher.document_frequency
-                )
-                order = order_by(query.rank, read_candidates(snapshot, rows, scores, allowed))
-                ranked = [(rows[at], score) for at, score in order]
-            return _with_records(snapshot, ranked[: query.k])
+            return (finish(snapshot, _NOTHING if index is None else _best(snapshot, index, searcher, query, allowed)),)
 
         for _ in range(_MAX_ATTEMPTS):
             found = self._vectors.read(work)
             if found is not None:
-                return found
+                return found[0]
             self._lexical.catch_up()
         raise StoreError(f"{self._database.name} changes too often to be searched in one state; search again")
 
@@ -168,6 +191,50 @@ class Searcher:
 
     def _allowed(self, snapshot: Snapshot, where: Condition | None) -> Rows | None:
         return None if where is None else self._filters.rows_for(snapshot, where)
+
+
+def _best(
+    snapshot: Snapshot,
+    index: IndexAtState,
+    searcher: LexicalSearcher | None,
+    query: HybridQuery,
+    allowed: Rows | None,
+) -> Best:
+    """Find the best rows in one state of the database."""
+    depth = max(query.k, CANDIDATES)
+    # Before FAISS's comparison, which evicts all else from the CPU's caches.
+    lexical = {} if searcher is None else dict(searcher.search(query.words, depth, allowed))
+    if query.spreads:
+        lexical = _spread(snapshot, lexical, allowed)
+    with_words = np.array(sorted(lexical), dtype=np.int64)
+    cosines = index.cosines_of(query.vector, with_words) if lexical else {}
+    cosines |= index.candidates(query.vector, depth, allowed, query.effort)
+    scores = _fused(cosines, lexical, query.weight, depth, searcher)
+    if query.rank is None or not len(scores.rows):
+        first = slice(query.k)
+        return Best(scores.rows[first], scores.fused[first], scores.cosines[first], allowed)
+    found = snapshot.found_rows(scores.rows, beside=allowed is None)  # nothing that a filter forbids is read
+    sections = sections_of(found)
+    order, ranked = order_by(query.rank, read_candidates(snapshot, found, sections, scores, allowed))
+    order = order[: query.k]
+    return Best(scores.rows[order], ranked[: query.k], scores.cosines[order], allowed, found, sections, order)
+
+
+def _fused(
+    cosines: Mapping[int, float],
+    lexical: Mapping[int, float],
+    weight: float,
+    depth: int,
+    searcher: LexicalSearcher | None,
+) -> Scores:
+    """Return the best rows, so many at most, with their scores; see `fuse`."""
+    rows = np.fromiter(cosines, dtype=np.int64, count=len(cosines))
+    dense = np.fromiter(cosines.values(), dtype=np.float64, count=len(cosines))
+    words = np.fromiter((lexical.get(row, 0.0) for row in cosines), dtype=np.float64, count=len(cosines))
+    fused = fused_scores(dense, words, weight) if len(rows) else dense
+    order = np.lexsort((rows, -fused))[:depth]
+    frequency = None if searcher is None else searcher.document_frequency
+    return Scores(rows[order], fused[order], dense[order], words[order], frequency)
 
 
 def _spread(snapshot: Snapshot, lexical: Mapping[int, float], allowed: Rows | None) -> dict[int, float]:

@@ -1,27 +1,36 @@
 """The methods of `FaissStore` that write: adding, replacing and deleting documents."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._arguments import as_documents, checked_documents, checked_texts
+from langchain_sentence_window._arguments import (
+    as_documents,
+    as_iterator,
+    check_document,
+    checked_documents,
+    checked_texts,
+)
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.documents.ids import checked_ids
-from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors
+from langchain_sentence_window.embedding.embedder import unit_vectors
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.conversion import to_records
 from langchain_sentence_window.stores.faiss.database.filters import Condition, Filter, compile_filter
-from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, to_halves, with_ids
+from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, with_ids
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.origin import UnprovenError
-from langchain_sentence_window.stores.faiss.writer import StaleVectorError
+from langchain_sentence_window.stores.faiss.replacement import Replacement
+
+DOCUMENT_BATCH_SIZE = 5_000
+"""Documents of an iterator that are added at once."""
 
 
 class WriteMethods(VectorStore):
@@ -55,13 +64,16 @@ class WriteMethods(VectorStore):
         return await self.aadd_documents(as_documents(texts, metadatas), **kwargs)
 
     def add_documents(
-        self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+        self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
         """Embed documents and add them; a document replaces the one with the same id.
 
-        Texts that have a vector in the store aren't embedded again. A long call keeps the vectors of each slice: if it
-        is interrupted, for example by Ctrl-C, it adds no document, and the same call embeds only the rest when it is
-        made again.
+        Texts that have a vector in the store aren't embedded again. If a long call is interrupted, for example by
+        Ctrl-C, it adds no document and keeps the vectors that it has made. The same call embeds only the rest when it
+        is made again.
+
+        A list is added all at once. An iterator may be of any length: it is read and added in batches of
+        `DOCUMENT_BATCH_SIZE`, each in one transaction, unless ids are given.
 
         Args:
             documents: The documents. A document without an id gets a new one. Of several with the same id, the last
@@ -78,13 +90,13 @@ class WriteMethods(VectorStore):
             EmbeddingError: The vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        return run(self._add(BLOCKING, checked_documents(documents), ids, show_progress=show_progress))
+        return run(self._add_all(BLOCKING, documents, ids, show_progress=show_progress))
 
     async def aadd_documents(
-        self, documents: list[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+        self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
         """Async version of `add_documents`."""
-        return await self._add(ASYNC, checked_documents(documents), ids, show_progress=show_progress)
+        return await self._add_all(ASYNC, documents, ids, show_progress=show_progress)
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -204,6 +216,18 @@ class WriteMethods(VectorStore):
         """Async version of `delete_documents`."""
         return await run_in_executor(None, partial(self.delete_documents, doc_ids, filter=filter))
 
+    async def prepare_replacement(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+    ) -> Replacement:
+        """Prepare what `replace_documents` does, for a call that replaces many documents part by part."""
+        self._guard.refresh()
+        records: list[Record] = await io.in_thread(to_records, sentences, None, contexts)
+        return Replacement(self._engine, self._guard, records, remove=of_documents(checked_ids(doc_ids)))
+
+    def catch_up(self) -> None:
+        """Bring the indexes up to date after parts were written; else the next searches do."""
+        self._engine.catch_up_after_parts()
+
     def discard_staged(self) -> int:
         """Drop the texts and vectors of interrupted calls, which are kept for a retry.
 
@@ -213,6 +237,20 @@ class WriteMethods(VectorStore):
         return self._engine.discard_staged()
 
     # Machinery
+
+    async def _add_all(
+        self, io: IO, documents: Iterable[Document], ids: list[str] | None, *, show_progress: bool
+    ) -> list[str]:
+        """Add a list at once, and an iterator in batches."""
+        if ids is not None or isinstance(documents, Sized):
+            return await self._add(io, checked_documents(documents), ids, show_progress=show_progress)
+        added = list[str]()
+        read = enumerate(as_iterator(documents))
+        while part := await io.in_thread(lambda: list(islice(read, DOCUMENT_BATCH_SIZE))):
+            for position, document in part:
+                check_document(position, document)
+            added += await self._add(io, [document for _, document in part], None, show_progress=show_progress)
+        return added
 
     async def _replace(
         self,
@@ -248,39 +286,9 @@ class WriteMethods(VectorStore):
     ) -> list[str]:
         """Embed the texts that are new, then write everything at once."""
         self._guard.refresh()
-        records = to_records(documents, gathered(ids) if isinstance(ids, list | tuple) else ids, contexts)
+        given = gathered(ids) if isinstance(ids, list | tuple) else ids
+        records: list[Record] = await io.in_thread(to_records, documents, given, contexts)
         latest = list({record.id: record for record in records}.values())
-        texts = [record.embedded for record in latest]
-        while latest or remove:
-            vectors: dict[str, bytes] = {}
-            try:
-                new_texts: list[str] = await io.in_thread(self._engine.unknown_texts, texts)
-                keep = partial(self._stage, io) if takes_several_calls(new_texts) else _into(vectors)
-                await self._guard.embed(io, new_texts, keep, show_progress=show_progress)
-                await io.in_thread(self._write, latest, vectors, remove, forbidden)
-            except UnprovenError:
-                await self._guard.prove(io, TEXTS_TO_WRITE)
-            except StaleVectorError:
-                continue
-            else:
-                break
+        replacement = Replacement(self._engine, self._guard, latest, remove=remove, forbidden=forbidden)
+        await replacement.make(io, show_progress=show_progress)
         return [record.id for record in records]
-
-    async def _stage(self, io: IO, texts: Sequence[str], vectors: Vectors) -> None:
-        await io.in_thread(self._engine.stage_vectors, texts, vectors)
-
-    def _write(
-        self,
-        records: Sequence[Record],
-        vectors: Mapping[str, bytes],
-        remove: Condition | None,
-        forbidden: Condition | None,
-    ) -> None:
-        self._engine.write(records, vectors, remove=remove, forbidden=forbidden)
-
-
-def _into(vectors: dict[str, bytes]) -> Callable[[Sequence[str], Vectors], Awaitable[None]]:
-    async def keep(texts: Sequence[str], unit: Vectors) -> None:
-        vectors.update(zip(texts, to_halves(unit), strict=True))
-
-    return keep

@@ -43,15 +43,15 @@ class Writer:
         self._origin.check_to_add(snapshot, embeds=bool(unknown))
         return unknown
 
-    def stage_vectors(self, transaction: Transaction, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vectors of texts that will be written later.
+    def stage_vectors(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
+        """Keep half-precision vectors, by text, that will be written later.
 
         Raises:
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
         """
-        self._origin.claim(transaction, vectors.shape[1])
-        transaction.stage_vectors(zip(texts, to_halves(vectors), strict=True))
+        self._origin.claim(transaction, _dimension_of(vectors))
+        transaction.stage_vectors(vectors.items())
 
     def write(
         self,

@@ -16,7 +16,7 @@ LONG = " ".join(f"This is number {number}." for number in range(1_300))
 @pytest.fixture
 def long(words: WordEmbeddings) -> SentenceWindowRetriever:
     given = [document(LONG, "long"), document(f"A refund. {'x' * 50_000}", "huge"), document("One.", "short")]
-    splitter = SentenceSplitter(max_chars=None)
+    splitter = SentenceSplitter(max_chars=None, max_piece_chars=None)
     return SentenceWindowRetriever.from_documents(given, words, splitter=splitter)
 
 

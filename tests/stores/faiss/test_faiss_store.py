@@ -23,6 +23,7 @@ from langchain_sentence_window.errors import (
     StoreError,
 )
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_records
+from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, VECTORS_FILE
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
@@ -219,7 +220,7 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
 
     class Failing(WordEmbeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if "bad" in texts:
+            if "x" in texts:
                 raise ConnectionError("the provider hung up")
             return super().embed_documents(texts)
 
@@ -227,7 +228,7 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     with FaissStore.from_texts(TEXTS, failing, path=tmp_path, ids=list("abcd")) as store:
         before = store.get_by_ids(list("abcd")), store.similarity_search_with_score("refund", k=9)
         documents = [
-            Document(page_content=text, id=id_) for id_, text in zip("abcd", ("a1", "b1", "c1", "bad"), strict=True)
+            Document(page_content=text, id=id_) for id_, text in zip("abcd", ("a1", "b1", "c1", "x"), strict=True)
         ]
         with pytest.raises(ConnectionError, match="hung up"):
             await way(store, "add_documents", documents)
@@ -333,13 +334,21 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
         FaissStore.open(tmp_path, DeterministicFakeEmbedding(size=9))
 
 
-def test_an_index_of_another_version_is_refused_and_kept(words: WordEmbeddings, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "cure"),
+    [(FORMAT_VERSION - 1, "index the documents again"), (FORMAT_VERSION + 1, "upgrade the package")],
+)
+def test_an_index_of_another_version_is_refused_and_kept(
+    words: WordEmbeddings, tmp_path: Path, version: int, cure: str
+) -> None:
     FaissStore.from_texts(TEXTS, words, path=tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("PRAGMA user_version = 8")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     content = (tmp_path / DATABASE_FILE).read_bytes()
-    with pytest.raises(IndexMismatchError, match="has format 8, and this version .* reads format 7"):
+    with pytest.raises(
+        IndexMismatchError, match=f"has format {version}, and this version .* reads format {FORMAT_VERSION}; .*{cure}"
+    ):
         FaissStore.open(tmp_path, words)
     assert (tmp_path / DATABASE_FILE).read_bytes() == content
 
@@ -386,7 +395,8 @@ async def test_max_marginal_relevance_takes_what_is_unlike(store: FaissStore, wa
 async def test_what_the_store_holds_is_counted(words: WordEmbeddings, tmp_path: Path, way: Invoke) -> None:
     with FaissStore(words, tmp_path) as store:
         empty = await way(store, "stats")
-        assert (empty.documents, empty.sentences, empty.generation, empty.index) == (0, 0, 0, "Flat")
+        assert (empty.documents, empty.sentences, empty.generation, empty.index) == (0, 0, 0, "auto")
+        assert (empty.index_in_use, empty.index_to_come) == ("Flat", None)
         sentences = [Document(page_content=text, id=text, metadata={"doc_id": text[0]}) for text in TEXTS]
         store.add_documents(sentences)
         store.add_texts(["of no document"])

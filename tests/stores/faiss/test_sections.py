@@ -144,7 +144,9 @@ def test_sentences_come_back_as_they_went_in(words: WordEmbeddings) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.dictionaries(names, values, max_size=3)), max_size=5))
 def test_any_metadata_of_sentences_comes_back_as_it_was(given_: list[tuple[int, dict[str, Any]]]) -> None:
-    documents = [sentence(n, section=section, **metadata) for n, (section, metadata) in enumerate(given_)]
+    documents = [sentence(n, section=section) for n, (section, _) in enumerate(given_)]
+    for document_, (_, metadata) in zip(documents, given_, strict=True):
+        document_.metadata = metadata | document_.metadata
     found = to_documents(to_records(documents, None))
     assert [sorted(map(repr, each.metadata.items())) for each in found] == [
         sorted(map(repr, each.metadata.items())) for each in documents
@@ -275,6 +277,26 @@ def test_sentences_are_removed_in_time_that_their_number_says(words: WordEmbeddi
     assert steps(4, 200)[0] < 2 * few[0]
 
 
+def test_vectors_of_a_document_are_read_in_time_that_their_number_says(words: WordEmbeddings, tmp_path: Path) -> None:
+    """Steps of SQLite's machine, as when the FAISS index catches up with a change."""
+
+    def steps(documents: int) -> int:
+        folder = tmp_path / f"{documents}"
+        with FaissStore(words, folder) as store:
+            store.add_documents([sentence(n, f"{d:03}.") for d in range(documents) for n in range(20)])
+        counted = [0]
+        with database(folder) as connection:
+            connection.set_progress_handler(lambda: counted.__setitem__(0, counted[0] + 1), 10)
+            condition = f"(document IN (2) OR row > {20 * documents - 5})", list[Any]()
+            found = list(Snapshot(connection).vectors_in_order(condition))
+        rows = [row for each, _, _ in found for row in each.tolist()]
+        assert rows == [*range(21, 41), *range(20 * documents - 4, 20 * documents + 1)]
+        assert [at for _, _, each in found for at in each.indexes.tolist()] == [*range(20), *range(15, 20)]
+        return counted[0]
+
+    assert steps(400) < 2 * steps(4)
+
+
 def removal_steps(folder: Path, condition: Condition) -> int:
     steps = [0]
     with database(folder) as connection:
@@ -319,7 +341,7 @@ def test_to_learn_that_no_sentence_has_a_key_only_sources_are_read(words: WordEm
         connection.set_trace_callback(None)
         for sql in asked:
             plans += [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
-    assert plans == ["SCAN sources", "SEARCH sentences USING INDEX sentences_by_source (source_key=?)"]
+    assert plans == ["SCAN sources", "SEARCH sentences USING INDEX sentences_alone (source_key=?)"]
 
 
 def test_no_table_holds_a_key_that_differs_by_what_is_below_it(words: WordEmbeddings, tmp_path: Path) -> None:

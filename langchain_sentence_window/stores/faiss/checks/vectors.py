@@ -11,19 +11,22 @@ from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.schema import Changes
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
 from langchain_sentence_window.stores.faiss.dense.cache import VECTORS_FACT
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
+from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
+from langchain_sentence_window.stores.faiss.dense.saved import file_name, load_index
 
 MIN_COSINE = 0.9
-"""The lowest cosine of a vector as the index has it and as the database has it. Codes of 8 bits keep 0.99 and more;
+"""The lowest cosine of a vector as the index has it and as the database has it. Codes of 6 bits keep 0.99 and more;
 two sentences whose vectors are closer than this can't be told apart."""
 
 _REBUILT = "delete it; it is built again from the database at the next search"
 
 
-def vector_problems(snapshot: Snapshot, file: Path) -> Iterator[str]:
+def vector_problems(snapshot: Snapshot, folder: Path) -> Iterator[str]:
     """Yield what is wrong with a saved FAISS index; nothing if it is only behind the database, or isn't there."""
     saved = snapshot.fact(VECTORS_FACT)
+    file = folder / ("" if saved is None else file_name(saved))
     if saved is None or not file.exists():
         return
     if not is_intact(seal_of(file), saved["seal"]):
@@ -32,12 +35,20 @@ def vector_problems(snapshot: Snapshot, file: Path) -> Iterator[str]:
     changes = snapshot.changes_since(saved["generation"], saved["token"])
     if changes is None:
         return  # too far behind to be used
-    index = VectorIndex.load(file, saved["trained_on"], mapped=False)
+    index = load_index(folder, saved, mapped=False)
+    if index is None and saved.get("records"):
+        yield f"the records of {str(file)!r} are missing, or aren't as they were written; {_REBUILT}"
     if index is None or index.dimension != snapshot.fact("dimension"):
         return  # of another release of FAISS, or of vectors that are all gone
     if not np.array_equal(np.sort(index.live_rows), _rows_at(snapshot, changes)):
         yield f"{str(file)!r} doesn't hold the sentences that the database held when it was saved; {_REBUILT}"
-    elif not _are_alike(snapshot, index, changes, saved["weights"]):
+        return
+    try:
+        are_alike = _are_alike(snapshot, index, changes, saved["weights"])
+    except DamagedRecordError as error:
+        yield str(error)
+        return
+    if not are_alike:
         yield f"{str(file)!r} holds other vectors than the database; {_REBUILT}"
 
 
@@ -48,7 +59,7 @@ def _rows_at(snapshot: Snapshot, changes: Changes) -> Rows:
     return np.union1d(now, removed)
 
 
-def _are_alike(snapshot: Snapshot, index: VectorIndex, changes: Changes, weights: Sequence[float]) -> bool:
+def _are_alike(snapshot: Snapshot, index: DenseIndex, changes: Changes, weights: Sequence[float]) -> bool:
     """Return whether the index holds the database's vectors, of documents that weren't changed since."""
     changed = np.array(sorted(changes.documents), dtype=np.int64)
     for rows, vectors, positions in snapshot.vectors_in_order(("1", [])):

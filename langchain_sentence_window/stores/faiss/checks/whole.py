@@ -21,7 +21,7 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
     read_head,
     read_seal,
 )
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, vector_files
 
 MAX_PROBLEMS = 20
 """Documents with problems that are listed; the rest are counted."""
@@ -49,10 +49,10 @@ def check_folder(folder: Path) -> CheckResult:
         result = _checked(database, result.with_part("files", _file_problems(folder)))
         if "documents" in result.checked:
             for name, path, find in (
-                ("vectors", folder / VECTORS_FILE, vector_problems),
+                ("vectors", folder, vector_problems),
                 ("words", folder / LEXICAL_FOLDER, word_problems),
             ):
-                if path.exists():
+                if path.exists() and (path != folder or vector_files(folder)):
                     result = result.with_part(name, _of_cache(database, path, find))
     finally:
         database.close()

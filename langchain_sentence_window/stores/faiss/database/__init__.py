@@ -23,6 +23,7 @@ Files:
     restoring: Replacing an index with a backup.
     damage: Finding damage, by the checksums of rows.
     database_file: The identity and the seal of the database's file.
+    later_check: Checking a large file after it was opened.
     held_files: Files that are kept open beside SQLite.
     state_files: The small files beside the database.
     checksums: Checksums of files.

@@ -31,9 +31,9 @@ _OF_ALL, _OF_EACH = (
     {owner: template.format(key=f"{owner}_key", table=f"{owner}s") for owner in ("source", "section")}
     for template in (
         "ifnull({key}, -row) IN (SELECT owner FROM (SELECT {key} AS owner, metadata FROM {table} "
-        "UNION ALL SELECT -row, metadata FROM sentences WHERE {key} IS NULL) WHERE ",
+        "UNION ALL SELECT -row, metadata FROM sentences WHERE source_key IS NULL) WHERE ",
         "EXISTS (SELECT 1 FROM (SELECT metadata FROM {table} WHERE {table}.{key} = sentences.{key} "
-        "UNION ALL SELECT sentences.metadata WHERE sentences.{key} IS NULL) WHERE ",
+        "UNION ALL SELECT sentences.metadata WHERE sentences.source_key IS NULL) WHERE ",
     )
 )
 _OF_ITSELF = "("

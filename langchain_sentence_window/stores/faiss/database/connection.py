@@ -3,12 +3,15 @@
 A statement with unread rows holds locks until it is reset; from Python 3.12 on, even when its connection is closed. An
 exception keeps the frames that it passed through, and they keep the cursor of such a statement. So the connection
 knows its cursors, and closes them.
+
+It also tells before the first statement of a transaction that isn't a read.
 """
 
+import re
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -22,20 +25,40 @@ SECONDS_PER_ATTEMPT = 0.1
 """How long SQLite waits in one go; Python sees Ctrl-C only when SQLite returns."""
 
 
+_READS = re.compile(r"\s*(SELECT|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
+
+
 class Connection(sqlite3.Connection):
-    """A connection that knows its cursors until it is told to forget them."""
+    """A connection that knows its cursors until it is told to forget them.
+
+    Attributes:
+        before_change: Is called once before a statement that isn't a read; ``None`` for nothing.
+    """
 
     def __init__(self, *given: Any, **settings: Any) -> None:
         """Open the connection; see ``sqlite3.connect``."""
         super().__init__(*given, **settings)
         self._cursors: list[weakref.ref[sqlite3.Cursor]] = []
         self.stamp: tuple[int, ...] | None = None
+        self.before_change: Callable[[], None] | None = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Execute a statement; its cursor is known before it has a statement."""
+        if self.before_change is not None and not _READS.match(sql):
+            self._announce()
         cursor = self.cursor()
         self._cursors.append(weakref.ref(cursor))
         return cursor.execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        """Execute a statement that isn't a read several times."""
+        self._announce()
+        return super().executemany(sql, parameters)
+
+    def _announce(self) -> None:
+        if self.before_change is not None:
+            self.before_change()
+            self.before_change = None
 
     def forget_cursors(self) -> None:
         """Forget the cursors, whose statements are finished."""

@@ -63,6 +63,7 @@ class Connections:
         """Take a connection that no other thread has, and that sees the file with this stamp."""
         if self._refusal:
             raise StoreError(self._refusal)
+        self.file.check_damage()
         while self._idle:
             with suppress(IndexError):
                 connection = self._idle.pop()
@@ -106,7 +107,7 @@ class Connections:
         return self._writer
 
     def begin_writing(self) -> Connection:
-        """Begin a transaction that excludes other processes, and remove the seal of the file.
+        """Begin a transaction that excludes other processes. Its first change removes the seal of the file.
 
         Raises:
             sqlite3.OperationalError: Another process held its transaction for too long.
@@ -116,8 +117,19 @@ class Connections:
         until_unlocked(lambda: writer.execute("BEGIN IMMEDIATE"))
         self.file.check_identity()
         if self.path is not None:
-            remove_file(self.path.parent / SEAL_FILE)
+            writer.before_change = self._break_seal
         return writer
+
+    def _break_seal(self) -> None:
+        """Remove the seal, and check what hasn't been checked yet, as the next seal is of what the file holds then.
+
+        Raises:
+            StoreError: The file was damaged.
+        """
+        if self.path is not None:
+            self.is_dirty = True
+            remove_file(self.path.parent / SEAL_FILE)
+            self.file.finish_check()
 
     def end_writing(self, *, has_failed: bool) -> None:
         """Roll back a transaction that wasn't committed, if there is one.
@@ -126,6 +138,8 @@ class Connections:
             has_failed: Whether the work raised an exception. It may have left unfinished statements, which would keep
                 locks, so the connection isn't used again.
         """
+        if self._writer is not None:
+            self._writer.before_change = None
         if self._writer is not None and (has_failed or self._writer.in_transaction):
             self._failed.append(self._writer)
             self._writer = None
@@ -137,7 +151,6 @@ class Connections:
 
     def wrote(self, head: Head | None) -> None:
         """Record that a transaction was committed."""
-        self.is_dirty = True
         self.writer.forget_cursors()
         if self.path and head is not None:
             write_head(self.path.parent, head)
@@ -155,9 +168,10 @@ class Connections:
                 return
             # Nobody else can write while the checksum is computed.
             self.begin_writing()
-            seal = self.file.make_seal() if not size_of(log_of(self.path)) else None
-            if seal:
-                write_seal(self.path.parent, seal)
+            self.file.finish_check()
+            sealed = self.file.make_seal() if not size_of(log_of(self.path)) else None
+            if sealed:
+                write_seal(self.path.parent, sealed)
                 self.is_dirty = False
             writer.rollback()
 

@@ -2,10 +2,9 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from langchain_sentence_window.stores.faiss.database.listing import has_times
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
     REMOVAL_CHECKSUM,
@@ -40,15 +39,11 @@ _CHECKS = {
         lambda name, value: (checksum_of(name, value),),
     ),
     "documents": _Check(
-        "SELECT document, doc_id, checksum FROM documents",
-        lambda *row: (checksum_of(*row),),
-    ),
-    "times": _Check(
-        "SELECT document, written, checksum FROM times",
+        "SELECT document, doc_id, written, checksum FROM documents",
         lambda *row: (checksum_of(*row),),
     ),
     "sources": _Check(
-        "SELECT source_key, document, metadata, metadata_checksum, checksum FROM sources",
+        "SELECT source_key, document, sentences, metadata, metadata_checksum, checksum FROM sources",
         lambda *row: source_row(*row)[-2:],
         stored=2,
     ),
@@ -91,13 +86,19 @@ _ORPHANS = {
     "vectors": "SELECT row FROM vectors WHERE row NOT IN (SELECT row FROM sentences)",
     "documents": "SELECT document FROM documents WHERE document NOT IN "
     "(SELECT document FROM sentences WHERE document IS NOT NULL)",
-    "times": "SELECT document FROM times WHERE document NOT IN (SELECT document FROM documents)",
     "sources": "SELECT source_key FROM sources WHERE source_key NOT IN "
     "(SELECT source_key FROM sentences WHERE source_key IS NOT NULL)",
     "sections": "SELECT section_key FROM sections WHERE section_key NOT IN "
     "(SELECT section_key FROM sentences WHERE section_key IS NOT NULL)",
 }
 """Queries for rows that belong to no sentence."""
+
+_MISCOUNTED = """
+    SELECT {key} FROM {table} LEFT JOIN
+        (SELECT {key}, count(*) AS held FROM sentences WHERE {key} IS NOT NULL GROUP BY {key}) USING ({key})
+    WHERE sentences IS NOT held
+"""
+_TWICE = "SELECT max(row) FROM sentences WHERE id_high IS NOT NULL GROUP BY id_high, id_low HAVING count(*) > 1"
 
 
 def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State]) -> str | None:
@@ -111,10 +112,7 @@ def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State])
     if first != "ok":
         return str(first)
     counts: dict[str, int] = {}
-    tables = _CHECKS.keys() - ({"times"} if not has_times(connection) else set())
     for table, check in _CHECKS.items():
-        if table not in tables:
-            continue
         counts[table] = 0
         for row in connection.execute(check.sql):
             counts[table] += 1
@@ -122,7 +120,10 @@ def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State])
                 return f"row {row[0]} of the {table} isn't as it was written"
     state = read_state()
     return (
-        _wrong_counts(connection, counts, state) or _mixture(connection, state, tables) or _orphan(connection, tables)
+        _wrong_counts(connection, counts, state)
+        or _mixture(connection, state)
+        or _orphan(connection)
+        or _miscounted(connection)
     )
 
 
@@ -136,22 +137,28 @@ def _wrong_counts(connection: sqlite3.Connection, counts: dict[str, int], state:
     return None
 
 
-def _mixture(connection: sqlite3.Connection, state: State, tables: Collection[str]) -> str | None:
+def _mixture(connection: sqlite3.Connection, state: State) -> str | None:
     sums = [
         connection.execute(f"SELECT ifnull(sum({checksum}), 0) FROM {table}").fetchone()[0]  # noqa: S608
         for table, checksum in CHECKSUMS.items()
-        if table in tables
     ]
     if digest_of(*sums) == state.digest:
         return None
     return "its rows aren't those of one state: some are from another version of it, or some are lost"
 
 
-def _orphan(connection: sqlite3.Connection, tables: Collection[str]) -> str | None:
+def _orphan(connection: sqlite3.Connection) -> str | None:
     for table, sql in _ORPHANS.items():
-        if table not in tables:
-            continue
         found = connection.execute(f"{sql} LIMIT 1").fetchone()
         if found:
             return f"row {found[0]} of the {table} belongs to no sentence"
     return None
+
+
+def _miscounted(connection: sqlite3.Connection) -> str | None:
+    for table, key in (("sources", "source_key"), ("sections", "section_key")):
+        found = connection.execute(f"{_MISCOUNTED.format(table=table, key=key)} LIMIT 1").fetchone()
+        if found:
+            return f"row {found[0]} of the {table} says another number of sentences than it has"
+    found = connection.execute(f"{_TWICE} LIMIT 1").fetchone()
+    return f"row {found[0]} of the sentences has the id of another" if found else None

@@ -31,7 +31,7 @@ from langchain_sentence_window.stores.faiss.database.opening import (
 )
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.state_files import write_seal
+from langchain_sentence_window.stores.faiss.database.state_files import Sealed, write_seal
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
 T = TypeVar("T")
@@ -157,7 +157,7 @@ class Database:
                     raise StoreError(f"{str(path.parent)!r} holds an index already; choose another folder")
                 if seal is not None:
                     # The seal reveals the log of another database, if the copy is put beside one some day.
-                    write_seal(path.parent, seal)
+                    write_seal(path.parent, Sealed(seal, None))
             finally:
                 with suppress(OSError):
                     part.unlink()
@@ -166,8 +166,9 @@ class Database:
         """Write a copy of the whole database into an empty file.
 
         Raises:
-            StoreError: The database can't be read, or the file can't be written.
+            StoreError: The database can't be read or is damaged, or the file can't be written.
         """
+        self._connections.file.finish_check()  # a copy gets a seal of its own
         with closing(sqlite3.connect(path, isolation_level=None)) as target:
 
             def copy(snapshot: Snapshot) -> None:
@@ -176,6 +177,19 @@ class Database:
                     target.execute("PRAGMA journal_mode = WAL")
 
             self.read(copy)
+
+    @property
+    def is_checked_later(self) -> bool:
+        """Whether the file was opened without reading all of it, as it is large."""
+        return self._connections.file.later_check is not None
+
+    def check_on(self) -> bool:
+        """Read the next part of a file that is checked later; return whether that was the last.
+
+        If the file is damaged, all later calls fail.
+        """
+        check = self._connections.file.later_check
+        return check is None or check.step()
 
     # Closing, and forks
 

@@ -1,19 +1,31 @@
-"""The file of a database: whether it is still the one that was opened, and whether it is as it was closed."""
+"""The file of a database: whether it is still the one that was opened, and whether it is as it was closed.
+
+A large file takes seconds to read. If the system says that nobody has written to it since it was sealed, it is opened
+as it is, and read later: in the background, and at the latest before the first change of the database.
+"""
 
 import os
+import time
 from pathlib import Path
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.checksums import Seal
 from langchain_sentence_window.stores.faiss.database.files import size_of
 from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILES, Identity, identity_of
+from langchain_sentence_window.stores.faiss.database.later_check import LaterCheck
 from langchain_sentence_window.stores.faiss.database.state_files import (
     RESTORING_FILE,
+    Sealed,
     Stamp,
     log_of,
     read_seal,
     stamp_of,
 )
+
+MAX_READ_AT_OPENING = 2**31
+"""The bytes of the largest file that is always read when it is opened."""
+
+SETTLED_AFTER = 2.0
+"""Seconds after a change of a file from which on another one has another time, on any file system."""
 
 
 class DatabaseFile:
@@ -30,6 +42,7 @@ class DatabaseFile:
         self.name = str(path) if path else "the store in memory"
         self._holder = object()
         self._held: Identity | None = None
+        self.later_check: LaterCheck | None = None
         # A user who may not write in the folder can't lock the file either, so it may change while it is read.
         self._cannot_lock = path is not None and read_only and not os.access(path.parent, os.W_OK)
 
@@ -94,17 +107,65 @@ class DatabaseFile:
 
     # The seal
 
-    def make_seal(self) -> Seal | None:
-        """Read the file and return its seal; ``None`` if it doesn't exist."""
+    def make_seal(self) -> Sealed | None:
+        """Read the file and return what to record of it; ``None`` if it doesn't exist."""
         self.hold()
-        return None if self._held is None else HELD_FILES.seal(self._held)
+        if self._held is None or self.path is None:
+            return None
+        before, check = stamp_of(self.path), self.later_check
+        if check is not None and check.has_passed and before == check.sealed.stamp:
+            return check.sealed
+        seal = HELD_FILES.seal(self._held)
+        return Sealed(seal, before if before == stamp_of(self.path) and _will_differ(before) else None)
 
     def is_sealed(self) -> bool:
-        """Return whether the file is as it was last closed."""
-        if self.path is None:
-            return False
-        sealed = read_seal(self.path.parent)
-        return sealed is not None and sealed == self.make_seal()
+        """Read the file, and return whether it is as it was last closed."""
+        sealed = self._sealed()
+        made = None if sealed is None else self.make_seal()
+        return sealed is not None and made is not None and sealed.seal == made.seal
+
+    def is_sealed_or_unchanged(self) -> bool:
+        """Return whether the file is as it was last closed, or large and not written to since, to be read later."""
+        sealed = self._sealed()
+        if sealed is None or self.path is None or sealed.stamp is None or sealed.seal[0] <= MAX_READ_AT_OPENING:
+            return self.is_sealed()
+        self.hold()
+        if self._held is None or stamp_of(self.path) != sealed.stamp:
+            return self.is_sealed()
+        if self.later_check is None:
+            path, held = self.path, self._held
+            self.later_check = LaterCheck(
+                lambda at, size: HELD_FILES.read(held, at, size), sealed, lambda: stamp_of(path) == sealed.stamp
+            )
+        return True
+
+    def lacks_stamp(self) -> bool:
+        """Return whether the file was read as a whole when it was opened, though it is large."""
+        return self.path is not None and self.later_check is None and size_of(self.path) > MAX_READ_AT_OPENING
+
+    def finish_check(self) -> None:
+        """Read what hasn't been read yet of a file that is checked later.
+
+        Raises:
+            StoreError: The file was damaged.
+        """
+        check = self.later_check
+        if check is not None:
+            while not check.step():
+                pass
+            self.check_damage()
+
+    def check_damage(self) -> None:
+        """Check that no damage was found since the file was opened.
+
+        Raises:
+            StoreError: The file was damaged.
+        """
+        if self.later_check is not None and self.later_check.is_damaged:
+            raise StoreError(
+                f"{self.name} isn't as it was closed, though nobody has written to it, so it is damaged; restore it "
+                "from a backup with FaissStore.restore()"
+            )
 
     def has_foreign_log(self) -> bool:
         """Return whether the log beside the file belongs to another version of it.
@@ -114,4 +175,15 @@ class DatabaseFile:
         if self.path is None:
             return False
         before = stamp_of(log_of(self.path))
-        return bool(before and before[0] and self.is_sealed()) and stamp_of(log_of(self.path)) == before
+        is_sealed = bool(before and before[0]) and self.is_sealed_or_unchanged()
+        return is_sealed and stamp_of(log_of(self.path)) == before
+
+    def _sealed(self) -> Sealed | None:
+        return None if self.path is None else read_seal(self.path.parent)
+
+
+def _will_differ(stamp: Stamp | None) -> bool:
+    """Return whether a stamp is of a large file, and any later change of it gives it another stamp."""
+    if stamp is None or stamp[0] <= MAX_READ_AT_OPENING:
+        return False
+    return min(stamp) >= 0 and time.time_ns() - max(stamp[2:]) > SETTLED_AFTER * 1e9

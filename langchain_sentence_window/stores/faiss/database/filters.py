@@ -79,7 +79,7 @@ def having_key(key: str) -> list[tuple[str, list[Any]]]:
         return [(f"sentences WHERE {part.sql}", part.parameters)]
     return [
         (f"{part.owner}s WHERE {part.sql}", part.parameters),
-        (f"sentences WHERE {part.owner}_key IS NULL AND {part.sql}", part.parameters),
+        (f"sentences WHERE source_key IS NULL AND {part.sql}", part.parameters),
     ]
 
 

@@ -59,6 +59,14 @@ class HeldFiles:
         """
         return self._alone(lambda: self._seal(identity))
 
+    def read(self, identity: Identity, at: int, size: int) -> bytes:
+        """Read a part of a file, or less at its end.
+
+        Raises:
+            NestedWriteError: This thread is in a call already, which the garbage collector interrupted.
+        """
+        return self._alone(lambda: self._read(identity, at, size))
+
     def release(self, holder: object) -> None:
         """Remove a holder of any file, and close files without holders, at the latest in the next call."""
         self._leaving[holder] = None
@@ -93,6 +101,13 @@ class HeldFiles:
         file = self._files[identity][0][0]
         file.seek(0)
         return seal_of_open(file)
+
+    def _read(self, identity: Identity, at: int, size: int) -> bytes:
+        file = self._files[identity][0][0]
+        if hasattr(os, "pread"):
+            return os.pread(file.fileno(), size, at)  # a forked process reads at the same place of the same open file
+        file.seek(at)
+        return file.read(size)
 
     def _let_go(self) -> None:
         for holder in list(self._leaving):

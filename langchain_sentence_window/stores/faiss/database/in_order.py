@@ -12,6 +12,22 @@ from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.schema import from_halves
 
 _BATCH_SIZE = 10_000
+MAX_ROWS_AROUND = 400
+"""Rows of one statement, which has two parameters for each; old releases of SQLite take no more than 999."""
+
+# The first part reads an index only.
+_AROUND = """
+    WITH near (row) AS (
+        SELECT other.row FROM sentences AS this CROSS JOIN sentences AS other
+            ON other.document = this.document
+            AND other.sentence_index BETWEEN this.sentence_index - {reach:d} AND this.sentence_index + {reach:d}
+            WHERE this.row IN ({marks})
+        UNION SELECT row FROM sentences WHERE row IN ({marks})
+    )
+    SELECT row, document, section, sentence_index, vector
+        FROM near CROSS JOIN sentences USING (row) CROSS JOIN vectors USING (row)
+        ORDER BY document, sentence_index
+"""
 
 _Row: TypeAlias = tuple[int, int | None, int, int | None, bytes]
 """The row, the document, the section, the sentence's index, and the vector."""
@@ -20,6 +36,9 @@ _Row: TypeAlias = tuple[int, int | None, int, int | None, bytes]
 def in_order(execute: Callable[..., sqlite3.Cursor], condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
     """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
     sql, parameters = condition
+    if " OR " in sql:
+        # Else SQLite would go through all sentences, as they are in order in an index. Other conditions use that index.
+        sql = f"row IN (SELECT row FROM sentences WHERE {sql})"  # noqa: S608
     cursor = execute(
         "SELECT row, document, section, sentence_index, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
         f"WHERE {sql} ORDER BY document, sentence_index",
@@ -34,6 +53,21 @@ def in_order(execute: Callable[..., sqlite3.Cursor], condition: Condition) -> It
             part = part[cut:]
     if part:
         yield _with_positions(part)
+
+
+def around(
+    execute: Callable[..., sqlite3.Cursor], rows: Sequence[int], reach: int
+) -> tuple[Rows, Vectors, Positions] | None:
+    """Read up to `MAX_ROWS_AROUND` rows and all sentences up to ``reach`` away from them, in order.
+
+    Mixing needs no others for these rows.
+
+    Returns:
+        Rows, their vectors and their positions; ``None`` if none of the rows exists.
+    """
+    marks = ",".join("?" * len(rows))
+    part = execute(_AROUND.format(reach=reach, marks=marks), [*rows, *rows]).fetchall()
+    return _with_positions(part) if part else None
 
 
 def _with_positions(part: Sequence[_Row]) -> tuple[Rows, Vectors, Positions]:

@@ -8,10 +8,12 @@ from typing import NamedTuple
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.schema import IS_ONE_OF
 
-# Sentences are counted in an index, and not read. Rows are numbered in the order of a document's sentences.
+# Sentences are not read. Rows are numbered in the order of a document's sentences; a source is named by the first.
 _OF_SOURCES = """
-    SELECT document, source_key, (SELECT count(*) FROM sentences WHERE sentences.source_key = sources.source_key),
-        (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)
+    SELECT document, source_key, sentences, ifnull(
+        (SELECT row FROM sentences WHERE sentences.row = sources.source_key),
+        (SELECT min(row) FROM sentences WHERE sentences.document = sources.document
+            AND sentences.source_key = sources.source_key))
     FROM sources WHERE {}
 """
 _OF_SENTENCES = """
@@ -22,12 +24,11 @@ _COUNTED_SOURCES = "SELECT count(DISTINCT document) FROM sources WHERE {}"
 _COUNTED_SENTENCES = "SELECT count(DISTINCT document) FROM sentences WHERE source_key IS NOT NULL AND ({})"
 _LISTED = """
     WITH found (document, source_key, sentences, first) AS ({})
-    SELECT doc_id, found.sentences, ifnull(sections.metadata, '{{}}'), sources.metadata, {}
+    SELECT doc_id, found.sentences, ifnull(sections.metadata, '{{}}'), sources.metadata, written
     FROM found CROSS JOIN sentences ON sentences.row = found.first
         CROSS JOIN sources ON sources.source_key = found.source_key
         CROSS JOIN documents ON documents.document = found.document
         LEFT JOIN sections ON sections.section_key = sentences.section_key
-        {}
     ORDER BY found.first
 """
 
@@ -40,15 +41,14 @@ class ListedSource(NamedTuple):
         sentences: The number of sentences.
         section_metadata: What the first of them shares with its section, as JSON.
         source_metadata: What they share, as JSON.
-        written: When the document was last written, in microseconds since 1970 UTC; ``None`` if an older version of
-            this package wrote it.
+        written: When the document was last written, in microseconds since 1970 UTC.
     """
 
     doc_id: str
     sentences: int
     section_metadata: str
     source_metadata: str
-    written: int | None
+    written: int
 
 
 class Matched(NamedTuple):
@@ -79,11 +79,7 @@ def list_sources(
         of_sentences: A condition on sentences.
     """
     inner, (sql, parameters) = (_OF_SENTENCES, of_sentences) if of_sources is None else (_OF_SOURCES, of_sources)
-    written, joined = "NULL", ""
-    if has_times(connection):
-        written, joined = "written", "LEFT JOIN times ON times.document = found.document"
-    listed = _LISTED.format(inner.format(sql), written, joined)
-    return map(ListedSource._make, connection.execute(listed, parameters))
+    return map(ListedSource._make, connection.execute(_LISTED.format(inner.format(sql)), parameters))
 
 
 def count_sources(connection: sqlite3.Connection, of_sources: Condition | None, of_sentences: Condition) -> int:
@@ -93,11 +89,6 @@ def count_sources(connection: sqlite3.Connection, of_sources: Condition | None, 
     else:
         counted, (sql, parameters) = _COUNTED_SOURCES, of_sources
     return int(connection.execute(counted.format(sql), parameters).fetchone()[0])
-
-
-def has_times(connection: sqlite3.Connection) -> bool:
-    """Return whether the database keeps when documents were written; older versions of this package didn't."""
-    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'times'").fetchone() is not None
 
 
 def match_documents(connection: sqlite3.Connection, condition: Condition) -> Matched:

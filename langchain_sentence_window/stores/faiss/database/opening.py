@@ -4,7 +4,7 @@ import os
 import secrets
 import sqlite3
 from contextlib import closing, suppress
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
@@ -17,12 +17,7 @@ from langchain_sentence_window.stores.faiss.database.files import (
     remove_second_names,
     size_of,
 )
-from langchain_sentence_window.stores.faiss.database.schema import (
-    FORMAT_VERSION,
-    FORMAT_WITHOUT_TIMES,
-    SCHEMA,
-    SCHEMA_WITHOUT_TIMES,
-)
+from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION, SCHEMA
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.state_files import (
     HEAD_FILE,
@@ -32,9 +27,6 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
     read_head,
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-
-_SCHEMAS = {FORMAT_WITHOUT_TIMES: SCHEMA_WITHOUT_TIMES, FORMAT_VERSION: SCHEMA}
-"""The tables of each format that can be read."""
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
@@ -152,19 +144,24 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
     if application != APPLICATION_ID:
         raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in _SCHEMAS:
+    if version != FORMAT_VERSION:
+        cure = "upgrade the package, or index the documents again at another path"
+        if version < FORMAT_VERSION:
+            cure = "an earlier version wrote it, so index the documents again, at another path or after removing it"
         raise IndexMismatchError(
             f"{name} has format {version or 1}, and this version of langchain-sentence-window reads format "
-            f"{FORMAT_VERSION}; upgrade the package, or index the documents again at another path"
+            f"{FORMAT_VERSION}; {cure}"
         )
-    is_sealed = connections.file.is_sealed()
+    is_sealed = connections.file.is_sealed_or_unchanged()
     snapshot = Snapshot(connection)
-    if snapshot.schema() != _expected_schema(version):
+    if snapshot.schema() != _expected_schema():
         raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
     if path is None:
         return
     _check_head(name, path.parent / HEAD_FILE, head, snapshot)
     if is_sealed:
+        # So that the next opening needn't read all of it.
+        connections.is_dirty = connections.file.lacks_stamp()
         return
     damage = snapshot.find_damage()
     if damage:
@@ -199,9 +196,9 @@ def _check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Sna
         )
 
 
-@lru_cache(maxsize=len(_SCHEMAS))
-def _expected_schema(version: int) -> list[str]:
+@cache
+def _expected_schema() -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in _SCHEMAS[version]:
+        for statement in SCHEMA:
             connection.execute(statement)
         return Snapshot(connection).schema()

@@ -3,9 +3,8 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText
 from langchain_sentence_window.stores.faiss.database.of_rows import select_rows
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text
@@ -24,15 +23,6 @@ _NEIGHBORS = """
         AND other.sentence_index <> hit.sentence_index
     WHERE other.section = hit.section
 """
-# Of a Document that isn't a sentence, which belongs to no section, there is no document and no index either.
-_PLACED = """
-    SELECT row, sentences.id, sentences.document, ifnull(sentence_index, 0), section, text, sentences.metadata,
-        CASE WHEN section_key IS NOT NULL THEN ifnull(doc_id, '') END, ifnull(sections.metadata, '')
-    FROM sentences
-    LEFT JOIN documents ON documents.document = sentences.document
-    LEFT JOIN sections USING (section_key)
-    WHERE row IN ({})
-"""
 _TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
 _PLACED_TEXTS = "SELECT row, document, sentence_index, text FROM sentences WHERE row IN ({})"
 _ROWS_AT = """
@@ -43,49 +33,9 @@ _ROWS_AT = """
 """
 
 
-class PlacedSentence(NamedTuple):
-    """A sentence, or another Document, and where it stands.
-
-    Attributes:
-        row: Its row.
-        id: The id of the Document.
-        document: The number of its source document.
-        sentence_index: The index of the sentence in its source document; 0 if it isn't a sentence.
-        section: The number of its section in the source document.
-        text: Its text as it is stored.
-        metadata: Its own metadata as JSON.
-        doc_id: The id of its source document; ``None`` if it isn't a sentence.
-        section_metadata: The metadata of its section as JSON; empty if it isn't a sentence.
-    """
-
-    row: int
-    id: str
-    document: int | None
-    sentence_index: int
-    section: int
-    text: bytes
-    metadata: str
-    doc_id: str | None
-    section_metadata: str
-
-
 def neighbors(execute: _Execute, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
     """Find the neighbors of some sentences in their sections; see `Snapshot.neighbors`."""
     return list(execute(_NEIGHBORS, [json.dumps(list(rows)), reach, reach]))
-
-
-def placed_sentences(execute: _Execute, rows: Sequence[int]) -> list[PlacedSentence]:
-    """Read sentences by row, in any order; rows that don't exist are left out.
-
-    Raises:
-        StoreError: The database lacks what one shares with others.
-    """
-    found = list(map(PlacedSentence._make, select_rows(execute, _PLACED, rows)))
-    if any(each.doc_id is not None and not (each.doc_id and each.section_metadata) for each in found):
-        raise StoreError(
-            "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
-        )
-    return found
 
 
 def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]:

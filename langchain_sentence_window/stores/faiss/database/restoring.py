@@ -34,16 +34,16 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
     RESTORING_FILE,
     SEAL_FILE,
     Head,
+    Sealed,
     write_head,
     write_seal,
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, vector_files
 
 _FILES = (
     SEAL_FILE,
     HEAD_FILE,
-    VECTORS_FILE,
     *(f"{DATABASE_FILE}{ending}" for ending in SIDE_FILE_SUFFIXES),
     DATABASE_FILE,
 )
@@ -89,7 +89,7 @@ def _restore(backup: Path, folder: Path) -> None:
 
 
 def _refuse_folders(folder: Path) -> None:
-    for path in (folder / name for name in (*_FILES, RESTORING_FILE)):
+    for path in (folder / name for name in (*_FILES, *_vector_names(folder), RESTORING_FILE)):
         if path.is_dir() and not path.is_symlink():
             raise StoreError(f"{str(path)!r} is a folder, where an index has a file; move it elsewhere, and try again")
 
@@ -110,13 +110,13 @@ def _made_another(path: Path) -> Head:
 
 def _exchange(folder: Path, workshop: Path, head: Head) -> None:
     seal = seal_of(workshop / _NEW)
-    for name in (LEXICAL_FOLDER, *_FILES):
+    for name in (LEXICAL_FOLDER, *_vector_names(folder), *_FILES):
         if os.path.lexists(folder / name):
             (folder / name).rename(workshop / name)
     (workshop / _NEW).rename(folder / DATABASE_FILE)
     write_head(folder, head)
     if seal is not None:
-        write_seal(folder, seal)
+        write_seal(folder, Sealed(seal, None))
 
 
 def _move_back(folder: Path, workshop: Path) -> None:
@@ -126,12 +126,16 @@ def _move_back(folder: Path, workshop: Path) -> None:
             (folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             (folder / DATABASE_FILE).rename(workshop / _NEW)
-    for name in (LEXICAL_FOLDER, *_FILES):
+    for name in (LEXICAL_FOLDER, *_vector_names(workshop), *_FILES):
         if os.path.lexists(workshop / name):
             if name == LEXICAL_FOLDER:
                 shutil.rmtree(folder / name, ignore_errors=True)
             (workshop / name).replace(folder / name)
     sync_folder(folder)
+
+
+def _vector_names(folder: Path) -> list[str]:
+    return [path.name for path in vector_files(folder)]
 
 
 @contextmanager

@@ -1,12 +1,25 @@
 """The rows that are written for sentences: one for each, and one for what a source document or section shares."""
 
+import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from langchain_sentence_window.stores.faiss.database.schema import Record, checksum_of, source_row, stored_text
+from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
+from langchain_sentence_window.stores.faiss.database.schema import (
+    Record,
+    checksum_of,
+    source_row,
+    stored_text,
+    uuid_numbers,
+)
 
 Row: TypeAlias = tuple[Any, ...]
+
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_PLACED = re.compile(f'{{"{SENTENCE_INDEX}":{_NUMBER},"{START_INDEX}":{_NUMBER},"{END_INDEX}":{_NUMBER}(?=[,}}])')
+"""The beginning of the metadata of almost all sentences."""
 
 
 class _Section(NamedTuple):
@@ -29,12 +42,14 @@ class SharedRows(NamedTuple):
     Attributes:
         sources: Rows of the table ``sources``.
         sections: Rows of the table ``sections``.
+        joining: How many of the sentences join each source that is in the database, and its key.
         source_keys: The keys of the sources, by document and shared JSON.
         sections_by_metadata: The sections, by document and shared JSON.
     """
 
     sources: list[Row]
     sections: list[Row]
+    joining: list[tuple[int, int]]
     source_keys: Mapping[tuple[int, str], int]
     sections_by_metadata: Mapping[tuple[int, str], _Section]
 
@@ -56,11 +71,12 @@ def shared_rows(
         known_sources: The keys of sources in the database, which are used again.
     """
     source_keys = dict(known_sources)
+    held: Counter[int] = Counter()
     members: dict[tuple[int, str], list[int]] = {}
     for at, record in enumerate(records):
         if record.doc_id is not None and record.source_metadata:
             document = documents[record.doc_id]
-            source_keys.setdefault((document, record.source_metadata), first_row + at)
+            held[source_keys.setdefault((document, record.source_metadata), first_row + at)] += 1
             members.setdefault((document, record.section_metadata), []).append(at)
     rows: list[Row] = []
     sections: dict[tuple[int, str], _Section] = {}
@@ -69,12 +85,15 @@ def shared_rows(
         context, key = stored_text(beginning), first_row + together[0]
         context_checksum = zlib.crc32(context)
         checksum = checksum_of(key, document, metadata, context_checksum)
-        rows.append((key, document, metadata, context, context_checksum, checksum))
+        rows.append((key, document, len(together), metadata, context, context_checksum, checksum))
         sections[document, metadata] = _Section(key, len(beginning), context_checksum)
     sources = [
-        source_row(key, document, metadata) for (document, metadata), key in source_keys.items() if key >= first_row
+        source_row(key, document, held[key], metadata)
+        for (document, metadata), key in source_keys.items()
+        if key >= first_row
     ]
-    return SharedRows(sources, rows, source_keys, sections)
+    joining = [(held[key], key) for key in known_sources.values()]
+    return SharedRows(sources, rows, joining, source_keys, sections)
 
 
 def _common_beginning(texts: Sequence[str]) -> str:
@@ -86,24 +105,40 @@ def _common_beginning(texts: Sequence[str]) -> str:
 
 def sentence_row(row: int, record: Record, documents: Mapping[str, int], shared: SharedRows) -> Row:
     """Return the row of a sentence, which ends with the checksums of its embedded text and of its other fields."""
-    document = None if record.doc_id is None else documents[record.doc_id]
-    source_key, section_key, length, checksum = None, None, 0, 0
-    if record.source_metadata and document is not None:
-        source_key = shared.source_keys[document, record.source_metadata]
-        section_key, length, checksum = shared.sections_by_metadata[document, record.section_metadata]
-    text, context = stored_text(record.text), stored_text(record.context[length:])
-    fields = row, record.id, document, record.doc_id, record.sentence_index, record.section, source_key, section_key
+    id_, plain, metadata, of_source, of_section, doc_id, index, section, context = record
+    document = None if doc_id is None else documents[doc_id]
+    source_key, section_key, checksum = None, None, 0
+    if of_source and document is not None:
+        source_key = shared.source_keys[document, of_source]
+        section_key, length, checksum = shared.sections_by_metadata[document, of_section]
+        context = context[length:]
+    text, before = stored_text(plain), stored_text(context)
+    high, low = uuid_numbers(id_)
+    start, end, own = _own_columns(metadata, index)
     return (
         row,
-        record.id,
+        high,
+        low,
+        id_ if high is None else None,
         document,
-        record.sentence_index,
-        record.section,
+        index,
+        section,
         source_key,
         section_key,
         text,
-        context,
-        record.metadata,
-        zlib.crc32(text, zlib.crc32(context, checksum)),
-        checksum_of(*fields, record.metadata),
+        before,
+        start,
+        end,
+        own,
+        zlib.crc32(text, zlib.crc32(before, checksum)),
+        checksum_of(row, id_, document, doc_id, index, section, source_key, section_key, metadata),
     )
+
+
+def _own_columns(metadata: str, index: int | None) -> tuple[int | None, int | None, str | None]:
+    """Return the first and last index of a sentence and the rest of its metadata, of which these are put together."""
+    found = _PLACED.match(metadata)
+    if found is None or int(found[1]) != index:
+        return None, None, metadata
+    rest = metadata[found.end() :]
+    return int(found[2]), int(found[3]), None if rest == "}" else rest

@@ -5,6 +5,8 @@ up to one catches up with the rows after it and the list of those removed since.
 """
 
 import json
+import re
+import struct
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,33 +16,40 @@ import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 
-FORMAT_VERSION = 7
-"""Increases with each change that makes older versions of this package unable to read the database."""
+FORMAT_VERSION = 8
+"""Increases with each change that makes other versions of this package unable to read the database."""
 
-FORMAT_WITHOUT_TIMES = 6
-"""The format before the table ``times``. It is read as it is, and becomes the present one with the next write."""
+# The id and the metadata of a sentence are put together when they are read. Almost all ids are UUIDs, which take half
+# the room as numbers, and almost all metadata begins with the same three keys.
+_ID = """
+    CASE WHEN id_high IS NULL THEN id_text ELSE printf('%08x-%04x-%04x-%04x-%012x', (id_high >> 32) & 4294967295,
+        (id_high >> 16) & 65535, id_high & 65535, (id_low >> 48) & 65535, id_low & 281474976710655) END
+"""
+_BEGINNING = 2**31 - 1
+_ID_BEGINNING = f"id_high & {_BEGINNING}"  # short, as an index of random numbers isn't full
+_METADATA = f"""
+    CASE WHEN start_index IS NULL THEN own ELSE '{{"{SENTENCE_INDEX}":' || sentence_index || ',"{START_INDEX}":'
+        || start_index || ',"{END_INDEX}":' || end_index || ifnull(own, '}}') END
+"""
 
-TIMES = """CREATE TABLE times (
-        document INTEGER PRIMARY KEY,
-        written INTEGER NOT NULL,
-        checksum INTEGER NOT NULL
-    )"""
-"""When each source document was last written, in microseconds since 1970 UTC."""
-
-SCHEMA_WITHOUT_TIMES = (
+SCHEMA = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
+    # With the time when it was last written, in microseconds since 1970 UTC.
     """CREATE TABLE documents (
         document INTEGER PRIMARY KEY,
         doc_id TEXT NOT NULL UNIQUE,
+        written INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     )""",
     # What the sentences of a source document or of a section share. Each is stored once, under the row of the first
-    # sentence that has it.
+    # sentence that has it, with the number of sentences that have it now.
     """CREATE TABLE sources (
         source_key INTEGER PRIMARY KEY,
         document INTEGER NOT NULL,
+        sentences INTEGER NOT NULL,
         metadata TEXT NOT NULL,
         metadata_checksum INTEGER NOT NULL,
         checksum INTEGER NOT NULL
@@ -48,14 +57,17 @@ SCHEMA_WITHOUT_TIMES = (
     """CREATE TABLE sections (
         section_key INTEGER PRIMARY KEY,
         document INTEGER NOT NULL,
+        sentences INTEGER NOT NULL,
         metadata TEXT NOT NULL,
         context BLOB NOT NULL,
         context_checksum INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     )""",
-    """CREATE TABLE sentences (
+    f"""CREATE TABLE sentences (
         row INTEGER PRIMARY KEY,
-        id TEXT UNIQUE,
+        id_high INTEGER,
+        id_low INTEGER,
+        id_text TEXT,
         document INTEGER,
         sentence_index INTEGER,
         section INTEGER NOT NULL,
@@ -63,14 +75,20 @@ SCHEMA_WITHOUT_TIMES = (
         section_key INTEGER,
         text BLOB NOT NULL,
         context BLOB NOT NULL,
-        metadata TEXT NOT NULL,
+        start_index INTEGER,
+        end_index INTEGER,
+        own TEXT,
         text_checksum INTEGER NOT NULL,
-        checksum INTEGER NOT NULL
+        checksum INTEGER NOT NULL,
+        id TEXT AS ({_ID}),
+        metadata TEXT AS ({_METADATA})
     )""",
     "CREATE INDEX sources_by_metadata ON sources (document, metadata_checksum)",
-    "CREATE INDEX sentences_in_order ON sentences (document, sentence_index)",
-    "CREATE INDEX sentences_by_source ON sentences (source_key)",
-    "CREATE INDEX sentences_by_section ON sentences (section_key)",
+    # Filters and neighbors are found in the index alone.
+    "CREATE INDEX sentences_in_order ON sentences (document, sentence_index, section, source_key, section_key)",
+    "CREATE INDEX sentences_alone ON sentences (source_key) WHERE source_key IS NULL",
+    f"CREATE INDEX sentences_by_id ON sentences ({_ID_BEGINNING}) WHERE id_high IS NOT NULL",
+    "CREATE UNIQUE INDEX sentences_by_id_text ON sentences (id_text) WHERE id_text IS NOT NULL",
     "CREATE INDEX sentences_by_text ON sentences (text_checksum)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
     # Vectors of a long call that isn't finished; it can be resumed without embedding their texts again.
@@ -98,8 +116,6 @@ SCHEMA_WITHOUT_TIMES = (
     )""",
 )
 
-SCHEMA = (*SCHEMA_WITHOUT_TIMES, TIMES)
-
 REMOVAL_CHECKSUM = (
     "((removal * 2246822519 + row * 2654435769 + ifnull(document, -1) * 40503) % 2147483647)"
     " * ((removal * 1640531527 + row * 1181783497 + ifnull(document, -1) * 69069) % 2147483629) % 4294967291"
@@ -108,7 +124,6 @@ REMOVAL_CHECKSUM = (
 
 CHECKSUMS = {
     "documents": "checksum",
-    "times": "checksum",
     "sources": "checksum",
     "sections": "checksum",
     "sentences": "checksum + text_checksum",
@@ -124,6 +139,9 @@ Staged vectors add nothing: one that is lost is embedded again.
 _DIGESTS = 2**62
 
 IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
+
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HALVES = struct.Struct(">qq")
 
 
 class Record(NamedTuple):
@@ -205,7 +223,31 @@ class Changes:
 
 def with_ids(ids: Iterable[str]) -> Condition:
     """Return the condition that a record has one of the ids."""
-    return IS_ONE_OF.format("id"), [json.dumps([id_ for id_ in ids if is_storable_id(id_)])]
+    numbers, uuids, others = list[int](), list[str](), list[str]()
+    for id_ in ids:
+        high, _ = uuid_numbers(id_)
+        if high is not None:
+            numbers.append(high & _BEGINNING)
+            uuids.append(id_)
+        elif is_storable_id(id_):
+            others.append(id_)
+    # The numbers find rows in the index, and the id tells them from others whose numbers are the same.
+    is_uuid = f"(id_high IS NOT NULL AND {IS_ONE_OF.format(_ID_BEGINNING)} AND {IS_ONE_OF.format('id')})"
+    conditions = [(is_uuid, [numbers, uuids])] if uuids else []
+    conditions += [(IS_ONE_OF.format("id_text"), [others])] if others else []
+    if not conditions:
+        return "0", []
+    return (
+        f"({' OR '.join(sql for sql, _ in conditions)})",
+        [json.dumps(values) for _, lists in conditions for values in lists],
+    )
+
+
+def uuid_numbers(id_: str) -> tuple[int, int] | tuple[None, None]:
+    """Return the halves of a UUID as signed numbers of 64 bits; ``None`` for any other id, also one in upper case."""
+    if not _UUID.fullmatch(id_):
+        return None, None
+    return _HALVES.unpack(bytes.fromhex(id_.replace("-", "")))
 
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
@@ -234,10 +276,13 @@ def checksum_of(*fields: object) -> int:
     return zlib.crc32("\0".join(map(str, fields)).encode())
 
 
-def source_row(key: int, document: int, metadata: str) -> tuple[int, int, str, int, int]:
-    """Return a row of the table ``sources``, which ends with its checksum."""
+def source_row(key: int, document: int, sentences: int, metadata: str) -> tuple[int, int, int, str, int, int]:
+    """Return a row of the table ``sources``, which ends with its checksum.
+
+    The number of sentences changes, so it is no part of the checksum.
+    """
     checksum = zlib.crc32(metadata.encode())
-    return key, document, metadata, checksum, checksum_of(key, document, metadata)
+    return key, document, sentences, metadata, checksum, checksum_of(key, document, metadata)
 
 
 def digest_of(*parts: int) -> int:

@@ -24,14 +24,13 @@ from langchain_sentence_window.stores.faiss.database.document_reads import (
     source_metadata,
 )
 from langchain_sentence_window.stores.faiss.database.filters import having_key
-from langchain_sentence_window.stores.faiss.database.in_order import in_order
+from langchain_sentence_window.stores.faiss.database.found import FoundRows, found_rows, source_metadata_of
+from langchain_sentence_window.stores.faiss.database.in_order import around, in_order
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource, count_sources, list_sources
-from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE
+from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE, count_of, marks_of, padded
 from langchain_sentence_window.stores.faiss.database.places import (
     Place,
-    PlacedSentence,
     neighbors,
-    placed_sentences,
     placed_texts,
     rows_at,
     texts_by_place,
@@ -50,6 +49,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
 )
 
 _BATCH_SIZE = 10_000
+_LAST_ROW = 2**63 - 1
 _IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
 # In one statement, which sees one state; the metadata of a source document comes once for all of its sentences.
 _RECORDS = """
@@ -158,8 +158,8 @@ class Snapshot:
         records: dict[int, Record] = {}
         for start in range(0, len(rows), BATCH_SIZE):
             part = rows[start : start + BATCH_SIZE]
-            marks = ",".join("?" * len(part))  # faster than a JSON list
-            records |= self._records(f"row IN ({marks}) AND {condition}", [*part, *version])
+            count = count_of(len(part))
+            records |= self._records(f"row IN ({marks_of(count)}) AND {condition}", [*padded(part, count), *version])
         return records
 
     def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
@@ -198,9 +198,13 @@ class Snapshot:
         """
         return neighbors(self._execute, rows, reach)
 
-    def placed(self, rows: Sequence[int]) -> list[PlacedSentence]:
-        """Read sentences by row, with where they stand; rows that don't exist are left out."""
-        return placed_sentences(self._execute, rows)
+    def found_rows(self, rows: Rows, *, beside: bool) -> FoundRows:
+        """Read sentences by row, with the texts beside them or without; see `found_rows`."""
+        return found_rows(self._execute, rows, beside=beside)
+
+    def source_metadata_of(self, keys: Sequence[int]) -> dict[int, str]:
+        """Return what sentences share with others of their source document, as JSON, by key."""
+        return source_metadata_of(self._execute, keys)
 
     def texts_of(self, rows: Sequence[int]) -> dict[Place, bytes]:
         """Return the stored texts of rows by their places; rows that don't exist are left out."""
@@ -291,16 +295,53 @@ class Snapshot:
             found = self._execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
         return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
 
-    def vectors_after(self, row: int) -> Iterator[tuple[Rows, Vectors]]:
-        """Yield ``(rows, vectors)`` of all rows after one, in slices."""
-        cursor = self._execute("SELECT row, vector FROM vectors WHERE row > ? ORDER BY row", [row])
+    def vectors_after(self, row: int, until: int = _LAST_ROW) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield ``(rows, vectors)`` of all rows after one, up to another, in slices."""
+        return self._slices_of_vectors("vectors WHERE", row, until)
+
+    def vectors_of_no_document(self, row: int, until: int) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield ``(rows, vectors)`` of all rows after one, up to another, that are of no document, in slices."""
+        return self._slices_of_vectors(
+            "sentences NOT INDEXED JOIN vectors USING (row) WHERE document IS NULL AND", row, until
+        )
+
+    def _slices_of_vectors(self, table: str, row: int, until: int) -> Iterator[tuple[Rows, Vectors]]:
+        sql = f"SELECT row, vector FROM {table} row > ? AND row <= ? ORDER BY row"  # noqa: S608
+        cursor = self._execute(sql, [row, until])
         while part := cursor.fetchmany(_BATCH_SIZE):
             rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
             yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
 
+    def documents_after(self, row: int, until: int, limit: int) -> tuple[int, set[int]]:
+        """Look at up to ``limit`` rows after one, up to another.
+
+        Returns:
+            The last row that was looked at, or ``until`` if there is none after it, and the documents of all.
+        """
+        found = self._execute(
+            "SELECT row, document FROM sentences WHERE row > ? AND row <= ? ORDER BY row LIMIT ?", [row, until, limit]
+        ).fetchall()
+        last = found[-1][0] if len(found) == limit else until
+        return last, {document for _, document in found if document is not None}
+
+    def last_rows(self, documents: Sequence[int], after: int, until: int) -> dict[int, int]:
+        """Return the last row of each document that has one after a row, up to another."""
+        numbers = ",".join(map(str, documents))
+        return dict(
+            self._execute(
+                f"SELECT document, max(row) FROM sentences WHERE document IN ({numbers}) "  # noqa: S608
+                "AND row > ? AND row <= ? GROUP BY document",
+                [after, until],
+            )
+        )
+
     def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
         """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
         return in_order(self._execute, condition)
+
+    def vectors_around(self, rows: Sequence[int], reach: int) -> tuple[Rows, Vectors, Positions] | None:
+        """Read rows and all sentences up to ``reach`` away from them, with their vectors; see `around`."""
+        return around(self._execute, rows, reach)
 
     # Changes
 

@@ -26,25 +26,54 @@ Stamp: TypeAlias = tuple[int, ...]
 _HEAD = struct.Struct("<qq")
 _CHECKSUM = struct.Struct("<I")
 _WRITTEN = re.compile(r"(\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n")
+_STAMPED = re.compile(
+    r"((\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n"
+    r"inode (\d{1,20}), modified (\d{1,20}), changed (\d{1,20})\n)([0-9a-f]{8})\n"
+)
+_MAX_SEAL_BYTES = 200
 
 
-def write_seal(folder: Path, seal: Seal) -> None:
+class Sealed(NamedTuple):
+    """The record of a database whose log is empty.
+
+    Attributes:
+        seal: Its size and checksum.
+        stamp: Its stamp at that time; ``None`` if it isn't known to be older than any later change.
+    """
+
+    seal: Seal
+    stamp: Stamp | None
+
+
+def write_seal(folder: Path, sealed: Sealed) -> None:
     """Record the checksum of a database whose log is empty.
 
     Raises:
         OSError: The file can't be written.
     """
-    replace_file(folder / SEAL_FILE, f"{seal[0]} bytes, CRC-32 {seal[1]:08x}\n".encode("ascii"))
+    (size, checksum), stamp = sealed
+    content = f"{size} bytes, CRC-32 {checksum:08x}\n"
+    if stamp is not None:
+        _, inode, modified, changed = stamp
+        content += f"inode {inode}, modified {modified}, changed {changed}\n"
+        content += f"{zlib.crc32(content.encode('ascii')):08x}\n"
+    replace_file(folder / SEAL_FILE, content.encode("ascii"))
 
 
-def read_seal(folder: Path) -> Seal | None:
+def read_seal(folder: Path) -> Sealed | None:
     """Read what `write_seal` wrote; return ``None`` if it is missing or damaged."""
     try:
         with open_regular(folder / SEAL_FILE) as file:
-            found = _WRITTEN.fullmatch(file.read(100).decode("ascii", errors="replace"))
+            content = file.read(_MAX_SEAL_BYTES).decode("ascii", errors="replace")
     except OSError:
         return None
-    return [int(found[1]), int(found[2], 16)] if found else None
+    if found := _WRITTEN.fullmatch(content):
+        return Sealed([int(found[1]), int(found[2], 16)], None)
+    found = _STAMPED.fullmatch(content)
+    if not found or zlib.crc32(found[1].encode("ascii")) != int(found[7], 16):
+        return None
+    size = int(found[2])
+    return Sealed([size, int(found[3], 16)], (size, int(found[4]), int(found[5]), int(found[6])))
 
 
 class Head(NamedTuple):
@@ -86,4 +115,4 @@ def stamp_of(path: Path) -> Stamp | None:
         status = path.stat()
     except OSError:
         return None
-    return status.st_size, status.st_ino, status.st_mtime_ns
+    return status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from operator import itemgetter
@@ -12,14 +12,12 @@ from typing import Any
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.listing import has_times, match_documents
+from langchain_sentence_window.stores.faiss.database.listing import match_documents
 from langchain_sentence_window.stores.faiss.database.rows import sentence_row, shared_rows
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
-    FORMAT_VERSION,
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
-    TIMES,
     Record,
     State,
     checksum_of,
@@ -32,7 +30,7 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 MIN_LOGGED = 20_000
 """The least number of writes and removals that the log holds; a cache that is further behind is rebuilt."""
 
-_HAS_NONE = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{0} = {1}.{0})"
+_HAS_NO_SENTENCES = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.document = documents.document)"
 
 
 class Transaction(Snapshot):
@@ -43,6 +41,7 @@ class Transaction(Snapshot):
         super().__init__(connection)
         self._token = token
         self._time = time.time_ns() // 1_000
+        self._left: tuple[set[int], set[int]] = set(), set()
         self._before: State | None = None
         self._after: State | None = None
 
@@ -71,15 +70,24 @@ class Transaction(Snapshot):
         if removed:
             new = "removal > ?", [state.last_removal]
             self._execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
-            self._execute(
-                f"UPDATE sentences SET id = NULL WHERE row IN (SELECT row FROM removals WHERE {new[0]})",  # noqa: S608
-                new[1],
-            )
+            rows = f"row IN (SELECT row FROM removals WHERE {new[0]})"  # noqa: S608
+            self._leave_shared(rows, new[1])
+            self._execute(f"UPDATE sentences SET id_high = NULL, id_low = NULL, id_text = NULL WHERE {rows}", new[1])  # noqa: S608
             self._count(
                 self._sum("removals", *new),
                 sentences=state.sentences - removed,
                 last_removal=state.last_removal + removed,
             )
+
+    def _leave_shared(self, rows: str, parameters: Sequence[Any]) -> None:
+        """Count the sentences that are removed out of the sources and sections that they share."""
+        for table, key, left in (("sources", "source_key", self._left[0]), ("sections", "section_key", self._left[1])):
+            leaving = self._execute(
+                f"SELECT count(*), {key} FROM sentences WHERE {rows} AND {key} IS NOT NULL GROUP BY {key}",  # noqa: S608
+                parameters,
+            ).fetchall()
+            left.update(shared for _, shared in leaving)
+            self._connection.executemany(f"UPDATE {table} SET sentences = sentences - ? WHERE {key} = ?", leaving)  # noqa: S608
 
     def remove_documents(self, condition: Condition) -> int:
         """Remove the documents of which a condition matches sentences, and return their number.
@@ -99,13 +107,16 @@ class Transaction(Snapshot):
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors, and remove those with the same ids."""
-        self.remove(with_ids([record.id for record in records]))
+        if self._begun().sentences:
+            self.remove(with_ids([record.id for record in records]))
         first = self._begun().last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
-        self._date(documents.values())
         shared = shared_rows(records, first, documents, self._known_sources(records, documents))
         self._insert("sources", shared.sources)
         self._insert("sections", shared.sections)
+        self._connection.executemany(
+            "UPDATE sources SET sentences = sentences + ? WHERE source_key = ?", shared.joining
+        )
         rows = [sentence_row(row, record, documents, shared) for row, record in enumerate(records, first)]
         self._insert("sentences", rows, checksums=2)
         self._insert(
@@ -156,36 +167,18 @@ class Transaction(Snapshot):
 
     def _begun(self) -> State:
         if self._after is None:
-            self._upgrade()
             self._before = self._after = self.state
         return self._after
-
-    def _upgrade(self) -> None:
-        """Give a database of the format before this one its new table."""
-        if not has_times(self._connection):
-            self._execute(TIMES)
-            self._execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
     def _drop_removed(self, last_removal: int) -> None:
         """Drop the sentences removed after a removal, and documents, sources and sections without sentences."""
         removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
         since = [last_removal]
-        keys = self._execute(
-            f"SELECT DISTINCT source_key, section_key FROM sentences WHERE row {removed.format('row')} "  # noqa: S608
-            "AND section_key IS NOT NULL",
-            since,
-        ).fetchall()
         for table in ("vectors", "sentences"):
             self._drop(table, f"row {removed.format('row')}", since)
-        for table in ("documents", "times"):
-            gone = f"document {removed.format('document')} AND {_HAS_NONE.format('document', table)}"
-            self._drop(table, gone, since)
-        for at, (table, key) in enumerate((("sources", "source_key"), ("sections", "section_key"))):
-            self._drop(
-                table,
-                f"{IS_ONE_OF.format(key)} AND {_HAS_NONE.format(key, table)}",
-                [json.dumps([*{pair[at] for pair in keys}])],
-            )
+        self._drop("documents", f"document {removed.format('document')} AND {_HAS_NO_SENTENCES}", since)
+        for table, key, left in (("sources", "source_key", self._left[0]), ("sections", "section_key", self._left[1])):
+            self._drop(table, f"{IS_ONE_OF.format(key)} AND sentences = 0", [json.dumps(list(left))])
 
     def _log(self) -> None:
         """Write the log entry and the new state of the database."""
@@ -208,19 +201,22 @@ class Transaction(Snapshot):
             )
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
-        """Return the numbers of source documents; new ones get a number."""
-        sql = f"SELECT doc_id, document FROM documents WHERE {IS_ONE_OF.format('doc_id')}"  # noqa: S608
-        numbers: dict[str, int] = dict(self._execute(sql, [json.dumps(list(doc_ids))]).fetchall())
-        (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
-        new = dict(zip(sorted(doc_ids - numbers.keys()), count(last + 1)))
-        self._insert("documents", [(number, id_, checksum_of(number, id_)) for id_, number in new.items()])
-        return numbers | new
-
-    def _date(self, documents: Collection[int]) -> None:
-        """Record that source documents are written now."""
-        if documents:
-            self._drop("times", IS_ONE_OF.format("document"), [json.dumps(list(documents))])
-            self._insert("times", [(each, self._time, checksum_of(each, self._time)) for each in documents])
+        """Return the numbers of source documents, which are written now; new ones get a number."""
+        known = IS_ONE_OF.format("doc_id"), [json.dumps(list(doc_ids))]
+        numbers: dict[str, int] = dict(
+            self._execute(f"SELECT doc_id, document FROM documents WHERE {known[0]}", known[1]).fetchall()  # noqa: S608
+        )
+        if numbers:
+            self._drop("documents", *known)
+        if len(numbers) < len(doc_ids):
+            (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
+            last = max(last, *numbers.values(), 0)
+            numbers |= zip(sorted(doc_ids - numbers.keys()), count(last + 1))
+        self._insert(
+            "documents",
+            [(number, id_, self._time, checksum_of(number, id_, self._time)) for id_, number in numbers.items()],
+        )
+        return numbers
 
     def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
         """Return the keys of the sources that exist already, by document and metadata."""
@@ -235,6 +231,7 @@ class Transaction(Snapshot):
             SELECT sources.document, metadata, source_key
             FROM json_each(?) AS asked CROSS JOIN sources ON sources.document = json_extract(asked.value, '$[0]')
                 AND metadata_checksum = json_extract(asked.value, '$[1]')
+            WHERE sources.sentences > 0
             """,
             [json.dumps(asked)],
         )

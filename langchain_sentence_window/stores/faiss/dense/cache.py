@@ -1,31 +1,42 @@
 """Keeping a FAISS index in step with the database, for many threads that search and one that writes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import mix_neighbors, normalized
-from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
-from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
+from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.state_files import stamp_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
+from langchain_sentence_window.stores.faiss.dense.at_state import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.building import DenseIndex, change_due
+from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
+from langchain_sentence_window.stores.faiss.dense.choice import Choice, choose, is_automatic
+from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
+from langchain_sentence_window.stores.faiss.dense.making import IndexMaker, Step
+from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
+from langchain_sentence_window.stores.faiss.dense.saved import load_index, remove_others, save_index
 
 T = TypeVar("T")
 
-Current: TypeAlias = tuple[VectorIndex | None, Version | None]
+Current: TypeAlias = tuple[DenseIndex | None, Version | None]
 """An index, and the version of the database that it is at."""
 
 _NOTHING: Current = (None, None)
 VECTORS_FACT = "vectors"
 """The name of the fact that describes the saved index."""
+
+MAX_CHANGED_AT_ONCE = 10_000
+"""The most vectors of an index that is made anew within the call that made it due. Larger ones are made in the
+background."""
+
+MIN_SAVED = 20_000
+"""The least number of vectors whose records are in memory for which the index is saved again in the background."""
+
+SAVED_SHARE = 1 / 16
+"""The share of all vectors whose records may be in memory."""
 
 _MAX_ATTEMPTS = 3
 
@@ -33,22 +44,34 @@ _MAX_ATTEMPTS = 3
 class VectorCache:
     """A FAISS index of one state of the database, which catches up before each search."""
 
-    def __init__(self, database: Database, file: Path | None, factory: str, weights: Sequence[float]) -> None:
-        """Start empty; the first search loads the file, or builds the index.
+    def __init__(
+        self,
+        database: Database,
+        folder: Path | None,
+        asked: str,
+        weights: Sequence[float],
+        step: Step = lambda work: work(),
+    ) -> None:
+        """Start empty; the first search loads the files, or builds the index.
 
         Args:
             database: The database to cache.
-            file: The file of the saved index; ``None`` for a store in memory.
-            factory: The name of the index for FAISS's index factory.
+            folder: The folder of the saved index; ``None`` for a store in memory.
+            asked: The name of the index for FAISS's index factory, or ``auto``; see `choose`.
             weights: The weights of a sentence and its neighbors in each vector; ``(1,)`` for no mixing.
+            step: Runs a step of a change in the background, as a call of the store.
         """
         self._database = database
-        self._file = file
-        self._factory = factory
+        self._folder = folder
+        self._asked = asked
         self._weights = tuple(weights)
+        self._step = step
+        self._maker = IndexMaker(None if database.read_only else folder, asked, self._weights)
         self._lock = AccessLock()
         # Replaced as a whole, so that no exception can leave an index with the version of another.
         self._current: Current = _NOTHING
+        self._change = BackgroundChange(database.name)
+        self._damaged: set[str] = set()
 
     @property
     def tombstones(self) -> int:
@@ -62,26 +85,54 @@ class VectorCache:
         index, _ = self._current
         return 0 if index is None else index.wasted_bytes
 
-    def read(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
+    def in_use(self, snapshot: Snapshot) -> Choice:
+        """Return the index that is searched, or that the next search makes or loads, and why."""
+        index, _ = self._current
+        dimension, count = snapshot.fact("dimension") or 0, snapshot.state.sentences
+        if index is None:
+            saved = self._wanted(snapshot)
+            present = None if saved is None else saved["index"]
+        else:
+            present = index.name
+        chosen = choose(self._asked, dimension, count, present)
+        if index is None or index.name == chosen.name:
+            return chosen
+        return Choice(index.name, f"{chosen.name} is to replace it, as {chosen.reason}")
+
+    def to_come(self) -> str | None:
+        """Return the name of the index that is being made in the background; ``None`` if none is."""
+        index, _ = self._current
+        due = None if index is None or not self._change.is_running else change_due(index, self._asked)
+        return None if due is None else due.name
+
+    # Searching
+
+    def read(self, work: Callable[[Snapshot, IndexAtState | None], T]) -> T:
         """Run a function with one state of the database and the index of the same state.
 
         Args:
-            work: A function of both; the index is ``None`` if the database never had a vector.
+            work: A function of both; the index is ``None`` if the database never had a vector. It is called again if
+                a file turns out to be damaged.
         """
 
         def if_current(snapshot: Snapshot) -> tuple[T] | None:
             index, version = self._current
-            return (work(snapshot, index),) if version == snapshot.version else None
+            return (work(snapshot, self._at_state(index, snapshot)),) if version == snapshot.version else None
 
         for _ in range(_MAX_ATTEMPTS):
-            done = self._lock.read(lambda: self._database.read(if_current))
+            tried, _ = self._current
+            try:
+                done = self._lock.read(lambda: self._database.read(if_current))
+            except DamagedRecordError:
+                self._drop_damaged(tried)
+                continue
             if done is not None:
                 return done[0]
             self.catch_up()
         # Others write faster than this thread can read.
         return self._lock.write(lambda: self._advance_and(work))
 
-    def ask(self, question: Callable[[VectorIndex], T]) -> tuple[T, Version] | None:
+    def ask(self, question: Callable[[DenseIndex], T]) -> tuple[T, Version] | None:
         """Run a function with the index as it is, even if it is out of date.
 
         Returns:
@@ -94,65 +145,90 @@ class VectorCache:
 
         return self._lock.read(answer)
 
+    # Following the database
+
     def catch_up(self) -> None:
-        """Bring the index up to date with the database."""
+        """Bring the index up to date with the database, and begin to make another one if that is due."""
         self._lock.write(lambda: self._put(self._database.read(self._advanced)))
+        index, _ = self._current
+        if index is None or self._database.read_only:
+            return
+        if change_due(index, self._asked) is None:
+            if self._folder is not None and index.in_memory > max(MIN_SAVED, SAVED_SHARE * len(index)):
+                self._change.start(lambda: self._step(self.save))
+            return
+        if len(index) + index.tombstones <= MAX_CHANGED_AT_ONCE:
+            # Others search the old index meanwhile.
+            made: Current = self._database.read(
+                lambda snapshot: (self._maker.make(snapshot, index.name), snapshot.version)
+            )
+            self._lock.write(lambda: self._put(made))
+            self._lock.write(lambda: self._put(self._database.read(self._advanced)))
+        else:
+            self._change.start(self._make_another)
 
     def catch_up_after_write(self) -> None:
-        """Catch up after a write, if there is an index yet, and rebuild the index if that is due."""
-        if self._current[0] is None:
-            return
-        self.catch_up()
-        index, _ = self._current
-        if index is not None and index.needs_rebuild(self._factory):
-            # Others search the old index meanwhile.
-            built: Current = self._database.read(lambda snapshot: (self._built(snapshot), snapshot.version))
-            self._lock.write(lambda: self._put(built))
+        """Catch up after a write, if there is an index yet."""
+        if self._current[0] is not None:
             self.catch_up()
 
+    def wait_for_change(self) -> None:
+        """Wait until no index is being made in the background; not within a call of the store."""
+        self._change.wait()
+
     def close(self) -> None:
-        """Release the index and its file."""
+        """Release the index and its files; no call of the store is running."""
+        self._change.end()
         self._lock.write(lambda: self._put(_NOTHING))
 
     def after_fork(self, *, was_quiet: bool) -> None:
         """Start afresh in the child process; drop an index that another thread may have been changing."""
         self._lock.reset()
-        if not was_quiet:
+        self._change.after_fork()
+        index, _ = self._current
+        # Parent and child would both append to a file that isn't saved.
+        if not was_quiet or (isinstance(index, QuantizedIndex) and index.fine.is_appending):
             self._put(_NOTHING)
 
     def save(self) -> None:
-        """Write the index into its file.
+        """Write the index into files.
 
         Raises:
-            StoreError: The file can't be written.
+            StoreError: They can't be written.
         """
-        file = self._file
-        if file is not None:
-            # In a transaction, so that the file and its record are from one process.
-            self._database.write(lambda transaction: self._save(file, transaction))
+        folder = self._folder
+        if folder is None:
+            return
+        for _ in range(_MAX_ATTEMPTS):
+            try:
+                # In a transaction, so that the files and their record are from one process.
+                self._database.write(lambda transaction: self._save(folder, transaction))
+                break
+            except DamagedRecordError:
+                self._drop_damaged(self._current[0])
+        # In another one, as until now a failure would have left the old ones in use.
+        self._database.write(lambda transaction: remove_others(folder, transaction.fact(VECTORS_FACT)))
 
-    def _save(self, file: Path, transaction: Transaction) -> None:
+    def _save(self, folder: Path, transaction: Transaction) -> None:
         index, version = self._lock.write(lambda: self._put(self._advanced(transaction)))
         if index is None or version is None:
             return
-        record = {
-            "generation": version[0],
-            "token": version[1],
-            "index": self._factory,
-            "weights": self._weights,
-            "trained_on": index.trained_on,
-            "seal": self._lock.read(lambda: index.save(file)),
-        }
-        transaction.set_fact(VECTORS_FACT, record)
+        files, adopt = self._lock.read(lambda: save_index(folder, index))
+        self._lock.write(adopt)
+        written = {"generation": version[0], "token": version[1], "weights": self._weights}
+        transaction.set_fact(VECTORS_FACT, {**written, **files})
 
     def _put(self, current: Current) -> Current:
         self._current = current
         return current
 
-    def _advance_and(self, work: Callable[[Snapshot, VectorIndex | None], T]) -> T:
+    def _at_state(self, index: DenseIndex | None, snapshot: Snapshot) -> IndexAtState | None:
+        return None if index is None else IndexAtState(index, snapshot, self._weights)
+
+    def _advance_and(self, work: Callable[[Snapshot, IndexAtState | None], T]) -> T:
         def advance_and(snapshot: Snapshot) -> tuple[Current, T]:
             current = self._advanced(snapshot)
-            return current, work(snapshot, current[0])
+            return current, work(snapshot, self._at_state(current[0], snapshot))
 
         current, result = self._database.read(advance_and)
         self._put(current)
@@ -160,68 +236,78 @@ class VectorCache:
 
     def _advanced(self, snapshot: Snapshot) -> Current:
         """Return the index of a state; the caller holds the lock exclusively, and puts the index in place."""
-        version, current = snapshot.version, self._current
-        if current[0] is not None and current[1] == version:
-            return current
+        if self._current[0] is not None and self._current[1] == snapshot.version:
+            return self._current
         # An exception such as Ctrl-C may interrupt the changes; there is no index then.
-        index, at = current
+        current = self._current
         self._put(_NOTHING)
-        changes = snapshot.changes_since(*at) if at else None
-        if index is None or changes is None or index.is_mapped or index.dimension != snapshot.fact("dimension"):
-            index, changes = self._read_file(snapshot, version)
-        if index is None:
-            index = self._built(snapshot)
-        elif changes is not None:
-            self._apply(changes, snapshot, index)
-        return index, version
+        return (
+            self._followed(current, snapshot)
+            or self._followed(self._loaded(snapshot), snapshot)
+            or (self._maker.make(snapshot, None if current[0] is None else current[0].name), snapshot.version)
+        )
 
-    def _read_file(self, snapshot: Snapshot, version: Version) -> tuple[VectorIndex | None, Changes | None]:
-        """Load the saved index, and the changes since it was saved."""
-        saved = snapshot.fact(VECTORS_FACT)
-        if self._file is None or saved is None:
-            return None, None
-        if (saved["index"], tuple(saved["weights"])) != (self._factory, self._weights):
-            return None, None
-        changes = snapshot.changes_since(saved["generation"], saved["token"])
-        before = stamp_of(self._file)
-        if changes is None or not is_intact(seal_of(self._file), saved["seal"]):
-            return None, None
-        is_current = (saved["generation"], saved["token"]) == version
-        mapped = self._database.read_only and is_current
-        index = VectorIndex.load(self._file, saved["trained_on"], mapped=mapped)
-        if index is None or before != stamp_of(self._file):
-            return None, None  # written by another release of FAISS, or replaced by another process
-        if index.dimension != snapshot.fact("dimension"):
-            return None, None  # the store was emptied, and has another embedder now
-        return index, None if is_current else changes
-
-    def _built(self, snapshot: Snapshot) -> VectorIndex | None:
-        dimension = snapshot.fact("dimension")
-        if dimension is None:
+    def _followed(self, current: Current, snapshot: Snapshot) -> Current | None:
+        """Return an index with the changes since; ``None`` if they can't be applied or aren't known."""
+        index, at = current
+        if index is None or at is None or index.dimension != snapshot.fact("dimension"):
             return None
-        count = snapshot.state.sentences
-        return VectorIndex.build(self._factory, dimension, count, snapshot.sample_vectors, self._all(snapshot))
+        if at != snapshot.version:
+            changes = None if index.is_mapped else snapshot.changes_since(*at)
+            if changes is None:
+                return None
+            self._maker.apply(changes, snapshot, index)
+        return index, snapshot.version
 
-    def _apply(self, changes: Changes, snapshot: Snapshot, index: VectorIndex) -> None:
-        index.remove(changes.removed)
-        if len(self._weights) == 1:
-            for rows, vectors in snapshot.vectors_after(changes.last_row):
-                index.add(rows, normalized(vectors))
-            return
-        # All sentences of a changed document may have new neighbors.
-        documents = ",".join(map(str, sorted(changes.documents)))
-        touched = f"document IN ({documents})"
-        index.remove(snapshot.rows((touched, [])))
-        for rows, vectors in self._mixed(snapshot, f"({touched} OR row > {changes.last_row})"):
-            index.add(rows, vectors)
+    # Loading
 
-    def _all(self, snapshot: Snapshot) -> Iterator[tuple[Rows, Vectors]]:
-        if len(self._weights) > 1:
-            yield from self._mixed(snapshot, "1")
-        else:
-            for rows, vectors in snapshot.vectors_after(0):
-                yield rows, normalized(vectors)
+    def _loaded(self, snapshot: Snapshot) -> Current:
+        """Load the saved index, and the version that it is at."""
+        saved = self._wanted(snapshot)
+        if self._folder is None or saved is None:
+            return _NOTHING
+        version = (saved["generation"], saved["token"])
+        if snapshot.changes_since(*version) is None:
+            return _NOTHING
+        mapped = self._database.read_only and version == snapshot.version
+        index = load_index(self._folder, saved, mapped=mapped)
+        return (index, version) if index is not None else _NOTHING
 
-    def _mixed(self, snapshot: Snapshot, sql: str) -> Iterator[tuple[Rows, Vectors]]:
-        for rows, vectors, positions in snapshot.vectors_in_order((sql, [])):
-            yield rows, np.ascontiguousarray(mix_neighbors(vectors, positions, self._weights))
+    def _wanted(self, snapshot: Snapshot) -> dict[str, Any] | None:
+        """Return the record of the saved index, if it is one that was asked for."""
+        saved: dict[str, Any] | None = snapshot.fact(VECTORS_FACT)
+        if saved is None or tuple(saved["weights"]) != self._weights or str(saved.get("file")) in self._damaged:
+            return None
+        dimension, count, name = snapshot.fact("dimension") or 0, snapshot.state.sentences, str(saved["index"])
+        # Any index does that `auto` may have chosen; it is changed in the background.
+        is_asked_for = name == choose(self._asked, dimension, count, name).name
+        return saved if is_asked_for or is_automatic(self._asked, name) else None
+
+    def _drop_damaged(self, index: DenseIndex | None) -> None:
+        """Drop an index whose file is damaged, so that another one is built, unless that has happened already."""
+        saved = self._database.read(lambda snapshot: snapshot.fact(VECTORS_FACT))
+        if saved is not None:
+            self._damaged.add(str(saved.get("file")))
+        self._lock.write(lambda: self._put(_NOTHING) if self._current[0] is index else None)
+
+    # Making another index
+
+    def _make_another(self) -> None:
+        """Make the index that is due, step by step, put it in place, and save it."""
+        for _ in range(_MAX_ATTEMPTS):
+            present, _ = self._current
+            if present is None:
+                return  # the next search makes the one that is due
+            made = self._maker.make_in_steps(self._database.read, self._step, present.name)
+            # Twice, as others wait for the second time only.
+            near = self._step(partial(self._database.read, partial(self._followed, made or _NOTHING)))
+            if near is not None and self._step(partial(self._lock.write, partial(self._put_followed, near))):
+                self._step(self.save)
+                return
+
+    def _put_followed(self, made: Current) -> bool:
+        """Bring an index that was made up to date and put it in place; return whether that could be done."""
+        current = self._database.read(partial(self._followed, made))
+        if current is not None:
+            self._put(current)
+        return current is not None

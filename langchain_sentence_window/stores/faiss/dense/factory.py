@@ -8,10 +8,16 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.forking import has_lost_threads
 
-FACTORIES = "'Flat', 'SQ8', 'SQfp16', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat' or 'IVF1024,SQ8'"
+FACTORIES = (
+    "'Flat', 'SQ8', 'SQfp16', 'RaBitQ', 'RaBitQ2', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat', 'IVF1024,SQ8' or "
+    "'IVF1024,RaBitQ2', or 'auto'"
+)
 
 _MAX_NAME_LENGTH = 100
 """Characters in the name of an index. FAISS parses names recursively, and a very long one crashes the process."""
+
+MIN_FOR_THREADS = 1_000
+"""The least number of vectors that are added with several threads."""
 
 _MIN_PER_CLUSTER = 39  # FAISS warns below.
 _MIN_TO_TRAIN = 1_000
@@ -33,11 +39,13 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
         faiss.IndexHNSWSQ,
         faiss.IndexIVFFlat,
         faiss.IndexIVFScalarQuantizer,
+        faiss.IndexRaBitQ,
+        faiss.IndexIVFRaBitQ,
     )
     try:
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError, OverflowError) as error:
-        usual = ("Flat", "SQ8", "SQfp16", "HNSW32", "HNSW32_SQ8")
+        usual = ("auto", "Flat", "SQ8", "SQfp16", "RaBitQ", "HNSW32", "HNSW32_SQ8")
         near = [name for name in usual if name.upper().startswith(factory.upper())]
         likely = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidInputError(
@@ -61,6 +69,17 @@ def has_codes(index: Any) -> bool:
     return isinstance(index, load_faiss().IndexFlatCodes)
 
 
+def is_coarse(index: Any) -> bool:
+    """Return whether an index keeps one bit or two of each number, so that its candidates must be compared again."""
+    return isinstance(index, load_faiss().IndexRaBitQ | load_faiss().IndexIVFRaBitQ)
+
+
+def is_exact(index: Any) -> bool:
+    """Return whether an index keeps its vectors in single precision, so that its cosines are right."""
+    faiss = load_faiss()
+    return isinstance(index, faiss.IndexFlat | faiss.IndexHNSWFlat | faiss.IndexIVFFlat)
+
+
 def clusters_of(index: Any) -> int:
     """Return the number of clusters of an IVF index; 0 for any other index."""
     return int(index.nlist) if isinstance(index, load_faiss().IndexIVF) else 0
@@ -80,9 +99,13 @@ def one_thread() -> Iterator[None]:
         load_faiss().omp_set_num_threads(before)
 
 
-def fork_safe_threads() -> AbstractContextManager[None]:
-    """Use all threads within the block, but one in a forked process, which would wait for threads it doesn't have."""
-    return one_thread() if has_lost_threads() else nullcontext()
+def fork_safe_threads(vectors: int = MIN_FOR_THREADS) -> AbstractContextManager[None]:
+    """Use all threads within the block, but one in a forked process, which would wait for threads it doesn't have.
+
+    Args:
+        vectors: How many vectors are worked on. For few, one thread is quicker than several that wait for each other.
+    """
+    return one_thread() if vectors < MIN_FOR_THREADS or has_lost_threads() else nullcontext()
 
 
 def load_faiss() -> Any:

@@ -5,27 +5,28 @@ last ones into the gaps. Other indexes (HNSW, IVF) keep removed vectors as tombs
 they are rebuilt.
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.errors import StoreError, wrong_size
-from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
-from langchain_sentence_window.stores.faiss.database.files import new_file
-from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer, GrowableArray
+from langchain_sentence_window.errors import wrong_size
+from langchain_sentence_window.stores.faiss.database.checksums import Seal
+from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer
 from langchain_sentence_window.stores.faiss.dense.comparing import compare_in_blocks
 from langchain_sentence_window.stores.faiss.dense.factory import (
     clusters_of,
     fork_safe_threads,
     has_codes,
+    is_exact,
     load_faiss,
-    make_faiss_index,
-    min_to_train,
     one_thread,
 )
+from langchain_sentence_window.stores.faiss.dense.faiss_file import read_index, write_index
+from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
 """The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
@@ -35,23 +36,33 @@ MIN_EF_SEARCH = 64
 """The least number of candidates in an HNSW search (its efSearch); twice ``k``, if that is more."""
 
 _DEAD = -1
-_TRAINING_SAMPLE_SIZE = 50_000
-_MIN_TOMBSTONES = 1_000
 
 
 class VectorIndex:
     """Unit vectors by row, searched by inner product, which is their cosine."""
 
-    def __init__(self, index: Any, rows: Rows, trained_on: int, *, owner: Any = None, is_mapped: bool = False) -> None:
+    def __init__(
+        self,
+        index: Any,
+        rows: Rows,
+        trained_on: int,
+        *,
+        name: str = "Flat",
+        owner: Any = None,
+        is_mapped: bool = False,
+    ) -> None:
         """Search a FAISS index.
 
         Args:
             index: The index as FAISS created or loaded it.
             rows: The row of each position; negative for a tombstone.
             trained_on: The number of vectors when it was trained.
+            name: Its name for FAISS's index factory.
             owner: The object that frees the index when it is collected, if not the index itself.
             is_mapped: Whether its vectors are mapped from a file, so that none can be added or removed.
         """
+        self.name = name
+        self.is_exact = is_exact(index)
         self._faiss = index
         self._owner = owner
         self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
@@ -76,53 +87,29 @@ class VectorIndex:
         clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
         return self.tombstones * int(clustered_or_flat.code_size)
 
-    @classmethod
-    def build(
-        cls,
-        factory: str,
-        dimension: int,
-        count: int,
-        sample: Callable[[int], Vectors],
-        parts: Iterable[tuple[Rows, Vectors]],
-    ) -> "VectorIndex":
-        """Train an index and fill it.
+    @property
+    def in_memory(self) -> int:
+        """The number of vectors that another kind of index has in a file."""
+        return 0
 
-        Args:
-            factory: The name of the index for FAISS's index factory. With too few vectors to train it, the index is
-                ``Flat`` until there are enough.
-            dimension: The vectors' length.
-            count: The number of vectors.
-            sample: Returns about so many of the vectors, to train with.
-            parts: All vectors, as slices of ``(rows, vectors)``.
-        """
-        index = make_faiss_index(factory, dimension)
-        if not index.is_trained:
-            if count < min_to_train(index):
-                index = make_faiss_index("Flat", dimension)
-            else:
-                with fork_safe_threads():
-                    index.train(sample(max(_TRAINING_SAMPLE_SIZE, min_to_train(index))))
-        built = cls(index, np.empty(0, dtype=np.int64), count)
-        if built._codes:
-            built._codes.reserve(count)
-        for rows, vectors in parts:
-            built.add(rows, vectors)
-        return built
+    @property
+    def faiss_index(self) -> Any:
+        """The FAISS index, to be written to a file."""
+        return self._faiss
 
-    def needs_rebuild(self, factory: str) -> bool:
-        """Return whether the index outgrew its training, or is half tombstones."""
-        if self.tombstones > max(len(self), _MIN_TOMBSTONES):
-            return True
-        fresh = make_faiss_index(factory, self._faiss.d)
-        if fresh.is_trained or len(self) < min_to_train(fresh):
-            return False
-        if type(fresh) is not type(self._faiss):
-            return True
-        return self.trained_on < _TRAINING_SAMPLE_SIZE and len(self) > 4 * self.trained_on
+    @property
+    def ids(self) -> Rows:
+        """The row of each position; negative for a tombstone."""
+        return self._rows.filled
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many vectors in total."""
+        if self._codes:
+            self._codes.reserve(count)
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
-        with fork_safe_threads():
+        with fork_safe_threads(len(rows)):
             if self._codes:
                 self._codes.add(vectors)
             else:
@@ -143,13 +130,17 @@ class VectorIndex:
             self.tombstones += len(at)
         self._by_row = None
 
-    def search(self, vector: Vectors, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
+    def discard(self) -> None:
+        """Drop an index that nobody searched yet, which has no file to remove."""
+
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> list[tuple[int, float]]:
         """Find the vectors nearest to another.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
             k: The maximum number of results; there are fewer only if there are fewer vectors.
             allowed: The rows to search; ``None`` for all.
+            effort: How many times as many nodes or clusters to visit as usual; infinity for all.
 
         Returns:
             ``(row, cosine)``, best first, ties by row.
@@ -171,10 +162,11 @@ class VectorIndex:
             return []
         k = min(k, found)
         with one_thread():
-            if has_codes(self._faiss) or not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self)):
+            is_few = not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self))
+            if has_codes(self._faiss) or is_few or math.isinf(effort):
                 pairs = self._compare_all(vector, k, live)
             else:
-                (pairs,) = self._search_approximately(vector[None, :], k, live)
+                (pairs,) = self._search_approximately(vector[None, :], k, live, effort)
                 if len(pairs) < k:
                     pairs = self._compare_all(vector, k, live)
         return _best_first(pairs)
@@ -248,15 +240,16 @@ class VectorIndex:
         at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
         return np.asarray(at[filled[at] == rows])
 
-    def _search_approximately(self, vectors: Vectors, k: int, live: Any) -> list[list[tuple[int, float]]]:
+    def _search_approximately(
+        self, vectors: Vectors, k: int, live: Any, effort: float = 1.0
+    ) -> list[list[tuple[int, float]]]:
         """Search along the graph, or in the nearest clusters."""
         clusters = clusters_of(self._faiss)
         if clusters:
-            return self._search(
-                self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=max(8, clusters // 16)
-            )
-        effort = max(MIN_EF_SEARCH, 2 * k)
-        return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=effort)
+            probes = max(1, math.ceil(min(clusters, max(8, clusters // 16) * effort)))
+            return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=probes)
+        visited = max(k, math.ceil(min(len(self._rows), max(MIN_EF_SEARCH, 2 * k) * effort)))
+        return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=visited)
 
     def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
         """Compare with every vector that isn't excluded."""
@@ -295,52 +288,30 @@ class VectorIndex:
     # The file
 
     def save(self, path: Path) -> Seal | None:
-        """Write the index to a file, so that the old or the new file is complete at any moment.
-
-        It is FAISS's own format: an ``IndexIDMap`` whose ids are the rows.
-
-        Returns:
-            The file's seal.
+        """Write the index to a file, and return the file's seal; see `write_index`.
 
         Raises:
             StoreError: The file can't be written; the old one is unchanged.
         """
-        wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", self._faiss.d))
-        wrapper.index, wrapper.ntotal = self._faiss, self._faiss.ntotal
-        load_faiss().copy_array_to_vector(self._rows.filled, wrapper.id_map)
-        try:
-            with new_file(path) as part:
-                load_faiss().write_index(wrapper, str(part))
-                seal = seal_of(part)
-        except (OSError, RuntimeError) as error:
-            raise StoreError(
-                f"{str(path)!r} can't be written: {error}; make room, or go on without it, as the database has "
-                "everything"
-            ) from error
-        return seal
+        return write_index(path, self._faiss, self._rows.filled)
 
     @classmethod
-    def load(cls, path: Path, trained_on: int, *, mapped: bool) -> "VectorIndex | None":
+    def load(cls, path: Path, trained_on: int, *, mapped: bool, name: str = "Flat") -> "VectorIndex | None":
         """Load an index from a file whose checksum was verified.
 
         Args:
             path: A file that `save` wrote.
             trained_on: The number of vectors when the saved index was trained.
             mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
+            name: Its name for FAISS's index factory.
 
         Returns:
             The index; ``None`` if this release of FAISS can't read it, as another may have written it.
         """
-        faiss = load_faiss()
-        try:
-            wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-            if not mapped and not has_codes(faiss.downcast_index(wrapper.index)):
-                wrapper = faiss.read_index(str(path))
-            rows = faiss.vector_to_array(wrapper.id_map)
-        except (RuntimeError, AttributeError):
+        found = read_index(path, mapped=mapped)
+        if found is None:
             return None
-        wrapper.id_map.resize(0)
-        return cls(faiss.downcast_index(wrapper.index), rows, trained_on, owner=wrapper, is_mapped=mapped)
+        return cls(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
 
 
 def _best_first(pairs: list[tuple[int, float]]) -> list[tuple[int, float]]:

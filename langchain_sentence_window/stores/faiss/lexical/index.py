@@ -12,6 +12,7 @@ import numpy as np
 
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Rows
+from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 
 T = TypeVar("T")
 
@@ -96,7 +97,7 @@ class LexicalSearcher:
         Args:
             query: Any text; it has no special syntax.
             k: The maximum number of results; there are fewer only if fewer texts match.
-            allowed: The rows to search; ``None`` for all.
+            allowed: The rows to search, in order; ``None`` for all.
 
         Returns:
             ``(row, BM25 score)``, best first, ties by row.
@@ -145,7 +146,7 @@ class LexicalSearcher:
         if allowed is None:
             return len(hits), self._rows(_evenly(hits, size))
         rows = self._rows(hits)
-        rows = rows[np.isin(rows, allowed)]
+        rows = rows[are_in(rows, allowed)]
         return len(rows), np.array(_evenly(rows.tolist(), size), dtype=np.int64)
 
     def all_rows(self) -> Rows:
@@ -170,7 +171,7 @@ class LexicalSearcher:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
         while True:
             pairs = self._run(query, limit)
-            matches = np.isin(np.array([row for row, _ in pairs], dtype=np.int64), allowed)
+            matches = are_in(np.array([row for row, _ in pairs], dtype=np.int64), allowed)
             if np.count_nonzero(matches) >= k or len(pairs) < limit:
                 return [pair for pair, is_match in zip(pairs, matches, strict=True) if is_match][:k]
             limit *= 4

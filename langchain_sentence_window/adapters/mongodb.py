@@ -1,0 +1,109 @@
+"""The adapter of langchain-mongodb's `MongoDBAtlasVectorSearch`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.embedded import EmbeddedAdapter
+from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.errors import InvalidInputError
+
+_ID = "_id"
+_OVERSAMPLING = 10
+_MOST_CANDIDATES = 10_000
+
+
+class MongoDBAdapter(EmbeddedAdapter):
+    """MongoDB filters by its own query language; metadata stands beside the text, and the vector, in one document.
+
+    The store's own ``get_by_ids`` knows only its usual names of fields, and it embeds in batches while it writes; so
+    documents are read and written here.
+    """
+
+    filter_names = ("pre_filter",)
+    added_keys = frozenset({_ID})
+    away_errors = frozenset({"pymongo.errors.ConnectionFailure"})
+    holds_json = True
+    write_batch_size = 1_000
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether a field can hold a value: names are paths, and some are taken."""
+        taken = {_ID, "id", "score", self.store._text_key, self.store._embedding_key}
+        return key not in taken and has_only({key: value}) and _names_are_plain({key: value})
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return one query."""
+        for each in filters:
+            if not isinstance(each, Mapping):
+                raise InvalidInputError(
+                    f"{self.name} filters by a query such as {{'tenant': {{'$eq': 'a'}}}}, not by {shown(each)}"
+                )
+        return filters[0] if len(filters) == 1 else {"$and": list(filters)}
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return ``None``, as the fields that the index filters by aren't known."""
+        return None
+
+    def matcher(self, filter: Any) -> None:
+        """Return ``None``: only MongoDB reads its queries."""
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search among as many candidates as the index takes; the store itself asks for too many."""
+        most = max(1, min(_OVERSAMPLING, _MOST_CANDIDATES // settings["k"]))
+        search = self.store.similarity_search_with_score
+        found: Scored = await io.in_thread(search, query, **{"oversampling_factor": most, **settings})
+        return [(document, float(score)) for document, score in found]
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Query ids within the filter."""
+        by_id = {_ID: {"$in": list(ids)}}
+        return await io.in_thread(self._found, by_id if filter is None else {"$and": [by_id, filter]})
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Query all within the filter."""
+        return await io.in_thread(self._found, filter or {})
+
+    async def put(self, io: IO, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
+        """Write documents; let the store do so if the server embeds."""
+        if self.store._embedding_key is not None:
+            await super().put(io, documents, existing)
+            return
+        add, aadd = self.store.add_documents, self.store.aadd_documents
+        await io.call(add, aadd, list(documents), ids=[each.id for each in documents])
+
+    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write documents with their vectors, in place of those with the same ids."""
+        from pymongo import ReplaceOne
+
+        text, embedding = self.store._text_key, self.store._embedding_key
+        rows = [
+            {_ID: each.id, **each.metadata, text: each.page_content, embedding: list(vector)}
+            for each, vector in zip(documents, vectors, strict=True)
+        ]
+        writes = [ReplaceOne({_ID: row[_ID]}, row, upsert=True) for row in rows]
+        await io.in_thread(self.store.collection.bulk_write, writes)
+
+    def _found(self, query: Mapping[str, Any]) -> list[Document]:
+        text, embedding = self.store._text_key, self.store._embedding_key
+        without = None if embedding is None else {embedding: 0}
+        found: list[Document] = []
+        for row in self.store.collection.find(query, without):
+            content = row.pop(text, None)
+            if content is not None:
+                found.append(Document(id=str(row.pop(_ID)), page_content=content, metadata=row))
+        return found
+
+
+def _names_are_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_names_are_plain, value))
+    if not isinstance(value, dict):
+        return True
+    return all(
+        name and not name.startswith("$") and not {".", "\0"}.intersection(name) and _names_are_plain(each)
+        for name, each in value.items()
+    )

@@ -1,0 +1,178 @@
+"""The adapter of langchain-weaviate's `WeaviateVectorStore`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.batches import batches
+from langchain_sentence_window.adapters.embedded import EmbeddedAdapter
+from langchain_sentence_window.adapters.holding import has_only
+from langchain_sentence_window.adapters.search_methods import Scored, SearchMethods
+from langchain_sentence_window.adapters.whole_numbers import with_whole_numbers
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.errors import InvalidInputError
+
+_NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_RESERVED = {"id", "_id", "_additional", "vector"}
+_INSERTED = 100
+_FETCHED = 1_000
+_MOST_RESULTS = 10_000
+_EXACT = 2**53
+
+
+class WeaviateAdapter(EmbeddedAdapter):
+    """Weaviate filters by objects of its client, and makes a property with a type of each new key of metadata.
+
+    The store's search is always hybrid, with scores that are relative to each other, and it only logs what it couldn't
+    add. So the vectors are searched here, unless ``search_kwargs`` hold settings of the hybrid search, and documents
+    are written here.
+    """
+
+    away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
+    filter_names = ("filters",)
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether a property can hold a value: numbers become floats, and text that looks like a time a time."""
+        if not _NAME.fullmatch(key) or key in _RESERVED or key == self.store._text_key or not has_only(value):
+            return False
+        if isinstance(value, list):
+            return bool(value) and len(set(map(type, value))) == 1 and all(map(_comes_back, value))
+        return _comes_back(value)
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return a filter of all of them."""
+        for each in filters:
+            if not type(each).__module__.startswith("weaviate."):
+                raise InvalidInputError(f"{self.name} filters by weaviate.classes.query.Filter, not by {shown(each)}")
+        return reduce(and_, filters)
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return ``None``, as by default names are indexed word by word."""
+        return None
+
+    def matcher(self, filter: Any) -> None:
+        """Return ``None``: only Weaviate reads its filters."""
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search the vectors, or let the store do a hybrid search if there are settings for it."""
+        if settings.keys() - {"k", *self.filter_names}:
+            return await SearchMethods.search(self, io, query, settings)
+        return await super().search(io, query, settings)
+
+    async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
+        """Search the vectors."""
+        near = self._collection.query.near_vector
+        given = {"limit": settings["k"], "filters": settings.get("filters"), "return_metadata": ["distance"]}
+        found = await io.in_thread(near, vector, **given)
+        return [(self._document(each), -float(each.metadata.distance)) for each in found.objects]
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Fetch documents by id, within the filter."""
+        return await io.in_thread(self._by_ids, ids, filter)
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Go through all documents; within a filter, no more than the server's limit of results can be listed."""
+        return await io.in_thread(self._all if filter is None else self._all_within, filter)
+
+    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write documents with their vectors, in place of those with the same ids.
+
+        Raises:
+            InvalidInputError: Weaviate refused some.
+        """
+        await io.in_thread(self._insert, documents, vectors)
+
+    def read(self, document: Document) -> StoredSentence:
+        """Read a sentence Document, with values as they were before they were given types."""
+        return super().read(_as_given(document))
+
+    def _insert(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        from weaviate.classes.data import DataObject
+        from weaviate.exceptions import WeaviateInsertManyAllFailedError
+
+        text = self.store._text_key
+        objects = [
+            DataObject(properties={**each.metadata, text: each.page_content}, uuid=each.id, vector=list(vector))
+            for each, vector in zip(documents, vectors, strict=True)
+        ]
+        for batch in batches(objects, _INSERTED):
+            try:
+                errors = self._collection.data.insert_many(list(batch)).errors
+            except WeaviateInsertManyAllFailedError as error:
+                raise self._refused(len(batch), len(batch), error.message) from error
+            if errors:
+                raise self._refused(len(errors), len(batch), next(iter(errors.values())).message)
+
+    def _refused(self, count: int, of: int, reason: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self.name} refused {count} of {of} sentences: {reason.rstrip('.')}; give each key of metadata values of "
+            "one type, or leave the key out"
+        )
+
+    def _by_ids(self, ids: Sequence[str], filter: Any) -> list[Document]:
+        from weaviate.classes.query import Filter
+
+        found: list[Document] = []
+        for batch in batches(ids, _FETCHED):
+            wanted = Filter.by_id().contains_any(list(batch))
+            within = wanted if filter is None else wanted & filter
+            page = self._collection.query.fetch_objects(filters=within, limit=len(batch))
+            found += map(self._document, page.objects)
+        return found
+
+    def _all(self, _: None) -> list[Document]:
+        return list(map(self._document, self._collection.iterator()))
+
+    def _all_within(self, filter: Any) -> list[Document]:
+        found: list[Document] = []
+        while True:
+            page = self._collection.query.fetch_objects(filters=filter, limit=_FETCHED, offset=len(found))
+            found += map(self._document, page.objects)
+            if len(page.objects) < _FETCHED:
+                return found
+            if len(found) >= _MOST_RESULTS:
+                raise InvalidInputError(
+                    f"{self.name} can't list what it holds within this filter, as that is more than "
+                    f"{_MOST_RESULTS:,} sentences; name documents by their ids"
+                )
+
+    def _document(self, found: Any) -> Document:
+        properties = dict(found.properties)
+        text = properties.pop(self.store._text_key)
+        metadata = {key: value for key, value in properties.items() if value is not None}
+        return _as_given(Document(id=str(found.uuid), page_content=text, metadata=metadata))
+
+    @property
+    def _collection(self) -> Any:
+        if self.store._multi_tenancy_enabled:
+            raise InvalidInputError(
+                f"the collection of {self.name} has tenants of Weaviate's own, which can't be read around; use one "
+                "without them, and a filter"
+            )
+        return self.store._collection
+
+
+def _comes_back(value: Any) -> bool:
+    if isinstance(value, str):
+        return not _TIME.fullmatch(value) or _is_as_written(value)
+    return isinstance(value, float | bool) or (isinstance(value, int) and abs(value) <= _EXACT)
+
+
+def _is_as_written(time: str) -> bool:
+    try:
+        return datetime.fromisoformat(time).isoformat() == time
+    except ValueError:
+        return False
+
+
+def _as_given(document: Document) -> Document:
+    times = {key: each.isoformat() for key, each in document.metadata.items() if isinstance(each, datetime)}
+    return with_whole_numbers(document.model_copy(update={"metadata": document.metadata | times}))

@@ -1,0 +1,233 @@
+"""`DocumentWriter`: documents in, what became of each out; a plain callable that any engine may send to workers.
+
+It compares, splits, embeds, mixes and writes. What the store has already, the same, isn't embedded again, so a call
+that was cut short is completed by making it again. One odd document doesn't keep the others out.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._validation import checked_flag
+from langchain_sentence_window.distributed.fingerprints import fingerprint
+from langchain_sentence_window.distributed.open_store import MakeStore, OpenStore, checked_store_maker
+from langchain_sentence_window.distributed.outcomes import Outcome
+from langchain_sentence_window.distributed.rows import DocumentRows, MakeEmbedding, checked_maker, checked_splitter
+from langchain_sentence_window.documents.ingest_states import IngestState, holds_states, with_state
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.parts.grouping import Group, group_documents
+from langchain_sentence_window.embedding.situating import Situate
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.preparing import Prepared
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
+
+BATCH_CHARS = 400_000
+"""Characters of the documents that are embedded and written at once: some thousands of sentences."""
+
+MAX_ERROR_CHARS = 500
+
+
+class DocumentWriter:
+    """Writes documents into a vector store, from any process.
+
+    It can be pickled, so that Ray, Spark or Daft may send it to workers. Each of them opens the store and loads the
+    embedder once. All parts of a document must be in one call, such as all pages of a file.
+
+    Example:
+        >>> write = DocumentWriter(open_store, load_embedding)  # doctest: +SKIP
+        >>> [outcome.status for outcome in write(documents)]      # doctest: +SKIP
+        ['written', 'unchanged']
+    """
+
+    def __init__(
+        self,
+        store: MakeStore,
+        embedding: MakeEmbedding | None = None,
+        *,
+        splitter: SentenceSplitter | None = None,
+        embed_headings: bool = True,
+        situate: Situate | None = None,
+        namespace: str = "",
+        force_update: bool = False,
+        dry_run: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Choose what is written, and where; nothing is opened yet.
+
+        Args:
+            store: A function that opens the store. Each process calls it once, and again if the store didn't answer.
+            embedding: An embedder that can be pickled, or a function that loads one, which each process calls once;
+                ``None`` for the store's own.
+            splitter: Splits documents; ``None`` for the default.
+            embed_headings: Whether sentences are embedded with their heading path in front.
+            situate: Writes a line to put in front of a sentence when it is embedded; ``None`` for no line.
+            namespace: A name for these documents, if others ingest into the same store.
+            force_update: Whether to write documents again that the store has already.
+            dry_run: Whether to only say what would be written.
+            **settings: Settings of `BulkWriter` for the store.
+
+        Raises:
+            InvalidInputError: A setting can't be used.
+        """
+        self._make = checked_store_maker(store)
+        self._given = None if embedding is None else checked_maker(embedding)
+        self._splitter = checked_splitter(splitter)
+        self._embed_headings = checked_flag("embed_headings", embed_headings)
+        self._situate = situate
+        self._namespace = checked_namespace(namespace)
+        self._force = checked_flag("force_update", force_update)
+        self._is_dry = checked_flag("dry_run", dry_run)
+        self._settings = settings
+        self._store = OpenStore(self._make, settings)
+        self._rows: DocumentRows | None = None
+        self._described = ""
+
+    def __call__(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Write documents, each in the place of its earlier version.
+
+        Args:
+            documents: Documents with all of their parts.
+
+        Returns:
+            What became of each document, in the order of their first parts. An error of a document is told in its
+            outcome. If the store doesn't answer after several attempts, the outcomes of the rest are ``stopped``.
+
+        Raises:
+            InvalidInputError: Two documents have the same id, or one isn't a Document; nothing was written. Or the
+                store can't be written so.
+        """
+        return list(self.write(group_documents(checked_documents(documents), self._splitter.join_parts)))
+
+    def write(self, groups: Sequence[Group]) -> Iterator[Outcome]:
+        """Write documents whose parts are grouped; yield what became of each, a batch at a time."""
+        for batch in _batches(groups):
+            yield from self._write_batch(batch)
+
+    def _write_batch(self, batch: Sequence[Group]) -> list[Outcome]:
+        try:
+            marks = self._store.calling(self._open)
+            prints = {group.doc_id: self._fingerprint(group) for group in batch} if marks else {}
+            known = set[str]()
+            if marks and not self._force:
+                known = self._store.calling(lambda: self._store.complete(prints, self._namespace))
+        except InvalidInputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each store has errors of its own
+            return [_outcome(group, "stopped", error=error) for group in batch]
+        changed = [group for group in batch if group.doc_id not in known]
+        made = {each.doc_id: each for each in self._written(changed, prints)}
+        return [made.get(group.doc_id) or _outcome(group, "unchanged") for group in batch]
+
+    def _open(self) -> bool:
+        """Open the store and load the embedder; return whether the store can hold the state of documents."""
+        adapter = self._store.adapter
+        if self._rows is None:
+            embedding = adapter.embedding if self._given is None else self._given
+            if embedding is None:
+                raise InvalidInputError(f"{adapter.name} doesn't say its embedder; give embedding=...")
+            choices: dict[str, Any] = {"embed_headings": self._embed_headings, "situate": self._situate}
+            self._rows = DocumentRows(embedding, splitter=self._splitter, limits=adapter.limits, **choices)
+            self._described = self._rows.settings()
+        return holds_states(adapter.limits)
+
+    def _written(self, groups: Sequence[Group], prints: Mapping[str, str]) -> list[Outcome]:
+        """Make and write the rows of documents; after an error those of each document by itself."""
+        if not groups:
+            return []
+        sentences, emptied = 0, set[str]()
+        try:
+            prepared = self._made.prepare(groups)
+            sentences = len(prepared.sentences)
+            if not self._is_dry:
+                vectors = self._made.embed(prepared)
+                emptied = self._store.calling(lambda: self._put(prepared, vectors, prints))
+        except Exception as error:  # noqa: BLE001 - documents, models and stores have errors of their own
+            if not self._store.answers():
+                return [_outcome(group, "stopped", error=error) for group in groups]
+            if len(groups) == 1:
+                return [_outcome(groups[0], "failed", sentences, error=error)]
+            return [outcome for group in groups for outcome in self._written([group], prints)]
+        counts = dict.fromkeys(prepared.doc_ids, 0)
+        for sentence in prepared.sentences:
+            counts[sentence.metadata[DOC_ID]] += 1
+        status: Any = "pending" if self._is_dry else "written"
+        return [
+            _outcome(group, status if count or group.doc_id in emptied else "unchanged", count)
+            for group, count in ((each, counts[each.doc_id]) for each in groups)
+        ]
+
+    def _put(self, prepared: Prepared, vectors: Vectors, prints: Mapping[str, str]) -> set[str]:
+        """Write the sentences of documents, and delete what the store has of documents without text.
+
+        Returns:
+            The names of documents without text that the store had.
+        """
+        of_each: dict[str, list[Document]] = {name: [] for name in prepared.doc_ids}
+        for sentence in prepared.sentences:
+            of_each[sentence.metadata[DOC_ID]].append(sentence)
+        marked: list[Document] = []
+        for name, sentences in of_each.items():
+            if sentences and name in prints:
+                state = IngestState(prints[name], len(sentences), secrets.token_hex(8), self._namespace)
+                sentences = with_state(sentences, state)
+            marked += sentences
+        self._store.bulk.write(marked, vectors)
+        blank = [name for name, sentences in of_each.items() if not sentences]
+        there = self._store.fetch([(name, 0) for name in blank]) if blank else {}
+        emptied = [name for name, _ in there]
+        self._store.remove(emptied)
+        return set(emptied)
+
+    def _fingerprint(self, group: Group) -> str:
+        return fingerprint(self._described, group.doc_id, group.parts)
+
+    @property
+    def _made(self) -> DocumentRows:
+        if self._rows is None:
+            raise RuntimeError("the store wasn't opened")
+        return self._rows
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return the state to pickle, without the store and what was loaded."""
+        return {**self.__dict__, "_store": OpenStore(self._make, self._settings), "_rows": None}
+
+
+def _batches(groups: Sequence[Group]) -> Iterator[list[Group]]:
+    batch, chars = list[Group](), 0
+    for group in groups:
+        if batch and chars >= BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+        batch.append(group)
+        chars += _chars(group)
+    if batch:
+        yield batch
+
+
+def _outcome(group: Group, status: Any, sentences: int = 0, *, error: Exception | None = None) -> Outcome:
+    return Outcome(group.doc_id, status, sentences, _chars(group), describe_error(error) if error else "")
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class of an error and the beginning of its message."""
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+
+
+def _chars(group: Group) -> int:
+    return sum(len(part.text) for part in group.parts)
+
+
+def checked_namespace(namespace: object) -> str:
+    """Return the name of an ingest.
+
+    Raises:
+        InvalidInputError: It isn't a string that stores can keep.
+    """
+    if isinstance(namespace, str) and namespace.isprintable():
+        return namespace
+    raise InvalidInputError(f"namespace is {shown(namespace)}; give a string of printable characters")

@@ -1,0 +1,49 @@
+"""Documents and outcomes as bytes, as they travel between processes: JSON, which any text fits into."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.distributed.outcomes import Outcome
+from langchain_sentence_window.documents.json_values import as_json
+from langchain_sentence_window.documents.parts.grouping import Group, group_by_name
+
+
+def pack(name: str, parts: Sequence[Document]) -> bytes:
+    """Write a document with all of its parts."""
+    return _written([name, *([part.id, part.page_content, as_json_metadata(part.metadata)] for part in parts)])
+
+
+def unpack(packed: bytes, join: Any) -> Group:
+    """Read what `pack` wrote."""
+    name, *parts = json.loads(packed)
+    documents = [Document(id=id_, page_content=text, metadata=metadata) for id_, text, metadata in parts]
+    return group_by_name(documents, join, [name] * len(documents))[0]
+
+
+def pack_outcome(outcome: Outcome) -> bytes:
+    """Write an outcome."""
+    return _written(asdict(outcome))
+
+
+def unpack_outcome(packed: bytes) -> Outcome:
+    """Read what `pack_outcome` wrote."""
+    return Outcome(**json.loads(packed))
+
+
+def as_json_metadata(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return metadata as JSON holds it; what it can't hold is left out."""
+    kept: dict[str, Any] = {}
+    for key, value in metadata.items():
+        try:
+            kept[str(as_json(key))] = as_json(value)
+        except (TypeError, ValueError, RecursionError):
+            continue
+    return kept
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,99 @@
+"""An index together with the state of the database that it is at, as searches use it.
+
+An index that keeps codes doesn't know its vectors exactly. What a search finds with it is compared with the vectors of
+the database, so that scores and order are those of an exact search.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
+from langchain_sentence_window.stores.faiss.dense.exact_vectors import exact_cosines
+from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
+
+MIN_SPARE = 16
+"""The least number of results beyond those asked for that an index of codes finds, to be compared exactly; a quarter of
+those asked for, if that is more."""
+
+Found = list[tuple[int, float]]
+"""``(row, cosine)``, best first, ties by row."""
+
+
+class IndexAtState:
+    """Searches an index in one state of the database."""
+
+    def __init__(self, index: DenseIndex, snapshot: Snapshot, weights: Sequence[float]) -> None:
+        """Search an index.
+
+        Args:
+            index: The index.
+            snapshot: The state that it is at.
+            weights: The weights of a sentence and its neighbors in each vector.
+        """
+        self._index = index
+        self._snapshot = snapshot
+        self._weights = weights
+        self.name = index.name
+        self.dimension = index.dimension
+        self.spread_rows = index.spread_rows
+        self.cosines_of = index.cosines_of
+
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
+        """Find the vectors nearest to another, with exact cosines.
+
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The maximum number of results; there are fewer only if there are fewer vectors.
+            allowed: The rows to search, in order; ``None`` for all.
+            effort: How many times as much to look at as usual; infinity for everything.
+
+        Returns:
+            ``(row, cosine)``, best first, ties by row.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
+        """
+        index = self._index
+        if not len(index):
+            return []
+        if isinstance(index, QuantizedIndex):
+            rows = index.nearest(vector, k, allowed, effort).rows
+        elif index.is_exact:
+            return index.search(vector, k, allowed, effort)
+        else:
+            more = k + max(MIN_SPARE, k // 4)
+            rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
+        return _best(rows, exact_cosines(self._snapshot, vector, rows, self._weights), k)
+
+    def candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
+        """Find the same as `search`, but with the cosines by the index's codes, in less time for a large ``k``.
+
+        Those of 6-bit records are off by one or two thousandths.
+        """
+        index = self._index
+        if not len(index):
+            return []
+        if isinstance(index, QuantizedIndex):
+            found = index.nearest(vector, k, allowed, effort)
+            return _best(found.rows, found.cosines, k)
+        return index.search(vector, k, allowed, effort)
+
+    def search_together(self, vectors: Vectors, k: int) -> list[Found]:
+        """Find the vectors nearest to each of several, by the index's codes.
+
+        Args:
+            vectors: Unit vectors of shape ``(n, dimension)``.
+            k: The maximum number of results for each; an approximate search may find fewer.
+        """
+        if isinstance(self._index, QuantizedIndex):
+            return [self.candidates(vector, k, None) for vector in vectors]
+        return self._index.search_together(vectors, k)
+
+
+def _best(rows: Rows, cosines: Vectors, k: int) -> Found:
+    order = np.lexsort((rows, -cosines))[:k]
+    return list(zip(rows[order].tolist(), np.minimum(cosines[order], 1).tolist(), strict=True))

@@ -1,0 +1,280 @@
+"""Unit vectors as 6-bit records, with which the candidates of a coarser index are compared again.
+
+Records never move. A search reads only the ones that it compares, from a file; memory holds those that came after the
+file was recorded. A file that isn't recorded yet is ours alone, so records are appended to it.
+"""
+
+import errno
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.files import make_part, new_file, open_regular, sync_folder
+from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
+from langchain_sentence_window.stores.faiss.dense.records import (
+    BLOCK_SIZE,
+    Records,
+    are_intact,
+    cosines,
+    decoded,
+    draw_token,
+    encoded,
+    record_type,
+    sealed,
+)
+
+
+class DamagedRecordError(StoreError):
+    """A record of the file isn't as it was written, so the index has to be built again."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        """Name the file and what is wrong with it."""
+        super().__init__(f"{str(path)!r} {what}; search again, which builds the index again from the database")
+
+
+class RecordFile:
+    """A file of records, of which single ones are read."""
+
+    def __init__(self, path: Path, file: IO[bytes], dimension: int, count: int, token: int, *, is_ours: bool) -> None:
+        """Read an open file.
+
+        Args:
+            path: Where it is.
+            file: The file, open to read; to write too, if it is ours.
+            dimension: The length of the vectors.
+            count: The number of records.
+            token: The number that was drawn for it.
+            is_ours: Whether no other process knows it. It is removed with this object then, until it is given away.
+        """
+        self.path = path
+        self.dimension = dimension
+        self.count = count
+        self.token = token
+        self.is_ours = is_ours
+        self._type = record_type(dimension)
+        self._file = file
+        self._turn = threading.Lock()
+        self._removal = weakref.finalize(self, _remove, path, os.getpid()) if is_ours else None
+        weakref.finalize(self, file.close)  # is called before the other, as Windows removes no open file
+
+    @classmethod
+    def new(cls, final: Path, dimension: int) -> "RecordFile":
+        """Create an empty file beside the one that it may become.
+
+        Raises:
+            OSError: It can't be created.
+        """
+        part = make_part(final)
+        return cls(part, part.open("rb+", buffering=0), dimension, 0, draw_token(), is_ours=True)
+
+    @classmethod
+    def open(cls, path: Path, dimension: int, count: int, token: int) -> "RecordFile":
+        """Open a file that was saved.
+
+        Raises:
+            DamagedRecordError: It can't be read, or doesn't have so many records.
+        """
+        wanted = count * record_type(dimension).itemsize
+        try:
+            file = open_regular(path)
+            size = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise DamagedRecordError(path, f"can't be read: {error}") from error
+        if size != wanted:
+            file.close()
+            raise DamagedRecordError(path, f"has {size} bytes instead of {wanted}")
+        return cls(path, file, dimension, count, token, is_ours=False)
+
+    def append(self, records: Records) -> None:
+        """Add records at the end of a file of ours.
+
+        Raises:
+            OSError: They can't be written.
+        """
+        content = sealed(records, self.token, self.count).tobytes()
+        self._file.seek(self.count * self._type.itemsize)
+        if self._file.write(content) != len(content):
+            raise OSError(errno.ENOSPC, "only a part was written", str(self.path))
+        self.count += len(records)
+
+    def read(self, positions: Rows) -> Records:
+        """Read records.
+
+        Args:
+            positions: Their positions, in rising order. Neighbors are read at once.
+
+        Raises:
+            DamagedRecordError: One isn't as it was written.
+        """
+        size = self._type.itemsize
+        if not len(positions):
+            return np.empty(0, dtype=self._type)
+        breaks = np.flatnonzero(np.diff(positions) != 1) + 1
+        starts = np.append(0, breaks)
+        firsts, counts = positions[starts] * size, np.diff(np.append(starts, len(positions))) * size
+        content = b"".join(map(self._read_at, firsts.tolist(), counts.tolist()))
+        if len(content) != len(positions) * size:
+            raise DamagedRecordError(self.path, "is shorter than it was")
+        records = np.frombuffer(content, dtype=self._type)
+        if not are_intact(records, self.token, positions):
+            raise DamagedRecordError(self.path, "isn't as it was written")
+        return records
+
+    def discard(self) -> None:
+        """Remove a file of ours."""
+        if self._removal is not None:
+            self._removal()
+
+    def rename(self, path: Path) -> None:
+        """Give a file of ours its final name, by which other processes find it.
+
+        Raises:
+            OSError: It can't be renamed.
+        """
+        os.fsync(self._file.fileno())
+        self.path.replace(path)
+        sync_folder(path.parent)
+        self.path, self.is_ours = path, False
+        if self._removal is not None:
+            self._removal.detach()
+
+    def _read_at(self, place: int, size: int) -> bytes:
+        try:
+            if hasattr(os, "pread"):
+                return os.pread(self._file.fileno(), size, place)
+            with self._turn:
+                self._file.seek(place)
+                return self._file.read(size)
+        except OSError as error:
+            raise DamagedRecordError(self.path, f"can't be read: {error}") from error
+
+
+class FineVectors:
+    """Unit vectors by position, from 0, in the order in which they were added."""
+
+    def __init__(self, dimension: int, file: RecordFile | None = None) -> None:
+        """Start with the vectors of a file, or without any.
+
+        Args:
+            dimension: The length of the vectors.
+            file: Their file; ``None`` keeps them in memory.
+        """
+        self.dimension = dimension
+        self.file = file
+        self._type = record_type(dimension)
+        self._added: GrowableArray[np.void] = GrowableArray(np.empty(0, dtype=self._type))
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return self._saved + len(self._added)
+
+    @property
+    def in_memory(self) -> int:
+        """The number of vectors that aren't in the file."""
+        return len(self._added)
+
+    @property
+    def is_appending(self) -> bool:
+        """Whether vectors are appended to the file, which is ours."""
+        return self.file is not None and self.file.is_ours and not self.in_memory
+
+    def add(self, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(n, dimension)``: to the file, or to memory if the disk is full."""
+        for start in range(0, len(vectors), BLOCK_SIZE):
+            records = encoded(vectors[start : start + BLOCK_SIZE], self._type)
+            if not self._is_appended(records):
+                self._added.append(records)
+
+    def cosines(self, vector: Vectors, positions: Rows) -> tuple[Vectors, Vectors]:
+        """Compare a unit vector with some of these.
+
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            positions: The positions of the others, in rising order.
+
+        Returns:
+            The cosine of each, and how far off it may be.
+
+        Raises:
+            DamagedRecordError: The file was damaged.
+        """
+        parts = [cosines(records, vector) for records in self._blocks(positions)]
+        empty = np.empty(0, dtype=np.float32)
+        return (
+            np.concatenate([empty, *(found for found, _ in parts)]),
+            np.concatenate([empty, *(errors for _, errors in parts)]),
+        )
+
+    def decoded(self, positions: Rows) -> Vectors:
+        """Return vectors as they are kept, shape ``(len(positions), dimension)``.
+
+        Raises:
+            DamagedRecordError: The file was damaged.
+        """
+        order = np.argsort(positions, kind="stable")
+        vectors = np.empty((len(positions), self.dimension), dtype=np.float32)
+        parts = [decoded(records, self.dimension) for records in self._blocks(positions[order])]
+        if parts:
+            vectors[order] = np.concatenate(parts)
+        return vectors
+
+    def write(self, path: Path) -> RecordFile:
+        """Write all vectors into a file of a new name, to `adopt`.
+
+        Raises:
+            OSError: It can't be written.
+            DamagedRecordError: The present file was damaged.
+        """
+        if self.file is not None and self.is_appending:
+            with suppress(FileNotFoundError):  # removed by another process, which took it for an abandoned one
+                self.file.rename(path)
+                return self.file
+        token, start = draw_token(), 0
+        with new_file(path) as part, part.open("wb") as file:
+            for records in self._blocks(np.arange(len(self), dtype=np.int64)):
+                file.write(sealed(records, token, start).tobytes())
+                start += len(records)
+        return RecordFile.open(path, self.dimension, start, token)
+
+    def adopt(self, file: RecordFile) -> None:
+        """Read all vectors from the file that `write` returned."""
+        if file is not self.file:
+            self.file, self._added = file, GrowableArray(np.empty(0, dtype=self._type))
+
+    def _is_appended(self, records: Records) -> bool:
+        """Append records to the file, if it is ours and nothing comes before them in memory."""
+        if self.file is None or not self.is_appending:
+            return False
+        try:
+            self.file.append(records)
+        except OSError:
+            return False
+        return True
+
+    @property
+    def _saved(self) -> int:
+        return 0 if self.file is None else self.file.count
+
+    def _blocks(self, positions: Rows) -> Iterator[Records]:
+        """Yield the records at positions in rising order, a block at a time."""
+        split = int(np.searchsorted(positions, self._saved))
+        for start in range(0, split, BLOCK_SIZE):
+            assert self.file is not None  # noqa: S101 - there is none before position 0
+            yield self.file.read(positions[start : min(split, start + BLOCK_SIZE)])
+        for start in range(split, len(positions), BLOCK_SIZE):
+            yield self._added.filled[positions[start : start + BLOCK_SIZE] - self._saved]
+
+
+def _remove(path: Path, process: int) -> None:
+    # A process that was forked from the owner must leave it.
+    if os.getpid() == process:
+        with suppress(OSError):
+            path.unlink()

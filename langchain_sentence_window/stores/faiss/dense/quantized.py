@@ -1,0 +1,273 @@
+"""An index of few bits a number, whose candidates are compared again by 6-bit records.
+
+FAISS compares all codes, or those of the nearest clusters, and names candidates. Their records tell which may be among
+the best. What is left over, a little more than was asked for, is for the caller to compare exactly.
+
+No vector moves: removed ones are tombstones until the index is rebuilt. So codes, records and rows agree by position.
+"""
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.errors import wrong_size
+from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer
+from langchain_sentence_window.stores.faiss.dense.factory import (
+    clusters_of,
+    fork_safe_threads,
+    has_codes,
+    load_faiss,
+    one_thread,
+)
+from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVectors
+from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
+from langchain_sentence_window.stores.faiss.dense.row_positions import NO_POSITION, RowPositions
+
+MIN_CANDIDATES = 300
+CANDIDATES_PER_RESULT = 4
+"""A search for ``k`` compares the records of `MIN_CANDIDATES` and `CANDIDATES_PER_RESULT` times ``k`` candidates."""
+
+MAX_COMPARED_DIRECTLY = 2_000
+"""The most vectors that a filter may match for all of their records to be compared, without looking at any codes."""
+
+CLUSTERS_SEARCHED = 6
+"""One in so many clusters is searched, times the effort."""
+
+_MIN_CLUSTERS_SEARCHED = 16
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Nearest(NamedTuple):
+    """Vectors that may be the nearest to another.
+
+    Attributes:
+        rows: The rows, in any order.
+        cosines: The cosines by their records.
+    """
+
+    rows: Rows
+    cosines: Vectors
+
+
+class QuantizedIndex:
+    """Unit vectors by row, searched by inner product, which is their cosine."""
+
+    is_exact = False
+
+    def __init__(
+        self,
+        name: str,
+        index: Any,
+        fine: FineVectors,
+        ids: Rows,
+        trained_on: int,
+        *,
+        owner: Any = None,
+        is_mapped: bool = False,
+    ) -> None:
+        """Search a FAISS index of codes.
+
+        Args:
+            name: Its name for FAISS's index factory.
+            index: The index as FAISS created or loaded it, trained.
+            fine: The records of the same vectors.
+            ids: The row of each position; of a tombstone its complement, which is negative.
+            trained_on: The number of vectors when it was trained.
+            owner: The object that frees the index when it is collected, if not the index itself.
+            is_mapped: Whether its codes are mapped from a file, so that none can be added.
+        """
+        self.name = name
+        self.is_mapped = is_mapped
+        self.trained_on = trained_on
+        self.fine = fine
+        self._faiss = index
+        self._owner = owner
+        self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
+        is_live = ids >= 0
+        self._positions = RowPositions(np.where(is_live, ids, ~ids))
+        self._is_live: GrowableArray[np.bool_] = GrowableArray(is_live)
+        self.tombstones = len(ids) - int(np.count_nonzero(is_live))
+        self._forget_bits()
+
+    @property
+    def dimension(self) -> int:
+        """The length of the vectors."""
+        return int(self._faiss.d)
+
+    def __len__(self) -> int:
+        """Return the number of vectors, without tombstones."""
+        return len(self._positions) - self.tombstones
+
+    @property
+    def wasted_bytes(self) -> int:
+        """The bytes of memory that tombstones take up."""
+        return self.tombstones * int(self._faiss.code_size)
+
+    @property
+    def in_memory(self) -> int:
+        """The number of vectors whose records are in memory and not in a file."""
+        return self.fine.in_memory
+
+    @property
+    def faiss_index(self) -> Any:
+        """The FAISS index, to be written to a file."""
+        return self._faiss
+
+    @property
+    def ids(self) -> Rows:
+        """The row of each position, and the complement of a tombstone's."""
+        rows = self._positions.rows
+        return np.asarray(np.where(self._is_live.filled, rows, ~rows))
+
+    @property
+    def live_rows(self) -> Rows:
+        """The rows that have a vector, in any order."""
+        return np.asarray(self._positions.rows[self._is_live.filled])
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many vectors in total."""
+        if self._codes:
+            self._codes.reserve(count)
+
+    def add(self, rows: Rows, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
+        self.fine.add(vectors)
+        with fork_safe_threads(len(rows)):
+            if self._codes:
+                self._codes.add(vectors)
+            else:
+                self._faiss.add(vectors)
+        self._positions.append(rows)
+        self._is_live.append(np.ones(len(rows), dtype=np.bool_))
+        self._forget_bits()
+
+    def remove(self, rows: Rows) -> None:
+        """Remove vectors; rows without one are ignored."""
+        at = self._positions_of(rows)
+        self._is_live.filled[at] = False
+        self.tombstones += len(at)
+        self._forget_bits()
+
+    def discard(self) -> None:
+        """Remove the file of an index that nobody searched yet, even if something still refers to the index."""
+        if self.fine.file is not None:
+            self.fine.file.discard()
+
+    def nearest(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Nearest:
+        """Find the ``k`` vectors nearest to another, and those that may be as near as the last of them.
+
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The number of results; there are fewer only if there are fewer vectors.
+            allowed: The rows to search; ``None`` for all.
+            effort: How many times as many candidates and clusters to look at as usual; infinity for all.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
+        """
+        positions = self._candidates(vector, k, allowed, effort)
+        cosines, errors = self.fine.cosines(vector, positions)
+        if len(positions) > k:
+            kth = np.partition(cosines - errors, -k)[-k]
+            may_be = cosines + errors >= kth
+            positions, cosines = positions[may_be], cosines[may_be]
+        return Nearest(self._positions.rows_at(positions), cosines)
+
+    def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
+        """Return the cosines of a unit vector and those of some rows, by their records; others are left out.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
+        """
+        self._check(vector)
+        at = np.sort(self._positions_of(rows))
+        cosines, _ = self.fine.cosines(vector, at)
+        return dict(zip(self._positions.rows_at(at).tolist(), np.minimum(cosines, 1).tolist(), strict=True))
+
+    def spread_rows(self, size: int) -> Rows:
+        """Return up to ``size`` rows, spread evenly over all of them, in order."""
+        live = np.flatnonzero(self._is_live.filled)
+        at = live[np.linspace(0, len(live) - 1, min(size, len(live))).astype(np.int64)]
+        return np.sort(self._positions.rows_at(at))
+
+    def decoded(self, rows: Rows) -> Vectors:
+        """Return the vectors of some rows as their records have them, shape ``(len(rows), dimension)``."""
+        return self.fine.decoded(self._positions_of(rows))
+
+    # Machinery
+
+    def _check(self, vector: Vectors) -> None:
+        if len(vector) != self.dimension:
+            raise wrong_size(len(vector), self.dimension)
+
+    def _positions_of(self, rows: Rows) -> Rows:
+        """Return the positions of some rows; those without a vector are left out."""
+        at = self._positions.positions_of(rows)
+        at = at[at != NO_POSITION]
+        return np.asarray(at[self._is_live.filled[at]])
+
+    def _candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Rows:
+        """Return the positions to compare again, in rising order."""
+        self._check(vector)
+        matching, bits = (len(self), self._live_bits()) if allowed is None else self._selected(allowed)
+        wanted = (MIN_CANDIDATES + CANDIDATES_PER_RESULT * k) * effort
+        if matching <= max(k, MAX_COMPARED_DIRECTLY, wanted):
+            if allowed is None:
+                return np.flatnonzero(self._is_live.filled)
+            return np.sort(self._positions_of(allowed))
+        found = self._search(vector, int(max(k, wanted)), bits, self._clusters_to_search(matching, effort))
+        if len(found) < k:
+            found = self._search(vector, int(max(k, wanted)), bits, clusters_of(self._faiss))
+        return np.sort(found)
+
+    def _clusters_to_search(self, matching: int, effort: float) -> int:
+        """Return how many clusters to search; the fewer vectors match a filter, the more, at much the same cost."""
+        clusters = clusters_of(self._faiss)
+        usual = max(_MIN_CLUSTERS_SEARCHED, clusters / CLUSTERS_SEARCHED) * effort
+        return int(min(clusters, np.ceil(usual * len(self) / matching)))
+
+    def _search(self, vector: Vectors, count: int, bits: npt.NDArray[np.uint8] | None, clusters: int) -> Rows:
+        """Return the positions of the nearest codes."""
+        settings: dict[str, Any] = {"nprobe": clusters} if clusters else {}
+        if bits is not None:
+            # Both must stay in variables, as FAISS holds only pointers to them.
+            selector = load_faiss().IDSelectorBitmap(bits)
+            settings["sel"] = selector
+        kind = load_faiss().SearchParametersIVF if clusters else load_faiss().SearchParameters
+        parameters = kind(**settings) if settings else None
+        with one_thread():
+            _, positions = self._faiss.search(vector[None, :], count, params=parameters)
+        found: Rows = positions[0]
+        return np.asarray(found[found >= 0])
+
+    def _forget_bits(self) -> None:
+        self._bits: npt.NDArray[np.uint8] | None = None
+        self._last_filter: tuple[weakref.ref[Rows], int, npt.NDArray[np.uint8]] | None = None
+
+    def _live_bits(self) -> npt.NDArray[np.uint8] | None:
+        """Return a bit for each position, set if it isn't a tombstone; ``None`` if none is."""
+        if not self.tombstones:
+            return None
+        if self._bits is None:
+            self._bits = np.packbits(self._is_live.filled, bitorder="little")
+        return self._bits
+
+    def _selected(self, allowed: Rows) -> tuple[int, npt.NDArray[np.uint8] | None]:
+        """Return how many of some rows have a vector, and a bit for each position; filters often come again."""
+        last = self._last_filter
+        if last is not None and last[0]() is allowed:
+            return last[1:]
+        at = self._positions_of(allowed)
+        if len(at) <= MAX_COMPARED_DIRECTLY:
+            return len(at), None
+        is_allowed = np.zeros(len(self._positions), dtype=np.bool_)
+        is_allowed[at] = True
+        bits = np.packbits(is_allowed, bitorder="little")
+        self._last_filter = weakref.ref(allowed), len(at), bits
+        return len(at), bits

@@ -1,0 +1,111 @@
+"""Tools while the store's server doesn't answer: they try again, and give up in time."""
+
+import re
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.answering.mcp import patience
+from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.errors import InvalidInputError
+from tests.answering.mcp.away import RemoteStore, remote_retriever
+from tests.answering.mcp.conftest import called, text_of
+from tests.toys import WordEmbeddings, document
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"query": "refund"}),
+    ("fetch", {"id": "terms"}),
+    ("read_around", {"doc_id": "terms", "first": 1, "last": 1}),
+    ("verify_quote", {"quote": "A refund is quick."}),
+]
+AWAY = (
+    "got no answer from the documents in time. Try again in a minute; if that fails too, tell the user that they can't "
+    "be reached now."
+)
+
+
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "_PAUSES", (0.0,) * 4)
+
+
+def store_of(retriever: SentenceWindowRetriever) -> RemoteStore:
+    assert isinstance(retriever.vectorstore, RemoteStore)
+    return retriever.vectorstore
+
+
+@pytest.mark.usefixtures("quickly")
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+async def test_a_tool_tries_again_until_the_store_is_back(name: str, arguments: dict[str, Any]) -> None:
+    remote = remote_retriever()
+    server = create_mcp_server(remote)
+    expected = await called(server, name, arguments)
+    store_of(remote).failures = 4
+    assert await called(server, name, arguments) == expected
+    assert not expected.is_error
+
+
+@pytest.mark.usefixtures("quickly")
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+async def test_it_gives_up_after_five_tries_and_tells_no_address(
+    name: str, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    remote = remote_retriever()
+    store_of(remote).failures = 1_000
+    failed = await called(create_mcp_server(remote), name, arguments)
+    assert failed.is_error
+    assert text_of(failed) == f"{name} {AWAY}"
+    assert store_of(remote).asked == 5
+    assert "db.internal:5432" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+async def test_a_store_that_hangs_is_given_up_in_time(name: str, arguments: dict[str, Any]) -> None:
+    remote = remote_retriever()
+    server = create_mcp_server(remote, timeout=0.2)
+    store_of(remote).going_on.clear()
+    start = time.monotonic()
+    failed = await called(server, name, arguments)
+    assert time.monotonic() - start < 10
+    store_of(remote).going_on.set()
+    assert (failed.is_error, text_of(failed)) == (True, f"{name} {AWAY}")
+    assert not (await called(server, name, arguments)).is_error
+
+
+async def test_time_is_limited_however_often_it_tries() -> None:
+    remote = remote_retriever()
+    store_of(remote).failures = 1_000
+    failed = await called(create_mcp_server(remote, timeout=0.1), "search", {"query": "refund"})
+    assert text_of(failed) == f"search {AWAY}"
+    assert store_of(remote).asked == 1
+
+
+async def test_no_limit_is_no_limit() -> None:
+    remote = remote_retriever()
+    store_of(remote).going_on.clear()
+    threading.Timer(0.2, store_of(remote).going_on.set).start()
+    assert not (await called(create_mcp_server(remote, timeout=None), "search", {"query": "refund"})).is_error
+
+
+@pytest.mark.usefixtures("quickly")
+async def test_what_is_no_absence_is_not_tried_again() -> None:
+    tries = []
+
+    class Broken(WordEmbeddings):
+        def embed_query(self, text: str) -> list[float]:
+            tries.append(text)
+            raise ConnectionRefusedError("the model's, not the store's")
+
+    retriever = SentenceWindowRetriever.from_documents([document("A refund.")], Broken())
+    failed = await called(create_mcp_server(retriever), "search", {"query": "refund"})
+    assert "failed on the server" in text_of(failed)
+    assert tries == ["refund"]
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "5", b"5"])
+def test_a_limit_that_is_none_is_refused(timeout: Any) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(f"timeout is {timeout!r}; give seconds above 0")):
+        create_mcp_server(remote_retriever(), timeout=timeout)

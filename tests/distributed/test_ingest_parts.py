@@ -1,0 +1,110 @@
+"""The parts of an ingest that need no engine: files, documents as bytes, fingerprints, counts, and what is missing."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window.distributed import IngestSummary, Outcome
+from langchain_sentence_window.distributed.files import find_files, load_path
+from langchain_sentence_window.distributed.fingerprints import fingerprint
+from langchain_sentence_window.distributed.outcomes import Tally
+from langchain_sentence_window.distributed.packing import pack, pack_outcome, unpack, unpack_outcome
+from langchain_sentence_window.documents.parts.numbering import part_of
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
+from tests.toys import document
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(), each, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
+def test_documents_travel_unchanged(text: str, metadata: dict[str, Any], name: str) -> None:
+    given_ = [Document(page_content=text, metadata=metadata, id=name)]
+    group = unpack(pack(name, given_), join=True)
+    assert (group.doc_id, [part.document for part in group.parts]) == (name, given_)
+    # The same, as a lone surrogate may be anywhere.
+    outcome = Outcome(name, "failed", 1, len(text), error=text)
+    assert unpack_outcome(pack_outcome(outcome)) == outcome
+
+
+def test_metadata_that_json_cannot_hold_is_left_out() -> None:
+    packed = pack("a", [document("One.", path=Path("x"), other=object(), number=float("nan"))])
+    assert unpack(packed, join=True).parts[0].document.metadata == {"doc_id": "a", "path": "x"}
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_fingerprints_tell_documents_apart(one: str, other: str, name: str, settings: str) -> None:
+    def printed(*parts: Document, more: str = "") -> str:
+        return fingerprint(settings + more, name, [part_of(part) for part in parts])
+
+    assert (printed(document(one)) == printed(document(other))) == (one == other)
+    assert printed(document(one)) != printed(document(one), document(""))
+    assert printed(document(one)) != printed(document(one), more="x")
+    assert printed(document(one)) != printed(document(one, more=1))
+    assert (printed(document(one), document(other)) == printed(document(other), document(one))) == (one == other)
+    pages = document(one, page=0), document(other, page=1)
+    assert printed(*pages) == printed(*pages[::-1]) != printed(document(other, page=0), document(one, page=2))
+
+
+def test_fingerprints_take_metadata_of_any_kind() -> None:
+    odd: Any = {1: "one", "a": {2, 3}, ("t",): None}
+    odd["itself"] = odd
+    parts = [part_of(Document(page_content="One.", metadata=odd))]
+    assert fingerprint("", "a", parts) == fingerprint("", "a", parts)
+
+
+def test_files_are_found_in_folders_and_read(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "b.md").write_text("# B\n\nA card.", encoding="utf-8")
+    (tmp_path / "a.TXT").write_text("A seat.", encoding="utf-8")
+    (tmp_path / "c.bin").write_bytes(b"\0")
+    found = find_files([tmp_path, tmp_path / "a.TXT"])
+    assert found == [str(tmp_path / "a.TXT"), str(inner / "b.md")]
+    before = load_path(found[0])
+    assert before[0].metadata["source"] == found[0]
+    (tmp_path / "a.TXT").touch()
+    assert load_path(found[0]) == before
+    with pytest.raises(DocumentReadError, match="its suffix is '.bin'"):
+        load_path(str(tmp_path / "c.bin"))
+    for wrong, told in ((tmp_path / "none", "isn't there"), (1, "give paths")):
+        with pytest.raises(InvalidInputError, match=told):
+            find_files([wrong])  # type: ignore[list-item]
+
+
+def test_a_summary_says_what_it_takes_to_finish() -> None:
+    tally = Tally()
+    tally.add(Outcome("a", "written", sentences=10, characters=1_000))
+    tally.add(Outcome("b", "unchanged", characters=500))
+    tally.add(Outcome("c", "failed", characters=3_000, error="ValueError: no"))
+    summary = tally.summary(seconds=2, workers=2, deleted=1)
+    assert (summary.documents, summary.written, summary.unchanged, summary.pending) == (3, 1, 1, 1)
+    assert (summary.sentences_per_second, summary.seconds_to_finish) == (5.0, 6.0)
+    assert str(summary) == (
+        "3 documents: 1 written, 1 unchanged, 1 deleted, 1 failed\n"
+        "10 sentences in 2.0 s with 2 workers, 5 a second\n"
+        "to finish: 1 documents with 3,000 characters and 0 sentences to embed, about 6 s at this pace\n"
+        "failed: c: ValueError: no"
+    )
+    assert (IngestSummary().seconds_to_finish, IngestSummary(pending=1).seconds_to_finish) == (0.0, None)
+
+
+def test_ray_is_imported_on_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "import sys; from langchain_sentence_window.distributed import ingest; print('ray' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")
+    from langchain_sentence_window.distributed import ingest
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[ray\]"'):
+        ingest("folder", store=lambda: None)  # type: ignore[arg-type, return-value]

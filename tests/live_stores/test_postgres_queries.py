@@ -1,0 +1,148 @@
+"""Searches and reads of PostgreSQL in SQL of our own find what the store's own methods find."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from langchain_postgres.v2.indexes import DistanceStrategy, HNSWQueryOptions
+
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window._io import BLOCKING, run
+from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
+from langchain_sentence_window.adapters.postgres_queries import searches_plainly
+from langchain_sentence_window.distributed import BulkWriter
+from langchain_sentence_window.documents.ids import sentence_id
+from tests.live_stores import makers
+from tests.toys import VOCABULARY, WordEmbeddings
+
+FILTERS: list[Any] = [None, {}, {"tenant": "a"}, {"n": {"$gt": 3}}]
+
+
+def documents() -> list[Document]:
+    own: list[dict[str, Any]] = [{"tenant": "a", "list": [1, {"b": None}]}, {"tenant": "b", "n": 4}, {"n": 5}, {}]
+    return [
+        Document(f"{word} {VOCABULARY[number % 3]} ä.", id=sentence_id(word, 0), metadata=own[number % 4])
+        for number, word in enumerate(VOCABULARY)
+    ]
+
+
+def made(postgres: Any, words: WordEmbeddings, distance: DistanceStrategy, table: str, **columns: str) -> Any:
+    given: dict[str, Any] = {"content_column": "content", "id_column": "langchain_id", **columns}
+    postgres.init_vectorstore_table(
+        table, 11, metadata_columns=[Column("tenant", "TEXT")], overwrite_existing=True, **given
+    )
+    store = PGVectorStore.create_sync(
+        postgres, words, table, metadata_columns=["tenant"], distance_strategy=distance, **given
+    )
+    store.add_documents(documents())
+    return store
+
+
+@pytest.mark.parametrize("distance", list(DistanceStrategy))
+def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: DistanceStrategy) -> None:
+    store = made(
+        postgres, words, distance, f"Queries of {distance.name}", content_column="The text", id_column="the id"
+    )
+    adapter = PGVectorStoreAdapter(store)
+    assert searches_plainly(store, adapter._table, {"k": 1, "filter": None})
+    for within in FILTERS:
+        for k in (1, 5, 50):
+            own = store.similarity_search_with_score("refund card", k=k, filter=within)
+            found = run(adapter.search(BLOCKING, "refund card", {"k": k, "filter": within}))
+            sign = 1 if distance is DistanceStrategy.INNER_PRODUCT else -1
+            assert [document for document, _ in found] == [document for document, _ in own] != []
+            assert [sign * score for _, score in found] == pytest.approx([score for _, score in own])
+    ids = [str(each.id) for each in documents()]
+    got = run(adapter.get(BLOCKING, [*ids, ids[0], sentence_id("never", 0)], None))
+    assert got is not None
+    assert sorted(got, key=str) == sorted(store.get_by_ids(ids), key=str)
+    assert run(adapter.get(BLOCKING, [], None)) == []
+
+
+def test_sentences_are_those_of_the_documents_that_it_finds(postgres: Any, words: WordEmbeddings) -> None:
+    store = makers.postgres(words, postgres, index=False)
+    text = "# Refunds\n\nThe card was lost. The refund came:\n\n- by card\n- by post\n\n# Other\n\nA seat."
+    sources = [Document(text, id=name, metadata=own) for name, own in (("a", {"tenant": "t", "n": None}), ("b", {}))]
+    SentenceWindowRetriever(vectorstore=store).add_documents(sources)
+    adapter = PGVectorStoreAdapter(store)
+    for k in (1, 50):
+        documents = run(adapter.search(BLOCKING, "refund card", {"k": k}))
+        sentences = run(adapter.search_sentences(BLOCKING, "refund card", {"k": k}))
+        assert sentences is not None
+        assert sentences == [(adapter.read(document), score) for document, score in documents] != []
+    assert {frozenset(sentence.source.items()) for sentence, _ in sentences or []} == {
+        frozenset({("tenant", "t"), ("n", None)}),
+        frozenset(),
+    }
+    assert run(adapter.search_sentences(BLOCKING, "refund", {"k": 1, "fetch_k": 3})) is None
+
+    class Own(PGVectorStoreAdapter):
+        def read(self, document: Document) -> Any:
+            raise AssertionError
+
+    assert run(Own(store).search_sentences(BLOCKING, "refund", {"k": 1})) is None
+
+
+class OtherOptions(HNSWQueryOptions):
+    """Says the same otherwise."""
+
+    def to_parameter(self) -> list[str]:
+        return [f"hnsw.ef_search TO {self.ef_search}"]
+
+
+@pytest.mark.parametrize("options", [HNSWQueryOptions(ef_search=90), OtherOptions(ef_search=90)])
+@pytest.mark.parametrize("within", [None, {"tenant": "a"}])
+def test_the_index_is_searched_with_the_stores_options_alone(
+    postgres_url: str, words: WordEmbeddings, options: HNSWQueryOptions, within: Any
+) -> None:
+    settings = {"server_settings": {"enable_seqscan": "off"}}  # so that the index is used for a few rows
+    engine = PGEngine.from_connection_string(postgres_url, connect_args=settings, pool_size=1)
+    store: Any = makers.postgres(words, engine, index=False)
+    text = " ".join(f"The {VOCABULARY[at % 5]} of number {at} came." for at in range(300))
+    sentences = SentenceSplitter().split_documents([Document(text, id="a", metadata={"tenant": "a"})])
+    with BulkWriter(store) as writer:
+        writer.write(sentences, np.random.default_rng(1).standard_normal((len(sentences), 11)))
+    store._PGVectorStore__vs.index_query_options = options
+    try:
+        # Without the options, the index gives 40.
+        found = run(PGVectorStoreAdapter(store).search(BLOCKING, "refund", {"k": 200, "filter": within}))
+        assert [document.id for document, _ in found] == [
+            document.id for document, _ in store.similarity_search_with_score("refund", k=200, filter=within)
+        ]
+        assert len(found) == 90
+
+        async def after() -> Any:
+            async with engine._pool.connect() as connection:
+                return (await connection.exec_driver_sql("SHOW hnsw.ef_search")).scalar_one()
+
+        assert engine._run_as_sync(after()) == "40"
+    finally:
+        asyncio.run(engine.close())
+
+
+def test_metadata_of_one_answer_is_not_that_of_another(postgres: Any, words: WordEmbeddings) -> None:
+    adapter = PGVectorStoreAdapter(made(postgres, words, DistanceStrategy.COSINE_DISTANCE, "own_metadata"))
+    for _ in range(2):
+        ((document, _),) = run(adapter.search(BLOCKING, VOCABULARY[0], {"k": 1}))
+        assert document.metadata == {"tenant": "a", "list": [1, {"b": None}]}
+        document.metadata["list"].clear()
+
+
+def test_a_store_that_searches_otherwise_searches_itself(postgres: Any, words: WordEmbeddings) -> None:
+    from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
+
+    class Own(PGVectorStore):
+        def similarity_search_with_score(self, *given: Any, **keywords: Any) -> Any:
+            return [(Document("Mine."), 1.0)]
+
+    store = makers.postgres(words, postgres)
+    adapter = PGVectorStoreAdapter(store)
+    assert not searches_plainly(store, adapter._table, {"k": 1, "hybrid_search_config": HybridSearchConfig()})
+    hybrid = PGVectorStoreAdapter(makers.postgres(words, postgres, hybrid_search_config=HybridSearchConfig()))
+    assert not searches_plainly(hybrid.store, hybrid._table, {"k": 1})
+    store.__class__ = Own
+    ((document, _),) = run(adapter.search(BLOCKING, "refund", {"k": 1}))
+    assert document.page_content == "Mine."

@@ -1,0 +1,56 @@
+"""The kinds of indexes that torture covers, and what to expect of each."""
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.stores.faiss.dense.choice import AUTO
+from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
+
+INDEXES = (
+    *("Flat", "SQ8", "SQfp16", "RaBitQ", "RaBitQ2", "HNSW16", "HNSW16_SQ8"),
+    *("IVF8,Flat", "IVF8,SQ8", "IVF8,RaBitQ2", AUTO),
+)
+"""One of each kind."""
+
+_EXACT = 3e-3
+"""How far half precision may move a cosine."""
+
+
+def known_indexes() -> list[str]:
+    """Return the kinds that this version can keep."""
+    return [index for index in INDEXES if _is_known(index)]
+
+
+def finds_all(store: FaissStore) -> bool:
+    """Return whether a search for all sentences finds them; graphs and clusters miss some."""
+    return not in_use(store).startswith(("HNSW", "IVF"))
+
+
+def finds_best(store: FaissStore) -> bool:
+    """Return whether a search finds the very best; codes of a bit or two miss some, too."""
+    return finds_all(store) and "RaBitQ" not in in_use(store)
+
+
+def is_trained(store: FaissStore) -> bool:
+    """Return whether what searches find depends on what the index was trained with."""
+    return not finds_best(store) or tolerance(store) > _EXACT
+
+
+def tolerance(store: FaissStore) -> float:
+    """Return how far a cosine may be from that of single precision."""
+    return 0.15 if "SQ8" in in_use(store) else _EXACT  # SQ8 cuts off numbers beyond those it was trained with
+
+
+def in_use(store: FaissStore) -> str:
+    """Return the name of the index that searches use."""
+    stats = store.stats()
+    return str(getattr(stats, "indexin_use", None) or stats.index)
+
+
+def _is_known(index: str) -> bool:
+    if index == AUTO:
+        return True
+    try:
+        make_faiss_index(index, 32)
+    except SentenceWindowError:
+        return False
+    return True
