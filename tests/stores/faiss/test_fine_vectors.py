@@ -86,6 +86,19 @@ def test_records_are_appended_to_a_file_until_it_is_saved(tmp_path: Path) -> Non
     assert np.argmax(again.cosines(given[3], everything)[0]) == 3
 
 
+def test_a_file_that_is_cut_while_it_is_open_is_told(tmp_path: Path) -> None:
+    fine = FineVectors(30, RecordFile.new(tmp_path / "records", 30))
+    given = vectors(2_000)
+    fine.add(given[:900])
+    assert len(fine.decoded(np.arange(900))) == 900
+    fine.add(given[900:])
+    np.testing.assert_allclose(fine.decoded(np.array([1_999, 0])), given[[1_999, 0]], atol=0.02)
+    file = fine.write(tmp_path / "one")
+    os.truncate(file.path, file.path.stat().st_size // 2)
+    with pytest.raises(DamagedRecordError, match="is shorter than it was"):
+        fine.decoded(np.array([1_999]))
+
+
 def test_a_file_that_is_not_saved_goes_with_its_owner(tmp_path: Path) -> None:
     fine = FineVectors(30, RecordFile.new(tmp_path / "records", 30))
     fine.add(vectors(3))

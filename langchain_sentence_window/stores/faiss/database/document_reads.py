@@ -5,11 +5,11 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from langchain_sentence_window.stores.faiss.database.of_rows import select_rows
+from langchain_sentence_window.stores.faiss.database.of_rows import select_lines
 
 _Execute: TypeAlias = Callable[..., sqlite3.Cursor]
 
-_DOCUMENTS_OF = "SELECT row, document FROM sentences WHERE row IN ({})"
+_DOCUMENTS_OF = "SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row IN ({})"
 _BEGINNINGS = """
     SELECT documents.document, doc_id, row, text, ifnull(sources.metadata, '{}')
     FROM json_each(?) AS given
@@ -55,7 +55,7 @@ class SourceMetadata(NamedTuple):
 
 def documents_of(execute: _Execute, rows: Sequence[int]) -> dict[int, int | None]:
     """Return the number of the document of each row, ``None`` if it has none; rows that don't exist are left out."""
-    return dict(select_rows(execute, _DOCUMENTS_OF, rows))
+    return dict(select_lines(execute, _DOCUMENTS_OF, rows))
 
 
 def has_several_documents(execute: _Execute) -> bool:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import orjson
 
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
-from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.of_rows import (
     BATCH_SIZE,
     are_in,
     count_of,
+    damaged,
+    loaded_lines,
     marks_of,
     padded,
-    select_rows,
+    select_lines,
 )
 
 NONE = -1
@@ -53,7 +53,7 @@ _FOUND = f"""
     LEFT JOIN sections ON sections.section_key = here.section_key
     WHERE here.row IN ({{here}})
 """  # noqa: S608 - made of constants
-_SOURCES = "SELECT source_key, metadata FROM sources WHERE source_key IN ({})"
+_SOURCES = "SELECT json_group_array(json_array(source_key, metadata)) FROM sources WHERE source_key IN ({})"
 
 
 @dataclass(slots=True)
@@ -164,15 +164,10 @@ def source_metadata_of(execute: _Execute, keys: Sequence[int]) -> dict[int, str]
     Raises:
         StoreError: The database lacks one.
     """
-    found: dict[int, str] = dict(select_rows(execute, _SOURCES, keys))
+    found: dict[int, str] = dict(select_lines(execute, _SOURCES, keys))
     if len(found) < len(keys):
         raise damaged("metadata that its sentences share")
     return found
-
-
-def damaged(what: str) -> StoreError:
-    """Return the error that the database lacks something."""
-    return StoreError(f"the database lacks {what}, so it is damaged; restore it from a backup")
 
 
 def _read(
@@ -185,10 +180,7 @@ def _read(
     table, here, before_them, after_them = execute(
         _FOUND.format(before=marks, after=marks, here=marks), parameters
     ).fetchone()
-    try:
-        return orjson.loads(table), (here, before_them, after_them)
-    except orjson.JSONDecodeError:
-        raise damaged("metadata that can be read") from None
+    return loaded_lines(table), (here, before_them, after_them)
 
 
 def _placed(parts: Sequence[tuple[bytes, bytes, bytes]], counts: Sequence[int], sizes: Rows) -> tuple[bytes, Rows]:

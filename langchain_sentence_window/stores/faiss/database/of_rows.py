@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from langchain_sentence_window._types import Rows
+from langchain_sentence_window.errors import StoreError
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""
@@ -29,6 +31,36 @@ def select_rows(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence
         part = rows[start : start + BATCH_SIZE]
         count = count_of(len(part))
         yield from execute(sql.format(marks_of(count)), padded(part, count))
+
+
+def select_lines(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence[int]) -> Iterator[list[Any]]:
+    """Do the same with a statement that returns one JSON array of all lines.
+
+    Python lets other threads run at each line that it takes from SQLite, and waits for them.
+
+    Raises:
+        StoreError: The database has a text there that isn't one.
+    """
+    for (lines,) in select_rows(execute, sql, rows):
+        yield from loaded_lines(lines)
+
+
+def loaded_lines(lines: str) -> list[list[Any]]:
+    """Read a JSON array that SQLite made of lines.
+
+    Raises:
+        StoreError: The database has a text there that isn't one.
+    """
+    try:
+        found: list[list[Any]] = orjson.loads(lines)
+    except orjson.JSONDecodeError:
+        raise damaged("metadata that can be read") from None
+    return found
+
+
+def damaged(what: str) -> StoreError:
+    """Return the error that the database lacks something."""
+    return StoreError(f"the database lacks {what}, so it is damaged; restore it from a backup")
 
 
 def count_of(rows: int) -> int:

@@ -6,14 +6,15 @@ file was recorded. A file that isn't recorded yet is ours alone, so records are 
 
 import errno
 import os
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+import numpy.typing as npt
 
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
@@ -61,9 +62,11 @@ class RecordFile:
         self.is_ours = is_ours
         self._type = record_type(dimension)
         self._file = file
-        self._turn = threading.Lock()
+        self._mapped: list[npt.NDArray[np.uint8]] = []
         self._removal = weakref.finalize(self, _remove, path, os.getpid()) if is_ours else None
-        weakref.finalize(self, file.close)  # is called before the other, as Windows removes no open file
+        # These are called before the removal, as Windows removes no open file.
+        weakref.finalize(self, file.close)
+        weakref.finalize(self, self._mapped.clear)
 
     @classmethod
     def new(cls, final: Path, dimension: int) -> "RecordFile":
@@ -109,21 +112,15 @@ class RecordFile:
         """Read records.
 
         Args:
-            positions: Their positions, in rising order. Neighbors are read at once.
+            positions: Their positions.
 
         Raises:
             DamagedRecordError: One isn't as it was written.
         """
-        size = self._type.itemsize
         if not len(positions):
             return np.empty(0, dtype=self._type)
-        breaks = np.flatnonzero(np.diff(positions) != 1) + 1
-        starts = np.append(0, breaks)
-        firsts, counts = positions[starts] * size, np.diff(np.append(starts, len(positions))) * size
-        content = b"".join(map(self._read_at, firsts.tolist(), counts.tolist()))
-        if len(content) != len(positions) * size:
-            raise DamagedRecordError(self.path, "is shorter than it was")
-        records = np.frombuffer(content, dtype=self._type)
+        # One copy of all, in which other threads run: each call of the system would let them in between.
+        records = np.take(self._bytes(), positions, axis=0).view(self._type)[:, 0]
         if not are_intact(records, self.token, positions):
             raise DamagedRecordError(self.path, "isn't as it was written")
         return records
@@ -146,15 +143,25 @@ class RecordFile:
         if self._removal is not None:
             self._removal.detach()
 
-    def _read_at(self, place: int, size: int) -> bytes:
+    def _bytes(self) -> npt.NDArray[np.uint8]:
+        """Return the records as bytes, shape ``(count, bytes of a record)``, which aren't read from the file yet.
+
+        Raises:
+            DamagedRecordError: The file can't be read, or was cut.
+        """
+        count = self.count
+        mapped = self._mapped[0] if self._mapped else None
         try:
-            if hasattr(os, "pread"):
-                return os.pread(self._file.fileno(), size, place)
-            with self._turn:
-                self._file.seek(place)
-                return self._file.read(size)
+            # The system would end the process that reads behind the end.
+            if os.fstat(self._file.fileno()).st_size < count * self._type.itemsize:
+                raise DamagedRecordError(self.path, "is shorter than it was")
+            if mapped is None or len(mapped) < count:
+                content = mmap(self._file.fileno(), count * self._type.itemsize, access=ACCESS_READ)
+                mapped = np.frombuffer(content, dtype=np.uint8).reshape(count, -1)
+                self._mapped[:] = [mapped]
         except OSError as error:
             raise DamagedRecordError(self.path, f"can't be read: {error}") from error
+        return mapped
 
 
 class FineVectors:
