@@ -28,6 +28,7 @@ PLAN_PAGE = ROOT / "docs" / "how-to" / "plan.md"
 
 SOURCES = {
     "scale": ["scale"],
+    "scale-large": ["scale", "--sentences", "10000000"],
     "scale-real": ["scale", "--only-data", "--own-size", "--sentences", "100000"],
     "scale-flat": ["scale", "--index", "Flat"],
     "side-by-side": ["side_by_side"],
@@ -234,6 +235,7 @@ def ray_ingest() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "scale": lambda: scale_table("scale", "synthetic"),
+    "scale-large": lambda: scale_table("scale-large", "synthetic"),
     "scale-real": lambda: scale_table("scale-real", "real"),
     "scale-flat": lambda: scale_table("scale-flat", "synthetic"),
     "side-by-side": side_by_side,
@@ -250,14 +252,15 @@ PAGES = {PAGE: TABLES, PLAN_PAGE: PLAN_TABLES}
 
 def draw_scale() -> str:
     """Draw time and recall by the number of sentences; nothing if nothing was measured."""
-    measured, flat, real = (Measured.read(name) for name in ("scale", "scale-flat", "scale-real"))
+    measured, large, flat, real = (Measured.read(f"scale{name}") for name in ("", "-large", "-flat", "-real"))
     if measured is None:
         return ""
-    times = [
-        Line("whole query", points(measured, "synthetic", "whole query")),
-        Line("dense search", points(measured, "synthetic", "dense search")),
-    ]
-    recalls = [Line("made-up vectors", points(measured, "synthetic", "recall"))]
+
+    def of_all_sizes(figure: str) -> list[tuple[float, float]]:
+        return [point for each in (measured, large) if each for point in points(each, "synthetic", figure)]
+
+    times = [Line(name, of_all_sizes(name)) for name in ("whole query", "dense search")]
+    recalls = [Line("made-up vectors", of_all_sizes("recall"))]
     if flat:
         times.append(Line("dense search, Flat", points(flat, "synthetic", "dense search")))
     if real:

@@ -240,7 +240,9 @@ class _Run:
     hits: list[Hit]
 
     def window(self) -> Window:
-        hits = sorted(set(self.hits), key=lambda hit: (hit.index, -hit.score))
+        hits = self.hits
+        if len(hits) > 1:  # few have more than one
+            hits = sorted(set(hits), key=lambda hit: (hit.index, -hit.score))
         return Window(self.doc_id, self.first, self.last, tuple(hits))
 
 

@@ -129,6 +129,8 @@ class GrowingWindows:
             return window, []
         while True:
             joined = [run for run in self._runs.get(window.section, []) if self._is_near(run, window, gap)]
+            if not joined:  # then it is complete already
+                return window, joined
             hits = _joined_hits([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])

@@ -501,10 +501,10 @@ def test_effort_decides_how_many_candidates_and_clusters_are_looked_at(monkeypat
     store = FaissStore(TextEmbeddings(), index="IVF64,RaBitQ2", search_effort=0.5)
     fill(store, 0, 125)
     store.similarity_search("query", k=10)
-    for effort in (0.25, 1, 2, 4):
+    for effort in (0.25, 1, 2):
         store.similarity_search("query", k=10, search_effort=effort)
     store.similarity_search("query", k=10, search_effort=float("inf"))  # compares all records instead
-    assert looked == [(95, 32), (47, 16), (190, 64), (380, 64), (760, 64)]
+    assert looked == [(190, 32), (95, 16), (380, 64), (760, 64)]
     assert contents(store).keys() == {*range(125)}
 
 
