@@ -20,7 +20,7 @@ from langchain_sentence_window.stores.faiss.dense.choice import AUTO, choose
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from langchain_sentence_window.stores.faiss.dense.reading import all_parts, of_documents, of_none
 from tests.torture import limits
-from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document
+from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document, text_of
 
 Part = tuple[int, int]
 
@@ -469,6 +469,29 @@ def test_tombstones_go_when_they_are_half(tmp_path: Path) -> None:
         assert {number: min(versions) for number, versions in held.items()} == {
             number: max([1, *(version for version in range(2, 60) if version % 40 == number)]) for number in range(40)
         }
+
+
+@pytest.mark.parametrize("index", ["RaBitQ2", "IVF16,RaBitQ2"])
+def test_codes_are_told_apart_from_tombstones_only_where_most_are(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told_apart: list[bool] = []
+    inner = QuantizedIndex._search
+
+    def noting(index: QuantizedIndex, vector: Any, count: int, bits: Any, clusters: int) -> Any:
+        told_apart.append(bits is not None)
+        return inner(index, vector, count, bits, clusters)
+
+    monkeypatch.setattr(QuantizedIndex, "_search", noting)
+    store = FaissStore(TextEmbeddings(), index=index)
+    fill(store, 0, 150)
+    for gone, expected in ((0, [False]), (10, [False]), (100, [False, True])):
+        store.delete(filter={"number": {"$lt": gone}})
+        assert store.stats().tombstones == gone * SENTENCES
+        told_apart.clear()
+        found = store.similarity_search_with_score(text_of(gone + 1, 3, 1), k=5)
+        assert told_apart == expected
+        assert found[0][0].page_content == text_of(gone + 1, 3, 1)
+        assert all(each.metadata["number"] >= gone for each, _ in found)
+        check_against_brute_force(store, TextEmbeddings())
 
 
 @pytest.mark.parametrize("index", ["RaBitQ2", "IVF16,RaBitQ2"])
