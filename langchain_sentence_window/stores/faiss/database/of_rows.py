@@ -34,7 +34,7 @@ def select_rows(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence
 
 
 def select_lines(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence[int]) -> Iterator[list[Any]]:
-    """Do the same with a statement that returns one JSON array of all lines.
+    """Run a statement that returns one JSON array of all lines, and yield these.
 
     Python lets other threads run at each line that it takes from SQLite, and waits for them.
 
