@@ -240,8 +240,8 @@ class QuantizedIndex:
 
     def _search_live(self, vector: Vectors, count: int, clusters: int) -> Rows:
         """Return the positions of the nearest codes that aren't tombstones, best first."""
-        # FAISS takes up to twice as long if it looks at a bit for each code. So tombstones are left out afterwards,
-        # unless they are most of what was found.
+        # With a bit for each code, FAISS takes a little longer, and the bits are made anew after each change. So
+        # tombstones are left out afterwards, unless they are most of what was found.
         asked = count + min(count, self.tombstones)
         found = self._search(vector, asked, None, clusters)
         live = found[self._is_live.filled[found]][:count]
