@@ -407,7 +407,7 @@ def test_a_file_is_no_index(tmp_path: Path) -> None:
         ("hnsw", "index is 'hnsw', which FAISS can't make; try 'Flat', .* Did you mean 'HNSW32'"),
         ("flat", "Did you mean 'Flat'"),
         ("sqfp16", "Did you mean 'SQfp16'"),
-        ("x", "FAISS can't make; try 'Flat', .*'IVF1024,RaBitQ2', or 'auto'.$"),
+        ("x", "FAISS can't make; try 'Flat', .*'IVF1024,PQ192x4fs', or 'auto'.$"),
         (
             "Flat" + ",Flat" * 10**6,
             r"index is 'Flat,Flat.*5,000,004 characters\); it must be the name of a FAISS index; try",

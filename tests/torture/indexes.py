@@ -7,7 +7,7 @@ from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_inde
 
 INDEXES = (
     *("Flat", "SQ8", "SQfp16", "RaBitQ", "RaBitQ2", "HNSW16", "HNSW16_SQ8"),
-    *("IVF8,Flat", "IVF8,SQ8", "IVF8,RaBitQ2", AUTO),
+    *("IVF8,Flat", "IVF8,SQ8", "IVF8,RaBitQ2", "IVF1,PQ16x4fs", "IVF8,PQ16x4fs", AUTO),
 )
 """One of each kind."""
 
@@ -22,12 +22,12 @@ def known_indexes() -> list[str]:
 
 def finds_all(store: FaissStore) -> bool:
     """Return whether a search for all sentences finds them; graphs and clusters miss some."""
-    return not in_use(store).startswith(("HNSW", "IVF"))
+    return not in_use(store).startswith(("HNSW", "IVF")) or in_use(store).startswith("IVF1,")
 
 
 def finds_best(store: FaissStore) -> bool:
     """Return whether a search finds the very best; codes of a bit or two miss some, too."""
-    return finds_all(store) and "RaBitQ" not in in_use(store)
+    return finds_all(store) and not any(codes in in_use(store) for codes in ("RaBitQ", "x4fs"))
 
 
 def is_trained(store: FaissStore) -> bool:

@@ -73,9 +73,9 @@ class FaissStore(OpenFiles, SentenceSearch, WriteMethods, FileMethods, RecallMet
             embedding: The embedder of texts and queries.
             path: A folder; ``None`` for a store in memory.
             index: ``auto`` compares all vectors exactly as long as that is cheap. Above, it compares codes of two bits
-                a number (``RaBitQ2``), and above that those of the nearest clusters (``IVF…,RaBitQ2``), and compares
-                the best again. Or the name of an index for FAISS's index factory: ``Flat`` is exact; ``SQ8`` and
-                ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and faster; ``HNSW32``,
+                a number (``IVF1,PQ…x4fs``), and above that those of the nearest clusters (``IVF…,PQ…x4fs``), and
+                compares the best again. Or the name of an index for FAISS's index factory: ``Flat`` is exact; ``SQ8``
+                and ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and faster; ``HNSW32``,
                 ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the index of an existing
                 store; a new store gets ``auto``. If an existing store has another index than the one named, the new
                 one is built from the database, without embedding, and kept.

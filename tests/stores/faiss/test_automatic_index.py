@@ -66,14 +66,19 @@ def test_the_size_decides_and_a_limit_is_not_crossed_to_and_fro() -> None:
     def name(count: int, present: str | None = None) -> str:
         return choose(AUTO, 32, count, present).name
 
-    assert [name(count) for count in (0, 200, 201, 400)] == ["Flat", "Flat", "RaBitQ2", "RaBitQ2"]
-    assert name(401) == "IVF16,RaBitQ2"
-    assert name(150, "RaBitQ2") == name(250, "RaBitQ2") == "RaBitQ2"
-    assert name(100, "RaBitQ2") == name(100, "IVF16,RaBitQ2") == "Flat"
-    assert name(250, "IVF16,RaBitQ2") == name(1_000, "IVF16,RaBitQ2") == "IVF16,RaBitQ2"
-    assert name(200, "IVF16,RaBitQ2") == "RaBitQ2"
-    assert name(2_000, "IVF16,RaBitQ2") == "IVF64,RaBitQ2"
-    assert name(201, "Flat") == "RaBitQ2"
+    assert [name(count) for count in (0, 200, 201, 400)] == ["Flat", "Flat", "IVF1,PQ16x4fs", "IVF1,PQ16x4fs"]
+    assert name(401) == "IVF16,PQ16x4fs"
+    assert name(150, "IVF1,PQ16x4fs") == name(250, "IVF1,PQ16x4fs") == "IVF1,PQ16x4fs"
+    assert name(100, "IVF1,PQ16x4fs") == name(100, "IVF16,PQ16x4fs") == "Flat"
+    assert name(250, "IVF16,PQ16x4fs") == name(1_000, "IVF16,PQ16x4fs") == "IVF16,PQ16x4fs"
+    assert name(200, "IVF16,PQ16x4fs") == "IVF1,PQ16x4fs"
+    assert name(2_000, "IVF16,PQ16x4fs") == "IVF64,PQ16x4fs"
+    assert name(201, "Flat") == "IVF1,PQ16x4fs"
+
+
+def test_numbers_of_an_odd_dimension_cannot_be_paired() -> None:
+    assert [choose(AUTO, 33, count).name for count in (190, 300, 401)] == ["Flat", "RaBitQ2", "IVF16,RaBitQ2"]
+    assert choose(AUTO, 33, 250, "IVF16,RaBitQ2").name == "IVF16,RaBitQ2"
 
 
 def test_a_named_index_stays_and_the_reason_is_told() -> None:
@@ -96,11 +101,11 @@ def test_the_index_changes_by_itself_as_the_store_grows_and_shrinks(on_disk: boo
     assert in_use(store) == "Flat"
     fill(store, 20, 40)
     settle(store)
-    assert in_use(store) == "RaBitQ2"
+    assert in_use(store) == "IVF1,PQ16x4fs"
     check(store, {number: {1} for number in range(40)})
     fill(store, 40, 80)
     settle(store)
-    assert in_use(store) == "IVF32,RaBitQ2"
+    assert in_use(store) == "IVF32,PQ16x4fs"
     fill(store, 10, 30, version=2)
     store.delete(filter={"number": {"$gte": 70}})
     check(store, {number: {2 if 10 <= number < 30 else 1} for number in range(70)})
@@ -122,7 +127,7 @@ def test_a_changed_index_is_saved_and_loaded_by_the_next(tmp_path: Path, monkeyp
     monkeypatch.setattr(making, "empty_index", None)  # nothing is built
     with FaissStore.open(tmp_path, TextEmbeddings()) as store:
         check(store, {number: {1} for number in range(40)})
-        assert in_use(store) == "RaBitQ2"
+        assert in_use(store) == "IVF1,PQ16x4fs"
         assert not problems(store)
     with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:
         check(store, {number: {1} for number in range(40)})
@@ -134,7 +139,7 @@ def test_saving_makes_the_change_that_is_due(tmp_path: Path) -> None:
         search(store)
         fill(store, 20, 40)
         store.save()
-        assert in_use(store) == "RaBitQ2"
+        assert in_use(store) == "IVF1,PQ16x4fs"
         assert [*tmp_path.glob("*.records")]
 
 
@@ -200,8 +205,8 @@ def test_searches_and_writes_go_on_during_a_change(
     held = Held(monkeypatch)
     store = held.store(tmp_path if on_disk else None)
     stats = store.stats()
-    assert (stats.index_in_use, stats.index_to_come) == ("Flat", "RaBitQ2")
-    assert "RaBitQ2 is to replace it, as 320 vectors" in stats.index_reason
+    assert (stats.index_in_use, stats.index_to_come) == ("Flat", "IVF1,PQ16x4fs")
+    assert "IVF1,PQ16x4fs is to replace it, as 320 vectors" in stats.index_reason
     check(store, {number: {1} for number in range(40)})
     # Documents that were read already, that are yet to be read, and new ones.
     expected = {number: {1} for number in range(44)}
@@ -217,7 +222,7 @@ def test_searches_and_writes_go_on_during_a_change(
     assert in_use(store) == "Flat"
     held.may_go_on.set()
     store._engine._vectors.wait_for_change()
-    assert (in_use(store), store.stats().index_to_come) == ("RaBitQ2", None)
+    assert (in_use(store), store.stats().index_to_come) == ("IVF1,PQ16x4fs", None)
     check(store, expected)
     store.close()
 
@@ -281,7 +286,7 @@ def test_a_log_that_was_shortened_meanwhile_makes_it_begin_again(monkeypatch: py
         store.replace_documents(document(0, version), ["document 0"])
     held.may_go_on.set()
     store._engine._vectors.wait_for_change()
-    assert in_use(store) == "RaBitQ2"
+    assert in_use(store) == "IVF1,PQ16x4fs"
     check(store, {number: {21 if number == 0 else 1} for number in range(40)})
 
 
@@ -305,7 +310,7 @@ def test_a_child_process_has_no_change_and_leaves_the_files_of_the_parent(
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     held.may_go_on.set()
     store._engine._vectors.wait_for_change()
-    assert in_use(store) == "RaBitQ2"
+    assert in_use(store) == "IVF1,PQ16x4fs"
     check(store, {number: {1} for number in range(40)})
     store.close()
 
@@ -327,13 +332,13 @@ def test_two_stores_of_one_folder_change_one_after_the_other(tmp_path: Path) -> 
                     found = contents(each)
                     assert found.keys() == expected.keys()
                     check_against_brute_force(each, TextEmbeddings())
-        assert in_use(one) == in_use(other) == "RaBitQ2"
+        assert in_use(one) == in_use(other) == "IVF1,PQ16x4fs"
         assert len([*tmp_path.glob("vectors*")]) == 2
 
 
 def test_records_that_fill_memory_are_saved_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MIN_SAVED", 20)
-    with FaissStore(TextEmbeddings(), tmp_path, "RaBitQ2") as store:
+    with FaissStore(TextEmbeddings(), tmp_path, "IVF1,PQ16x4fs") as store:
         fill(store, 0, 40)
         store.save()
         (before,) = tmp_path.glob("*.records")
@@ -455,7 +460,7 @@ def test_an_emptied_store_takes_another_embedder(tmp_path: Path) -> None:
 
 
 def test_tombstones_go_when_they_are_half(tmp_path: Path) -> None:
-    with FaissStore(TextEmbeddings(), tmp_path, "RaBitQ2") as store:
+    with FaissStore(TextEmbeddings(), tmp_path, "IVF1,PQ16x4fs") as store:
         fill(store, 0, 40)
         search(store)
         made = []
@@ -471,7 +476,7 @@ def test_tombstones_go_when_they_are_half(tmp_path: Path) -> None:
         }
 
 
-@pytest.mark.parametrize("index", ["RaBitQ2", "IVF16,RaBitQ2"])
+@pytest.mark.parametrize("index", ["IVF1,PQ16x4fs", "IVF16,PQ16x4fs"])
 def test_codes_are_told_apart_from_tombstones_only_where_most_are(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told_apart: list[bool] = []
     inner = QuantizedIndex._search
@@ -494,7 +499,7 @@ def test_codes_are_told_apart_from_tombstones_only_where_most_are(index: str, mo
         check_against_brute_force(store, TextEmbeddings())
 
 
-@pytest.mark.parametrize("index", ["RaBitQ2", "IVF16,RaBitQ2"])
+@pytest.mark.parametrize("index", ["IVF1,PQ16x4fs", "IVF16,PQ16x4fs"])
 def test_filters_of_any_size_find_what_matches(index: str) -> None:
     store = FaissStore(TextEmbeddings(), index=index)
     fill(store, 0, 100)
@@ -521,7 +526,7 @@ def test_effort_decides_how_many_candidates_and_clusters_are_looked_at(monkeypat
         return inner(index, vector, count, bits, clusters)
 
     monkeypatch.setattr(QuantizedIndex, "_search", noting)
-    store = FaissStore(TextEmbeddings(), index="IVF64,RaBitQ2", search_effort=0.5)
+    store = FaissStore(TextEmbeddings(), index="IVF64,PQ16x4fs", search_effort=0.5)
     fill(store, 0, 125)
     store.similarity_search("query", k=10)
     for effort in (0.25, 1, 2):
@@ -543,7 +548,7 @@ def test_an_effort_is_a_number_above_zero(effort: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", ["Flat", "SQ8", "SQfp16", "RaBitQ", "RaBitQ2", "HNSW32_SQ8", "IVF4,SQ8", "IVF4,RaBitQ2"]
+    "index", ["Flat", "SQ8", "SQfp16", "RaBitQ", "IVF1,PQ16x4fs", "HNSW32_SQ8", "IVF4,SQ8", "IVF4,PQ16x4fs"]
 )
 def test_scores_do_not_depend_on_the_index(index: str) -> None:
     exact, store = FaissStore(TextEmbeddings(), index="Flat"), FaissStore(TextEmbeddings(), index=index)

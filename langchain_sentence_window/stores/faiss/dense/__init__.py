@@ -19,7 +19,6 @@ Modules:
     exact_vectors: Compares with the vectors of the database.
     comparing: Compares several vectors with all of an index.
     code_buffer: Holds the codes of an index that is an array, in memory of our own.
-    two_bit_codes: Makes codes of two bits a number, faster than FAISS.
     growable_array: An array with room to grow.
     factory: Creates FAISS indexes by name, and sets FAISS's threads.
 """

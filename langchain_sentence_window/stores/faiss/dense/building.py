@@ -91,7 +91,7 @@ def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], 
     if clusters:
         index.cp.min_points_per_centroid = 1  # no line on stderr for a sample that is a little small
         centroids: Vectors | None = None
-        for _ in range(_TRAINING_ROUNDS):
+        for _ in range(_TRAINING_ROUNDS if clusters > 1 else 1):
             clustering = faiss.Clustering(index.d, clusters, index.cp)
             clustering.niter = 1
             if centroids is not None:
@@ -100,5 +100,7 @@ def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], 
             in_turn(train_with_threads(partial(clustering.train, sample, assignment)))
             centroids = faiss.vector_to_array(clustering.centroids).reshape(clusters, index.d)
         index.quantizer.add(centroids)
+    if isinstance(index, faiss.IndexIVFPQFastScan):
+        index.pq.cp.min_points_per_centroid = 1
     # With its clusters known, little is left to train.
     in_turn(train_with_threads(lambda: index.train(sample)))

@@ -22,9 +22,7 @@ KEPT_SHARE = 0.5
 """The share of a limit down to which the larger index is kept when vectors are removed, so that it doesn't change to
 and fro."""
 
-CODES = "RaBitQ2"
-
-_CLUSTERS = re.compile(rf"IVF(\d+),{CODES}")
+_CODES = re.compile(r"(?:IVF(\d+),)?(?:PQ\d+x4fs|RaBitQ2)")
 _MAX_CLUSTER_GROWTH = 4
 _MIN_CLUSTER_BITS = 6
 
@@ -61,20 +59,37 @@ def choose(asked: str, dimension: int, count: int, present: str | None = None) -
 
 def is_automatic(asked: str, name: str) -> bool:
     """Return whether an index is one that `AUTO` chooses, for whatever number of vectors, and `AUTO` was asked for."""
-    return asked == AUTO and (name in ("Flat", CODES) or _CLUSTERS.fullmatch(name) is not None)
+    return asked == AUTO and (name == "Flat" or _CODES.fullmatch(name) is not None)
 
 
 def _chosen(dimension: int, count: int, present: str | None) -> Choice:
     numbers, size = count * dimension, f"{count:,} vectors of {dimension:,} numbers"
-    clusters = _CLUSTERS.fullmatch(present or "")
-    if numbers > MAX_WHOLE_NUMBERS or (clusters and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
+    clusters = _clusters_in(present or "")
+    if numbers > MAX_WHOLE_NUMBERS or (clusters > 1 and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
         wanted = _clusters_for(count)
-        if clusters and wanted < _MAX_CLUSTER_GROWTH * int(clusters[1]):
-            wanted = int(clusters[1])
-        return Choice(f"IVF{wanted},{CODES}", f"{size} are too many to compare all of their codes")
+        if clusters > 1 and wanted < _MAX_CLUSTER_GROWTH * clusters:
+            wanted = clusters
+        return Choice(_codes(dimension, wanted), f"{size} are too many to compare all of their codes")
     if numbers > MAX_EXACT_NUMBERS or (present not in (None, "Flat") and numbers > KEPT_SHARE * MAX_EXACT_NUMBERS):
-        return Choice(CODES, f"{size} are compared by codes first")
+        return Choice(_codes(dimension), f"{size} are compared by codes first")
     return Choice("Flat", f"{size} are few enough to compare exactly")
+
+
+def _codes(dimension: int, clusters: int = 1) -> str:
+    """Return the name of an index of codes of two bits a number.
+
+    Four bits for each pair of numbers are compared by fast scan; see https://arxiv.org/abs/1812.09162. Without clusters
+    it takes no filters, but with one it does. RaBitQ takes any dimension.
+    """
+    if dimension % 2 == 0:
+        return f"IVF{clusters},PQ{dimension // 2}x4fs"
+    return f"IVF{clusters},RaBitQ2" if clusters > 1 else "RaBitQ2"
+
+
+def _clusters_in(name: str) -> int:
+    """Return the number of clusters of an index of codes; 0 for another index."""
+    codes = _CODES.fullmatch(name)
+    return int(codes[1] or 0) if codes else 0
 
 
 def _clusters_for(count: int) -> int:

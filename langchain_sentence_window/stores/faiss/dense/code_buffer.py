@@ -12,7 +12,6 @@ import numpy.typing as npt
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.stores.faiss.dense.factory import load_faiss
 from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
-from langchain_sentence_window.stores.faiss.dense.two_bit_codes import TwoBitCodes
 
 
 class CodeBuffer:
@@ -24,8 +23,6 @@ class CodeBuffer:
     def __init__(self, index: Any) -> None:
         """Take over the codes of an index, which may be empty, or mapped to a file."""
         self._index = index
-        two_bit_codes = TwoBitCodes.of(index)
-        self._encode = two_bit_codes.encode if two_bit_codes else index.sa_encode
         count, size = index.ntotal, index.code_size
         if count:
             given = load_faiss().rev_swig_ptr(index.codes.data(), count * size).reshape(count, size)
@@ -41,7 +38,7 @@ class CodeBuffer:
 
     def add(self, vectors: Vectors) -> None:
         """Add vectors of shape ``(n, dimension)``."""
-        self._codes.append(self._encode(vectors))
+        self._codes.append(self._index.sa_encode(vectors))
         self._show()
 
     def remove(self, at: npt.NDArray[np.intp]) -> None:

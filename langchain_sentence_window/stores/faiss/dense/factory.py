@@ -10,7 +10,7 @@ from langchain_sentence_window.stores.faiss.database.forking import has_lost_thr
 
 FACTORIES = (
     "'Flat', 'SQ8', 'SQfp16', 'RaBitQ', 'RaBitQ2', 'HNSW32', 'HNSW32_SQ8', 'IVF1024,Flat', 'IVF1024,SQ8' or "
-    "'IVF1024,RaBitQ2', or 'auto'"
+    "'IVF1024,PQ192x4fs', or 'auto'"
 )
 
 _MAX_NAME_LENGTH = 100
@@ -41,6 +41,7 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
         faiss.IndexIVFScalarQuantizer,
         faiss.IndexRaBitQ,
         faiss.IndexIVFRaBitQ,
+        faiss.IndexIVFPQFastScan,
     )
     try:
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
@@ -70,8 +71,9 @@ def has_codes(index: Any) -> bool:
 
 
 def is_coarse(index: Any) -> bool:
-    """Return whether an index keeps one bit or two of each number, so that its candidates must be compared again."""
-    return isinstance(index, load_faiss().IndexRaBitQ | load_faiss().IndexIVFRaBitQ)
+    """Return whether an index keeps few bits of each number, so that its candidates must be compared again."""
+    faiss = load_faiss()
+    return isinstance(index, faiss.IndexRaBitQ | faiss.IndexIVFRaBitQ | faiss.IndexIVFPQFastScan)
 
 
 def is_exact(index: Any) -> bool:

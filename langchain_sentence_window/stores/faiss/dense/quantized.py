@@ -217,7 +217,7 @@ class QuantizedIndex:
         """Return the positions to compare again, in rising order."""
         self._check(vector)
         matching, bits = (len(self), None) if allowed is None else self._selected(allowed)
-        wanted = (MIN_CANDIDATES + CANDIDATES_PER_RESULT * k) * (2 if clusters_of(self._faiss) else 1) * effort
+        wanted = (MIN_CANDIDATES + CANDIDATES_PER_RESULT * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
         if matching <= max(k, MAX_COMPARED_DIRECTLY, wanted):
             if allowed is None:
                 return np.flatnonzero(self._is_live.filled)
