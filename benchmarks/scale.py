@@ -19,6 +19,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,19 +85,18 @@ def measure_all(results: Results, options: argparse.Namespace, folder: Path) -> 
         setting.write(place)
         for name, value, unit in measure(place, options.steps):
             note(results, setting, name, value, unit)
-        results.save()
+            results.save()  # a later step of ten million sentences may fail
         shutil.rmtree(place)
 
 
-def measure(folder: Path, steps: str = "") -> list[tuple[str, float, str]]:
-    """Run the steps of one store; return name, value and unit of each figure."""
+def measure(folder: Path, steps: str = "") -> Iterator[tuple[str, float, str]]:
+    """Run the steps of one store; yield name, value and unit of each figure."""
     wanted = steps.split(",") if steps else list(STEPS)
-    figures: list[tuple[str, float, str]] = []
     for step in STEPS:
         if step in wanted or step in ("prepare", "build"):
             found: dict[str, Any] = in_child("scale", step, folder)
-            figures += [(name, value, unit) for name, (value, unit) in found.items()]
-    return figures
+            for name, (value, unit) in found.items():
+                yield name, value, unit
 
 
 def note(results: Results, setting: Setting, name: str, value: float, unit: str) -> None:

@@ -16,7 +16,7 @@ from langchain_sentence_window.adapters.filtering import Matcher, answering_at_o
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.search_methods import unknown_keys
+from langchain_sentence_window.stores.faiss.search_arguments import unknown_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ def known_indexes() -> list[str]:
 
 def finds_all(store: FaissStore) -> bool:
     """Return whether a search for all sentences finds them; graphs and clusters miss some."""
-    return not in_use(store).startswith(("HNSW", "IVF")) or in_use(store).startswith("IVF1,")
+    return not asked_for(store).startswith(("HNSW", "IVF")) or asked_for(store).startswith("IVF1,")
 
 
 def finds_best(store: FaissStore) -> bool:
     """Return whether a search finds the very best; codes of a bit or two miss some, too."""
-    return finds_all(store) and not any(codes in in_use(store) for codes in ("RaBitQ", "x4fs"))
+    return finds_all(store) and not any(codes in asked_for(store) for codes in ("RaBitQ", "x4fs"))
 
 
 def is_trained(store: FaissStore) -> bool:
@@ -37,13 +37,12 @@ def is_trained(store: FaissStore) -> bool:
 
 def tolerance(store: FaissStore) -> float:
     """Return how far a cosine may be from that of single precision."""
-    return 0.15 if "SQ8" in in_use(store) else _EXACT  # SQ8 cuts off numbers beyond those it was trained with
+    return 0.15 if "SQ8" in asked_for(store) else _EXACT  # SQ8 cuts off numbers beyond those it was trained with
 
 
-def in_use(store: FaissStore) -> str:
-    """Return the name of the index that searches use."""
-    stats = store.stats()
-    return str(getattr(stats, "indexin_use", None) or stats.index)
+def asked_for(store: FaissStore) -> str:
+    """Return the name of the index that was asked for. With low limits, what ``auto`` chooses finds all."""
+    return str(store.stats().index)
 
 
 def _is_known(index: str) -> bool:

@@ -3,6 +3,9 @@
 The façade, which is what LangChain sees:
     faiss_store: `FaissStore`: opening, reading, saving, backups.
     search_methods: Its searches.
+    sentence_search: Its searches for the retriever, which read sentences and those beside them.
+    varied_search: Its searches for documents that are different from each other.
+    search_arguments: What searches take.
     write_methods: Adding, replacing and deleting documents.
     embedder_guard: Embeds, and proves that the store's vectors are from its embedder.
     conversion: Converts Documents to records and back.

@@ -30,13 +30,14 @@ from langchain_sentence_window.stores.faiss.engine import StoreEngine
 from langchain_sentence_window.stores.faiss.file_methods import FileMethods
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.recall_methods import RecallMethods
-from langchain_sentence_window.stores.faiss.search_methods import checked_effort
+from langchain_sentence_window.stores.faiss.search_arguments import checked_effort
 from langchain_sentence_window.stores.faiss.sentence_search import SentenceSearch
 from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
+from langchain_sentence_window.stores.faiss.varied_search import VariedSearch
 from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
 
 
-class FaissStore(OpenFiles, SentenceSearch, WriteMethods, FileMethods, RecallMethods):
+class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMethods, RecallMethods):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical

@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
 from langchain_sentence_window.stores.faiss.recall import RecallEstimate
-from langchain_sentence_window.stores.faiss.search_methods import checked_effort
+from langchain_sentence_window.stores.faiss.search_arguments import checked_effort
 
 SAMPLED_QUESTIONS = 100
 """Sentences that are searched with, unless questions are given."""

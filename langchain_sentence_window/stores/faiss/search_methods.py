@@ -1,38 +1,34 @@
-"""The methods of `FaissStore` that search: by text, by vector, by words, for relevance or for variety."""
+"""The methods of `FaissStore` that search: by text, by vector, by words."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._io import in_searching_thread
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window._validation import (
-    as_number,
-    checked_callback,
-    checked_count,
-    checked_flag,
-    checked_weight,
-    listed,
-)
-from langchain_sentence_window.documents.keys import RENAMED
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.embedding.embedder import unit_vector
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.conversion import to_documents
-from langchain_sentence_window.stores.faiss.database.filters import Condition, Filter, compile_filter, filter_keys
+from langchain_sentence_window.stores.faiss.database.filters import Filter, filter_keys
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.search_arguments import (
+    check_hybrid,
+    checked_effort,
+    condition_of,
+    unknown_keys,
+)
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery
 
 
@@ -221,7 +217,7 @@ class SearchMethods(VectorStore):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        spreading = _check_hybrid(lexical_weight, rank, spreads)
+        spreading = check_hybrid(lexical_weight, rank, spreads)
         effort = self._effort(search_effort)
         vector = self._guard.queries.embed(query)
         return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort), filter)
@@ -238,7 +234,7 @@ class SearchMethods(VectorStore):
         search_effort: float | None = None,
     ) -> list[tuple[Document, float]]:
         """Async version of `hybrid_search`; ``rank`` is called in a thread."""
-        spreading = _check_hybrid(lexical_weight, rank, spreads)
+        spreading = check_hybrid(lexical_weight, rank, spreads)
         effort = self._effort(search_effort)
         vector = await self._guard.queries.aembed(query)
         asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort)
@@ -275,101 +271,6 @@ class SearchMethods(VectorStore):
         """Async version of `name_evidence`."""
         return await in_searching_thread(self.name_evidence, words, keys, filter=filter)
 
-    def max_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find documents that are similar to a text and different from each other.
-
-        Args:
-            query: Any text.
-            k: The maximum number of documents.
-            fetch_k: The number of most similar documents to choose from.
-            lambda_mult: From 0 for diversity alone to 1 for similarity alone.
-            filter: A filter on their metadata.
-            search_effort: How many times as much to look at as usual; see the class.
-            **kwargs: Ignored; LangChain's signature.
-
-        Raises:
-            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, ``lambda_mult`` isn't in [0, 1], or
-                ``search_effort`` isn't a number above 0.
-            FilterError: The filter is invalid.
-        """
-        vector = self._guard.queries.embed(query)
-        return self.max_marginal_relevance_search_by_vector(
-            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
-        )
-
-    async def amax_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Async version of `max_marginal_relevance_search`."""
-        vector = await self._guard.queries.aembed(query)
-        return await self.amax_marginal_relevance_search_by_vector(
-            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
-        )
-
-    def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find documents that are similar to a vector and different from each other.
-
-        See `max_marginal_relevance_search`.
-        """
-        checked_count("k", k)
-        if not 0 <= as_number(lambda_mult) <= 1:
-            raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
-        vector, condition = unit_vector(embedding), condition_of(filter)
-        candidate_count = max(k, checked_count("fetch_k", fetch_k))
-        effort = self._effort(search_effort)
-        found = self._guard.run_proven(
-            lambda: self._engine.search_with_vectors(vector, candidate_count, condition, effort)
-        )
-        self._check_found(found, filter)
-        candidates: list[Any] = [candidate for _, candidate in found]
-        chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
-        return to_documents([found[i][0] for i in chosen])
-
-    async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Async version of `max_marginal_relevance_search_by_vector`."""
-        search = self.max_marginal_relevance_search_by_vector
-        return await run_in_executor(
-            None, search, embedding, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
-        )
-
     def _effort(self, of_call: float | None) -> float:
         return self._search_effort if of_call is None else checked_effort(of_call)
 
@@ -383,51 +284,6 @@ class SearchMethods(VectorStore):
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
-
-
-def checked_effort(value: object) -> float:
-    """Return a search effort, which must be a number above 0; infinity is one.
-
-    Raises:
-        InvalidInputError: It isn't.
-    """
-    effort = as_number(value)
-    if effort > 0:
-        return effort
-    raise InvalidInputError(
-        f"search_effort is {shown(value)}; it must be a number above 0: 1 is usual, 2 looks at twice as much, and "
-        "float('inf') at everything"
-    )
-
-
-def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
-    """Return a warning that a filter found nothing because no document has some of its keys."""
-    return SentenceWindowWarning(
-        f"nothing was found, as no document has {listed(keys)} in its metadata, which the filter asks for; "
-        f"{_spelling(keys)}"
-    )
-
-
-def _spelling(keys: Sequence[str]) -> str:
-    renamed = [f"{RENAMED}{key}" for key in keys if key in CONTRACT_KEYS]
-    if renamed:
-        return f"a document's own key of that name is stored as {listed(renamed)}"
-    return "check that the keys are spelled as in the documents that were added"
-
-
-def _check_hybrid(lexical_weight: float, rank: Rank | None, spreads: bool | None) -> bool:  # noqa: FBT001 - as given
-    """Check arguments of a hybrid search, and return whether words spread."""
-    checked_weight("lexical_weight", lexical_weight)
-    if rank is not None:
-        checked_callback("rank", rank, "candidates")
-    return rank is None if spreads is None else checked_flag("spreads", spreads)
-
-
-def condition_of(filter: Filter | None) -> Condition | None:
-    """Compile a filter; ``None`` if there is none, or an empty one."""
-    if filter is None or (isinstance(filter, Mapping) and not filter):
-        return None
-    return compile_filter(filter)
 
 
 def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:

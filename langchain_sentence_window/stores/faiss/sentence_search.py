@@ -7,7 +7,8 @@ from langchain_sentence_window._validation import checked_count, checked_weight
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.database.filters import Filter
-from langchain_sentence_window.stores.faiss.search_methods import SearchMethods, condition_of
+from langchain_sentence_window.stores.faiss.search_arguments import condition_of
+from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery
 
 

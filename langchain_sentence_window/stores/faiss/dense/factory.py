@@ -82,6 +82,15 @@ def is_exact(index: Any) -> bool:
     return isinstance(index, faiss.IndexFlat | faiss.IndexHNSWFlat | faiss.IndexIVFFlat)
 
 
+def is_left_in_file(index: Any) -> bool:
+    """Return whether FAISS, asked to map the file of an index, maps what it would have to change to add a vector.
+
+    Our own memory replaces an array of codes. The codes of fast scan are read into memory in any case, and reading them
+    twice would leave the first copy behind.
+    """
+    return not has_codes(index) and not isinstance(index, load_faiss().IndexIVFPQFastScan)
+
+
 def clusters_of(index: Any) -> int:
     """Return the number of clusters of an IVF index; 0 for any other index."""
     return int(index.nlist) if isinstance(index, load_faiss().IndexIVF) else 0

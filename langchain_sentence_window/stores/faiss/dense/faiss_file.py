@@ -7,7 +7,7 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
 from langchain_sentence_window.stores.faiss.database.files import new_file
-from langchain_sentence_window.stores.faiss.dense.factory import has_codes, load_faiss, make_faiss_index
+from langchain_sentence_window.stores.faiss.dense.factory import is_left_in_file, load_faiss, make_faiss_index
 
 
 class LoadedIndex(NamedTuple):
@@ -65,7 +65,7 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
     faiss = load_faiss()
     try:
         wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        if not mapped and not has_codes(faiss.downcast_index(wrapper.index)):
+        if not mapped and is_left_in_file(faiss.downcast_index(wrapper.index)):
             wrapper = faiss.read_index(str(path))
         rows = faiss.vector_to_array(wrapper.id_map)
     except (RuntimeError, AttributeError):
