@@ -30,7 +30,7 @@ from langchain_sentence_window.stores.faiss.database.transaction import Transact
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
 from langchain_sentence_window.stores.faiss.dense.choice import AUTO
-from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
+from langchain_sentence_window.stores.faiss.dense.factory import check_index_name
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER
 from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
 from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder
@@ -76,7 +76,7 @@ class StoreEngine:
         self._folder = folder
         self.name = str(folder) if folder else "the store in memory"
         if factory is not None and not (isinstance(factory, str) and factory == AUTO):
-            make_faiss_index(factory, 64)
+            check_index_name(factory)
         self._gate = AccessLock()
         self._rows_behind = 0
         self.origin = Origin(self.name)

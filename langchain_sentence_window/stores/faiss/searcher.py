@@ -24,7 +24,7 @@ from langchain_sentence_window.stores.faiss.database.filters import Condition
 from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.at_state import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.at_state import ComparedRows, IndexAtState
 from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
 from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
@@ -207,9 +207,8 @@ def _best(
     if query.spreads:
         lexical = _spread(snapshot, lexical, allowed)
     with_words = np.array(sorted(lexical), dtype=np.int64)
-    cosines = index.cosines_of(query.vector, with_words) if lexical else {}
-    cosines |= index.candidates(query.vector, depth, allowed, query.effort)
-    scores = _fused(cosines, lexical, query.weight, depth, searcher)
+    compared = index.candidates(query.vector, depth, allowed, query.effort, with_words)
+    scores = _fused(compared, lexical, query.weight, depth, searcher)
     if query.rank is None or not len(scores.rows):
         first = slice(query.k)
         return Best(scores.rows[first], scores.fused[first], scores.cosines[first], allowed)
@@ -221,16 +220,15 @@ def _best(
 
 
 def _fused(
-    cosines: Mapping[int, float],
+    compared: ComparedRows,
     lexical: Mapping[int, float],
     weight: float,
     depth: int,
     searcher: LexicalSearcher | None,
 ) -> Scores:
     """Return the best rows, so many at most, with their scores; see `fuse`."""
-    rows = np.fromiter(cosines, dtype=np.int64, count=len(cosines))
-    dense = np.fromiter(cosines.values(), dtype=np.float64, count=len(cosines))
-    words = np.fromiter((lexical.get(row, 0.0) for row in cosines), dtype=np.float64, count=len(cosines))
+    rows, dense = compared.rows, compared.cosines.astype(np.float64)
+    words = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
     fused = fused_scores(dense, words, weight) if len(rows) else dense
     order = np.lexsort((rows, -fused))[:depth]
     frequency = None if searcher is None else searcher.document_frequency

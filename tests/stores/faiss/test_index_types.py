@@ -104,12 +104,19 @@ def test_the_cosines_of_some_rows_are_those_of_a_search(index: str) -> None:
     inner.search(vector, 1)
     vectors: Any = inner._vectors.read(lambda _, index: index)
     rows = np.array([2, 3, 5, 7, 11, COUNT, 10 * COUNT], dtype=np.int64)  # of removed ones, and of none, too
-    there = {2, 3, 5, 7, COUNT}
-    assert vectors.cosines_of(vector, rows) == dict(vectors.candidates(vector, 9, rows))
-    assert {*vectors.cosines_of(vector, rows)} == there
-    assert vectors.cosines_of(vector, rows[:0]) == {}
+    there = [2, 3, 5, 7, COUNT]
+    of_search = vectors.candidates(vector, 9, rows)
+    assert sorted(of_search.rows.tolist()) == there
+    beside = vectors.candidates(vector, 9, None, also=rows)
+    assert {*there} <= {*beside.rows.tolist()}
+    assert len({*beside.rows.tolist()}) == len(beside.rows) <= 9 + len(there)
+    cosines = dict(zip(*(each.tolist() for each in beside), strict=True))
+    assert [cosines[row] for row in there] == [of_search.cosines[of_search.rows == row] for row in there]
+    nearest_alone = vectors.candidates(vector, 9, None, also=rows[:0])
+    assert [*map(len, nearest_alone)] == [9, 9]
+    assert max(cosines.values()) == max(nearest_alone.cosines)
     with pytest.raises(EmbeddingError):
-        vectors.cosines_of(vector[:-1], rows)
+        vectors.candidates(vector[:-1], 9, None, also=rows)
 
 
 def test_the_index_is_changed_without_embedding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,12 +143,40 @@ def test_the_index_is_changed_without_embedding(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "index", ["", "Flut", "LSH", "PQ8", "PQ8x4fs", "RaBitQfs", "IDMap,Flat", "HNSW32,PQ8", "IVF16,PQ8", 5]
+    "index",
+    [
+        "",
+        "Flut",
+        "LSH",
+        "PQ8",
+        "PQ8x4fs",
+        "IVF16,PQ0x4fs",
+        "IVF16,PQ99999x4fs",
+        "RaBitQfs",
+        "IDMap,Flat",
+        "HNSW32,PQ8",
+        "IVF16,PQ8",
+        5,
+    ],
 )
 def test_an_index_that_cannot_be_kept_up_to_date_is_refused(index: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="index is .*try 'Flat'"):
         FaissStore(TextEmbeddings(), tmp_path / "new", index)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("index", ["IVF1,PQ192x4fs", "IVF1024,PQ1536x4fs", "IVF16,PQ1x4fs"])
+def test_an_index_of_parts_is_named_before_the_dimension_is_known(index: str) -> None:
+    assert FaissStore(TextEmbeddings(), None, index).stats().index == index
+
+
+def test_parts_that_do_not_fit_the_vectors_are_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path, "IVF1,PQ5x4fs") as store:
+        fill(store, documents())
+        with pytest.raises(InvalidInputError, match="into 5 equal parts, and they have 32 numbers; .* index='auto'"):
+            found(store, "query")
+    with FaissStore.open(tmp_path, TextEmbeddings(), index="auto") as store:
+        assert len(found(store, "query")) == 10
 
 
 def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

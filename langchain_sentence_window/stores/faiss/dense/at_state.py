@@ -5,10 +5,12 @@ the database, so that scores and order are those of an exact search.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
 from langchain_sentence_window.stores.faiss.dense.exact_vectors import exact_cosines
@@ -20,6 +22,18 @@ those asked for, if that is more."""
 
 Found = list[tuple[int, float]]
 """``(row, cosine)``, best first, ties by row."""
+
+
+class ComparedRows(NamedTuple):
+    """Vectors that were compared with another by the index's codes.
+
+    Attributes:
+        rows: The rows, each once, in any order.
+        cosines: Their cosines. Those of 6-bit records are off by one or two thousandths.
+    """
+
+    rows: Rows
+    cosines: Vectors
 
 
 class IndexAtState:
@@ -39,7 +53,6 @@ class IndexAtState:
         self.name = index.name
         self.dimension = index.dimension
         self.spread_rows = index.spread_rows
-        self.cosines_of = index.cosines_of
 
     def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
         """Find the vectors nearest to another, with exact cosines.
@@ -61,7 +74,7 @@ class IndexAtState:
         if not len(index):
             return []
         if isinstance(index, QuantizedIndex):
-            rows = index.nearest(vector, k, allowed, effort).rows
+            rows = index.nearest(vector, k, allowed, effort)
         elif index.is_exact:
             return index.search(vector, k, allowed, effort)
         else:
@@ -69,18 +82,32 @@ class IndexAtState:
             rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
         return _best(rows, exact_cosines(self._snapshot, vector, rows, self._weights), k)
 
-    def candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
-        """Find the same as `search`, but with the cosines by the index's codes, in less time for a large ``k``.
+    def candidates(
+        self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
+    ) -> ComparedRows:
+        """Find the same as `search`, and compare other rows, by the index's codes: in less time for a large ``k``.
 
-        Those of 6-bit records are off by one or two thousandths.
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The number of the nearest; there are fewer only if there are fewer vectors.
+            allowed: The rows to search, in order; ``None`` for all.
+            effort: How many times as much to look at as usual; infinity for everything.
+            also: Other rows to compare with, in order. Those without a vector are left out.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
         """
         index = self._index
-        if not len(index):
-            return []
         if isinstance(index, QuantizedIndex):
-            found = index.nearest(vector, k, allowed, effort)
-            return _best(found.rows, found.cosines, k)
-        return index.search(vector, k, allowed, effort)
+            rows, cosines, _ = index.compared(vector, k, allowed, effort, also)
+            is_taken = np.zeros(len(rows), dtype=np.bool_) if also is None else are_in(rows, also)
+            is_taken[np.lexsort((rows, -cosines))[:k]] = True
+            return ComparedRows(rows[is_taken], np.minimum(cosines[is_taken], 1))
+        found = {} if also is None or not len(also) else index.cosines_of(vector, also)
+        found |= index.search(vector, k, allowed, effort)
+        rows = np.fromiter(found, dtype=np.int64, count=len(found))
+        return ComparedRows(rows, np.fromiter(found.values(), dtype=np.float32, count=len(found)))
 
     def search_together(self, vectors: Vectors, k: int) -> list[Found]:
         """Find the vectors nearest to each of several, by the index's codes.
@@ -90,7 +117,7 @@ class IndexAtState:
             k: The maximum number of results for each; an approximate search may find fewer.
         """
         if isinstance(self._index, QuantizedIndex):
-            return [self.candidates(vector, k, None) for vector in vectors]
+            return [_best(*self.candidates(vector, k, None), k) for vector in vectors]
         return self._index.search_together(vectors, k)
 
 

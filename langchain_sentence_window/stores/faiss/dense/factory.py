@@ -1,5 +1,6 @@
 """Creating FAISS indexes that can be kept up to date, and calling FAISS."""
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -19,18 +20,34 @@ _MAX_NAME_LENGTH = 100
 MIN_FOR_THREADS = 1_000
 """The least number of vectors that are added with several threads."""
 
+_PARTS = re.compile(r"PQ(\d{1,4})(?!\d)")
 _MIN_PER_CLUSTER = 39  # FAISS warns below.
 _MIN_TO_TRAIN = 1_000
 
 
-def make_faiss_index(factory: str, dimension: int) -> Any:
-    """Create an empty FAISS index.
+def check_index_name(factory: object) -> None:
+    """Check the name of an index before the dimension of its vectors is known.
 
     Raises:
         InvalidInputError: FAISS doesn't know the name, or the index can't be kept up to date here.
     """
+    make_faiss_index(factory, 64 * (_parts(factory) or 1))
+
+
+def make_faiss_index(factory: object, dimension: int) -> Any:
+    """Create an empty FAISS index.
+
+    Raises:
+        InvalidInputError: FAISS doesn't know the name, the index isn't for vectors of this dimension, or it can't be
+            kept up to date here.
+    """
     if not isinstance(factory, str) or not 0 < len(factory) <= _MAX_NAME_LENGTH:
         raise InvalidInputError(f"index is {shown(factory)}; it must be the name of a FAISS index; try {FACTORIES}")
+    if (parts := _parts(factory)) and dimension % parts:
+        raise InvalidInputError(
+            f"index is {shown(factory)}, which divides vectors into {parts} equal parts, and they have {dimension:,} "
+            "numbers; name another number of parts, or open the store with index='auto'"
+        )
     faiss = load_faiss()
     known = (
         faiss.IndexFlat,
@@ -58,6 +75,12 @@ def make_faiss_index(factory: str, dimension: int) -> Any:
             f"{FACTORIES}"
         )
     return index
+
+
+def _parts(factory: object) -> int:
+    """Return the number of parts into which an index divides vectors; 0 if it doesn't."""
+    named = _PARTS.search(factory) if isinstance(factory, str) else None
+    return int(named[1]) if named else 0
 
 
 def min_to_train(index: Any) -> int:

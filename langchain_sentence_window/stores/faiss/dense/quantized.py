@@ -42,16 +42,18 @@ _MIN_CLUSTERS_SEARCHED = 16
 Flags = npt.NDArray[np.bool_]
 
 
-class Nearest(NamedTuple):
-    """Vectors that may be the nearest to another.
+class Compared(NamedTuple):
+    """Vectors that were compared with another.
 
     Attributes:
-        rows: The rows, in any order.
+        rows: The rows, each once, in any order.
         cosines: The cosines by their records.
+        errors: How far off these may be.
     """
 
     rows: Rows
     cosines: Vectors
+    errors: Vectors
 
 
 class QuantizedIndex:
@@ -158,38 +160,39 @@ class QuantizedIndex:
         if self.fine.file is not None:
             self.fine.file.discard()
 
-    def nearest(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Nearest:
-        """Find the ``k`` vectors nearest to another, and those that may be as near as the last of them.
+    def nearest(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Rows:
+        """Return the rows of the ``k`` vectors nearest to another, and of those that may be as near as the last.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
+        """
+        rows, cosines, errors = self.compared(vector, k, allowed, effort)
+        if len(rows) <= k:
+            return rows
+        kth = np.partition(cosines - errors, -k)[-k]
+        return np.asarray(rows[cosines + errors >= kth])
+
+    def compared(
+        self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
+    ) -> Compared:
+        """Compare a vector with those among which the nearest are.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
-            k: The number of results; there are fewer only if there are fewer vectors.
+            k: The number of the nearest; there are fewer only if there are fewer vectors.
             allowed: The rows to search; ``None`` for all.
             effort: How many times as many candidates and clusters to look at as usual; infinity for all.
+            also: Rows to compare with in any case. Those without a vector are left out.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
             DamagedRecordError: The file of the records was damaged.
         """
         positions = self._candidates(vector, k, allowed, effort)
-        cosines, errors = self.fine.cosines(vector, positions)
-        if len(positions) > k:
-            kth = np.partition(cosines - errors, -k)[-k]
-            may_be = cosines + errors >= kth
-            positions, cosines = positions[may_be], cosines[may_be]
-        return Nearest(self._positions.rows_at(positions), cosines)
-
-    def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
-        """Return the cosines of a unit vector and those of some rows, by their records; others are left out.
-
-        Raises:
-            EmbeddingError: The vector is of another length than those of the index.
-            DamagedRecordError: The file of the records was damaged.
-        """
-        self._check(vector)
-        at = np.sort(self._positions_of(rows))
-        cosines, _ = self.fine.cosines(vector, at)
-        return dict(zip(self._positions.rows_at(at).tolist(), np.minimum(cosines, 1).tolist(), strict=True))
+        if also is not None:
+            positions = np.union1d(positions, self._positions_of(also))
+        return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
 
     def spread_rows(self, size: int) -> Rows:
         """Return up to ``size`` rows, spread evenly over all of them, in order."""
