@@ -15,6 +15,7 @@ from langchain_sentence_window.stores.faiss.dense.factory import (
     load_faiss,
     make_faiss_index,
     min_to_train,
+    one_thread,
 )
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVectors
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
@@ -26,6 +27,9 @@ DenseIndex: TypeAlias = VectorIndex | QuantizedIndex
 _TRAINING_SAMPLE_SIZE = 50_000
 _MIN_TOMBSTONES = 1_000
 _TRAINING_ROUNDS = 10
+_CODE_TRAINING_ROUNDS = 10
+_PAIRS_PER_CODE = 128
+"""Vectors to train a code with. More, or more rounds, find no more; see the benchmarks page."""
 
 
 def empty_index(
@@ -100,7 +104,17 @@ def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], 
             in_turn(train_with_threads(partial(clustering.train, sample, assignment)))
             centroids = faiss.vector_to_array(clustering.centroids).reshape(clusters, index.d)
         index.quantizer.add(centroids)
-    if isinstance(index, faiss.IndexIVFPQFastScan):
-        index.pq.cp.min_points_per_centroid = 1
     # With its clusters known, little is left to train.
-    in_turn(train_with_threads(lambda: index.train(sample)))
+    if isinstance(index, faiss.IndexIVFPQFastScan):
+        in_turn(partial(_train_codes, index, sample))
+    else:
+        in_turn(train_with_threads(lambda: index.train(sample)))
+
+
+def _train_codes(index: Any, sample: Vectors) -> None:
+    """Train the codes of fast scan, of which each pair of numbers has 16."""
+    training = index.pq.cp
+    training.min_points_per_centroid, training.max_points_per_centroid = 1, _PAIRS_PER_CODE
+    training.niter = _CODE_TRAINING_ROUNDS
+    with one_thread():  # each pair is so little work that threads would only wait for each other
+        index.train(sample)
