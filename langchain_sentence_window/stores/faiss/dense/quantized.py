@@ -26,7 +26,7 @@ from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVector
 from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
 from langchain_sentence_window.stores.faiss.dense.row_positions import NO_POSITION, RowPositions
 
-MIN_CANDIDATES = 300
+MIN_CANDIDATES = 500
 CANDIDATES_PER_RESULT = 4
 """A search for ``k`` compares the records of `MIN_CANDIDATES` and `CANDIDATES_PER_RESULT` times ``k`` candidates; of
 twice as many where clusters are searched, as those indexes hold more vectors."""
