@@ -34,7 +34,7 @@ twice as many where clusters are searched, as those indexes hold more vectors.""
 MAX_COMPARED_DIRECTLY = 2_000
 """The most vectors that a filter may match for all of their records to be compared, without looking at any codes."""
 
-CLUSTERS_SEARCHED = 3
+CLUSTERS_SEARCHED = 3.2
 """One in so many clusters is searched, times the effort. See the benchmarks page."""
 
 _MIN_CLUSTERS_SEARCHED = 16
