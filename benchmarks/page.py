@@ -26,16 +26,12 @@ MEASURED = Path(__file__).parent / "measured"
 PAGE, PLOT = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images" / "scale.svg"
 PLAN_PAGE = ROOT / "docs" / "how-to" / "plan.md"
 
-LARGE_PEERS = ("FaissStore", "Chroma", "LanceDB, no index", "LanceDB, IVF_PQ", "sqlite-vec")
-"""The stores that are measured with a million sentences."""
-
 SOURCES = {
     "scale": ["scale"],
     "scale-large": ["scale", "--sentences", "10000000"],
     "scale-real": ["scale", "--only-data", "--own-size", "--sentences", "100000"],
     "scale-flat": ["scale", "--index", "Flat"],
     "side-by-side": ["side_by_side"],
-    "side-by-side-large": ["side_by_side", "--sentences", "1000000", "--only", *LARGE_PEERS],
     "concurrency": ["concurrency"],
     "torture": ["torture"],
     "postgres": ["postgres"],
@@ -147,9 +143,9 @@ def scale_table(name: str, corpus: str) -> str:
     return table(["", *(f"{size:,}" for size in sizes)], rows) + "\n\n" + measured.source
 
 
-def side_by_side(name: str) -> str:
+def side_by_side() -> str:
     """The table of stores; each with the settings of its search that were tried."""
-    measured = Measured.read(name)
+    measured = Measured.read("side-by-side")
     if measured is None:
         return ""
     head = ["store", "search", "ms", "recall", "memory, B", "disk, B", "ingest, µs", "delete, ms", "open, s"]
@@ -242,8 +238,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale-large": lambda: scale_table("scale-large", "synthetic"),
     "scale-real": lambda: scale_table("scale-real", "real"),
     "scale-flat": lambda: scale_table("scale-flat", "synthetic"),
-    "side-by-side": lambda: side_by_side("side-by-side"),
-    "side-by-side-large": lambda: side_by_side("side-by-side-large"),
+    "side-by-side": side_by_side,
     "concurrency": concurrency,
     "torture": torture,
     "postgres": postgres,

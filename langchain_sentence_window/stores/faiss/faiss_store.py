@@ -89,7 +89,7 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
                 candidates, clusters or nodes and finds more, and ``float("inf")`` compares everything.
                 `recall_estimate` tells what it gives.
             read_only: Whether to leave the files unchanged. If the saved FAISS index is current, it is mapped into
-                memory instead of read.
+                memory instead of read, unless it is one of fast scan (``x4fs``).
 
         Raises:
             InvalidInputError: FAISS can't make the index, the index can't be kept up to date, the weights aren't

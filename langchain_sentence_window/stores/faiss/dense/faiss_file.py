@@ -57,7 +57,8 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
 
     Args:
         path: A file that `write_index` wrote.
-        mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
+        mapped: Whether to leave the vectors in the file and read them on demand, if FAISS can. None can be added or
+            removed then.
 
     Returns:
         The index; ``None`` if this release of FAISS can't read it, as another may have written it.
