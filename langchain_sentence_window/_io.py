@@ -28,6 +28,9 @@ _COMPUTING_THREADS = 2
 """Threads in which flows compute. They take turns at Python's lock with the event loop, which waits longer the more
 there are, and more would compute no faster."""
 
+SEARCHING_THREADS = min(4, max(2, os.cpu_count() or 2))
+"""Threads that search this machine's memory at once, for the same reason."""
+
 
 class IO(Protocol):
     """The interface through which a flow calls what blocks."""
@@ -229,7 +232,7 @@ async def in_searching_thread(function: Callable[P, T], /, *arguments: P.args, *
 
 @cache
 def _searching_threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(4, max(2, os.cpu_count() or 2)), thread_name_prefix="sentence-window-search")
+    return ThreadPoolExecutor(SEARCHING_THREADS, thread_name_prefix="sentence-window-search")
 
 
 @cache

@@ -37,6 +37,7 @@ from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedd
 from langchain_sentence_window.stores.faiss.recall import RecallEstimate, RecallEstimator
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery, Searcher
 from langchain_sentence_window.stores.faiss.stats import StoreStats, bytes_by_part
+from langchain_sentence_window.stores.faiss.turns import SEARCHES
 from langchain_sentence_window.stores.faiss.writer import Writer
 
 if TYPE_CHECKING:
@@ -253,17 +254,17 @@ class StoreEngine:
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
         """
-        return self._run(lambda: self._searcher.search(vector, k, where, effort))
+        return self._search(lambda: self._searcher.search(vector, k, where, effort))
 
     def search_with_vectors(
         self, vector: Vectors, k: int, where: Condition | None = None, effort: float = 1.0
     ) -> list[tuple[Record, Vectors]]:
         """Find the same records as `search`, with their vectors as they were embedded instead of the cosines."""
-        return self._run(lambda: self._searcher.search_with_vectors(vector, k, where, effort))
+        return self._search(lambda: self._searcher.search_with_vectors(vector, k, where, effort))
 
     def lexical_search(self, query: str, k: int, where: Condition | None = None) -> list[tuple[Record, float]]:
         """Find the ``k`` records that match a query's words best, with their BM25 scores, best first."""
-        return self._run(lambda: self._searcher.lexical_search(query, k, where))
+        return self._search(lambda: self._searcher.lexical_search(query, k, where))
 
     def hybrid_search(self, query: HybridQuery) -> list[tuple[Record, float]]:
         """Find the records that match best by meaning and words together; see `fuse`.
@@ -278,7 +279,7 @@ class StoreEngine:
             UnprovenError: They may be.
             StoreError: Others write so often that no state lasts as long as a search.
         """
-        return self._run(lambda: self._searcher.hybrid_search(query))
+        return self._search(lambda: self._searcher.hybrid_search(query))
 
     def hybrid_sentences(self, query: HybridQuery, rank: Rank, beside: Beside) -> FoundSentences:
         """Find sentences as `hybrid_search` does, and read others in the same state.
@@ -292,7 +293,7 @@ class StoreEngine:
         Raises:
             IncompleteWindowError: A record that was found isn't a sentence.
         """
-        return self._run(lambda: self._searcher.hybrid_sentences(query, rank, beside))
+        return self._search(lambda: self._searcher.hybrid_sentences(query, rank, beside))
 
     def kept_matches(self, asked: int) -> Numbers | None:
         """Return the closest matches that were found before, if they still hold; see `ClosestMatches.kept`."""
@@ -331,7 +332,7 @@ class StoreEngine:
             keys: Keys of metadata that hold names, beside the title and the file name.
             where: A condition on the records; of others, nothing is told.
         """
-        return self._run(lambda: self._searcher.name_evidence(words, keys, where))
+        return self._search(lambda: self._searcher.name_evidence(words, keys, where))
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""
@@ -439,6 +440,9 @@ class StoreEngine:
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:
         return self._run(lambda: self._database.read(work))
+
+    def _search(self, work: Callable[[], T]) -> T:
+        return SEARCHES.run(lambda: self._run(work))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         return self._run(lambda: self._database.write(work))

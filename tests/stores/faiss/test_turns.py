@@ -1,0 +1,111 @@
+"""Turns of searching threads."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from langchain_sentence_window._io import SEARCHING_THREADS
+from langchain_sentence_window.stores.faiss import turns
+from langchain_sentence_window.stores.faiss.turns import Turns
+
+
+class Crowd:
+    """Counts how many are in at once."""
+
+    def __init__(self) -> None:
+        self.inside, self.most = 0, 0
+        self._lock = threading.Lock()
+
+    def work(self) -> None:
+        with self._lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.005)
+        with self._lock:
+            self.inside -= 1
+
+
+def run_in_threads(work: Callable[[], object], threads: int = 8, times: int = 32) -> None:
+    """Call a function many times, by several threads at once."""
+    with ThreadPoolExecutor(threads) as pool:
+        for call in [pool.submit(work) for _ in range(times)]:
+            call.result(30)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_no_more_threads_run_than_are_allowed(at_once: int) -> None:
+    crowd, given = Crowd(), Turns(at_once)
+    run_in_threads(lambda: given.run(crowd.work))
+    assert crowd.most == at_once
+
+
+def test_what_is_run_returns_and_raises_as_without_turns() -> None:
+    given = Turns(1)
+    assert given.run(lambda: 3) == 3
+
+    def fail() -> None:
+        raise KeyError("told")
+
+    for _ in range(3):
+        with pytest.raises(KeyError, match="told"):
+            given.run(fail)
+    assert given.run(lambda: 4) == 4
+
+
+def test_a_thread_does_not_wait_for_itself() -> None:
+    given = Turns(1)
+    assert given.run(lambda: given.run(lambda: given.run(lambda: "inside"))) == "inside"
+    crowd = Crowd()
+    run_in_threads(lambda: given.run(lambda: given.run(crowd.work)))
+    assert crowd.most == 1
+
+
+def test_turns_that_do_not_end_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, end = Turns(2), threading.Event()
+    stuck = [threading.Thread(target=given.run, args=(lambda: end.wait(30),)) for _ in range(2)]
+    for thread in stuck:
+        thread.start()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(turns, "MAX_WAIT_SECONDS", 0.05)
+            assert given.run(lambda: "not held up") == "not held up"
+        # Turns are taken as if the stuck ones didn't exist.
+        crowd = Crowd()
+        run_in_threads(lambda: given.run(crowd.work))
+        assert crowd.most == 2
+    finally:
+        end.set()
+        for thread in stuck:
+            thread.join()
+    crowd = Crowd()
+    run_in_threads(lambda: given.run(crowd.work))
+    assert crowd.most == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_waits_for_no_thread_that_it_does_not_have() -> None:
+    inside, end = threading.Barrier(SEARCHING_THREADS + 1), threading.Event()
+
+    def stay() -> None:
+        inside.wait(30)
+        end.wait(30)
+
+    stuck = [threading.Thread(target=turns.SEARCHES.run, args=(stay,)) for _ in range(SEARCHING_THREADS)]
+    for thread in stuck:
+        thread.start()
+    inside.wait(30)
+    try:
+        child = os.fork()
+        if not child:
+            start = time.monotonic()
+            turns.SEARCHES.run(lambda: None)
+            os._exit(0 if time.monotonic() - start < turns.MAX_WAIT_SECONDS / 2 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        end.set()
+        for thread in stuck:
+            thread.join()
