@@ -29,33 +29,29 @@ from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.name_catalog import NameCatalog
+from langchain_sentence_window.stores.faiss.word_samples import NO_DOCUMENT, WordSample, WordSamples, samples
 
 _FEW, _MANY = 9, 200
 """Sentences of a word that are looked at first, and if most of these are in few documents."""
 
 _MIN_SHARE_OF_FEW = 0.5
 
-_MAX_SENTENCES = 2_000
-"""A word that more sentences hold is no name. Under a filter too, all of them count."""
-
 _MAX_DOCUMENTS = 8
 """The most documents whose heads are read: those with the most words."""
 
 _MAX_HEAD_SENTENCES = 60
-
-_NONE = -1
-"""Stands for the document of a Document that isn't a sentence."""
 
 _Uses = dict[str, tuple[int, Counter[int]]]
 """The number of sentences that were looked at, and how many of them are in each document, by word."""
 
 
 class Naming:
-    """Collects evidence; it keeps the names that are in metadata."""
+    """Collects evidence; it keeps the names that are in metadata, and what it looked up of words."""
 
     def __init__(self) -> None:
         """Start without names."""
         self._catalog = NameCatalog()
+        self._samples = WordSamples()
 
     def evidence(
         self,
@@ -85,7 +81,10 @@ class Naming:
             # A name has a word that is written as one, if the query writes any word so.
             if group is words.others and words.written and not uses and not named:
                 break
-            uses |= _uses(snapshot, searcher, group, allowed, named)
+            few = self._samples.few(snapshot, searcher, group, _FEW, allowed)
+            likely = [word for word, sample in few.items() if _is_likely(word, sample, named)]
+            more = [word for word in likely if few[word].sentences > _FEW]
+            uses |= _uses({**few, **samples(snapshot, searcher, more, _MANY, allowed)}, likely, named)
         return _evidence(snapshot, words, uses, named, keys=keys, allowed=allowed)
 
 
@@ -99,43 +98,24 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     return len(set(ends.values())) > 1
 
 
-def _uses(
-    snapshot: Snapshot,
-    searcher: LexicalSearcher,
-    words: Sequence[str],
-    allowed: Rows | None,
-    named: Mapping[str, set[int]],
-) -> _Uses:
-    few = _sampled(snapshot, searcher, words, _FEW, allowed)
+def _is_likely(word: str, sample: WordSample, named: Mapping[str, set[int]]) -> bool:
+    """Return whether a word may be a name by a few of its sentences."""
+    is_enough = sample.sentences >= MIN_SENTENCES or (sample.sentences and word in named)
+    return bool(is_enough) and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
+
+
+def _uses(found: Mapping[str, WordSample], likely: Sequence[str], named: Mapping[str, set[int]]) -> _Uses:
+    """Return the uses of words that are in names alone, and of those that most sentences of a few documents hold."""
     uses: _Uses = {
         word: (0, Counter(dict.fromkeys(named[word], 0)))
-        for word, (count, _) in few.items()
-        if not count and word in named and len(named[word]) <= MAX_NAMED
+        for word, sample in found.items()
+        if not sample.sentences and word in named and len(named[word]) <= MAX_NAMED
     }
-    likely = [
-        word
-        for word, (count, documents) in few.items()
-        if (count >= MIN_SENTENCES or (count and word in named)) and _are_few(documents, _MIN_SHARE_OF_FEW)
-    ]
-    many = _sampled(snapshot, searcher, [word for word in likely if few[word][0] > _FEW], _MANY, allowed)
     for word in likely:
-        _, documents = many.get(word, few[word])
+        documents = found[word].documents
         if _are_few(documents, MIN_SHARE):
             uses[word] = documents.total(), Counter(dict(documents.most_common(MAX_NAMED)))
     return uses
-
-
-def _sampled(
-    snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
-) -> dict[str, tuple[int, Counter[int]]]:
-    """Return how many sentences hold each word, and in which documents some of them are."""
-    samples = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words}
-    rows = np.unique(np.concatenate([rows for _, rows in samples.values()])) if samples else np.empty(0, np.int64)
-    documents = snapshot.documents_of(rows.tolist()) if len(rows) else {}
-    return {
-        word: (count, Counter(documents.get(row) or _NONE for row in of_word.tolist()))
-        for word, (count, of_word) in samples.items()
-    }
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
@@ -155,7 +135,7 @@ def _evidence(
     score = Counter(document for _, documents in uses.values() for document in documents)
     score.update(document for documents in named.values() if len(documents) <= MAX_NAMED for document in documents)
     score.update(_in_whole_names(named))
-    score.pop(_NONE, None)
+    score.pop(NO_DOCUMENT, None)
     if not score:
         return Evidence({}, {})
     best = sorted(score, key=lambda document: (-score[document], document))[:_MAX_DOCUMENTS]
