@@ -191,7 +191,8 @@ class QuantizedIndex:
         """
         positions = self._candidates(vector, k, allowed, effort)
         if also is not None:
-            positions = np.union1d(positions, self._positions_of(also))
+            positions = np.sort(np.concatenate([positions, self._positions_of(also)]))
+            positions = positions[np.diff(positions, prepend=NO_POSITION) > 0]
         return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
 
     def spread_rows(self, size: int) -> Rows:
