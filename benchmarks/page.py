@@ -32,6 +32,7 @@ SOURCES = {
     "scale-real": ["scale", "--only-data", "--own-size", "--sentences", "100000"],
     "scale-flat": ["scale", "--index", "Flat"],
     "side-by-side": ["side_by_side"],
+    "side-by-side-large": ["side_by_side", "--sentences", "1000000"],
     "concurrency": ["concurrency"],
     "torture": ["torture"],
     "postgres": ["postgres"],
@@ -143,9 +144,9 @@ def scale_table(name: str, corpus: str) -> str:
     return table(["", *(f"{size:,}" for size in sizes)], rows) + "\n\n" + measured.source
 
 
-def side_by_side() -> str:
+def side_by_side(name: str) -> str:
     """The table of stores; each with the settings of its search that were tried."""
-    measured = Measured.read("side-by-side")
+    measured = Measured.read(name)
     if measured is None:
         return ""
     head = ["store", "search", "ms", "recall", "memory, B", "disk, B", "ingest, µs", "delete, ms", "open, s"]
@@ -238,7 +239,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale-large": lambda: scale_table("scale-large", "synthetic"),
     "scale-real": lambda: scale_table("scale-real", "real"),
     "scale-flat": lambda: scale_table("scale-flat", "synthetic"),
-    "side-by-side": side_by_side,
+    "side-by-side": lambda: side_by_side("side-by-side"),
+    "side-by-side-large": lambda: side_by_side("side-by-side-large"),
     "concurrency": concurrency,
     "torture": torture,
     "postgres": postgres,

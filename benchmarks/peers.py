@@ -108,7 +108,7 @@ class Chroma(Peer):
 
     MODULES = (("chromadb",),)
     EFFORTS = ("100", "200", "400", "800", "1600")
-    LARGEST = 100_000
+    LARGEST = 1_000_000
     _BATCH = 5_000
 
     def __init__(self, folder: Path) -> None:
