@@ -34,6 +34,7 @@ SOURCES = {
     "side-by-side": ["side_by_side"],
     "side-by-side-large": ["side_by_side", "--sentences", "1000000"],
     "concurrency": ["concurrency"],
+    "concurrency-large": ["concurrency", "--sentences", "1000000"],
     "torture": ["torture"],
     "postgres": ["postgres"],
     "stalls": ["stalls"],
@@ -173,16 +174,16 @@ def side_by_side(name: str) -> str:
     return table(head, rows) + "\n\n" + measured.source
 
 
-def concurrency() -> str:
+def concurrency(name: str) -> str:
     """The table of queries at once."""
-    measured = Measured.read("concurrency")
+    measured = Measured.read(name)
     if measured is None:
         return ""
     ends = ", to 1 thread"
     rows = []
-    for name, value in measured.figures.items():
-        if name.endswith(ends) and ": cost" not in name:
-            way = name.removesuffix(ends)
+    for figure, value in measured.figures.items():
+        if figure.endswith(ends) and ": cost" not in figure:
+            way = figure.removesuffix(ends)
             rows.append([way, shown(value, "", 2), shown(measured.figures[f"{way}: cost{ends}"], "", 2)])
     return table(["", "queries a second, to one thread", "CPU a query, to one thread"], rows) + "\n\n" + measured.source
 
@@ -241,7 +242,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale-flat": lambda: scale_table("scale-flat", "synthetic"),
     "side-by-side": lambda: side_by_side("side-by-side"),
     "side-by-side-large": lambda: side_by_side("side-by-side-large"),
-    "concurrency": concurrency,
+    "concurrency": lambda: concurrency("concurrency"),
+    "concurrency-large": lambda: concurrency("concurrency-large"),
     "torture": torture,
     "postgres": postgres,
     "stalls": stalls,

@@ -8,6 +8,7 @@ become slower. Those that wait here interrupt nobody.
 import os
 import threading
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from langchain_sentence_window._io import SEARCHING_THREADS
@@ -33,22 +34,34 @@ class Turns:
 
     def reset(self) -> None:
         """Forget the threads that are in. After a fork they don't exist."""
-        self._free = threading.Semaphore(self._at_once)
+        # Unlike a semaphore, a simple queue may be used again by a signal handler that interrupts its use.
+        free: SimpleQueue[object] = SimpleQueue()
+        for _ in range(self._at_once):
+            free.put(object())
+        self._free = free
 
     def run(self, work: Callable[[], T]) -> T:
         """Run a function when it is this thread's turn; at once within another turn of the same thread."""
         if getattr(self._thread, "has_turn", False):
             return work()
-        while not (free := self._free).acquire(timeout=MAX_WAIT_SECONDS):
-            # Many wait, or an exception such as Ctrl-C came in the moment between taking a turn and giving it back.
-            if self._free is free:
-                self.reset()
+        free, turn = self._next()
         try:
             self._thread.has_turn = True
             return work()
         finally:
             self._thread.has_turn = False
-            free.release()
+            free.put(turn)
+
+    def _next(self) -> tuple[SimpleQueue[object], object]:
+        """Wait for a turn; return it, and where it is given back."""
+        while True:
+            free = self._free
+            try:
+                return free, free.get(timeout=MAX_WAIT_SECONDS)
+            except Empty:
+                # Many wait, or an exception such as Ctrl-C came just between taking a turn and giving it back.
+                if self._free is free:
+                    self.reset()
 
 
 SEARCHES = Turns(SEARCHING_THREADS)
