@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import cast
 
 import typer
@@ -14,6 +13,7 @@ from tqdm import tqdm
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.cli.exit_codes import FAILED, NOTHING
+from langchain_sentence_window.cli.interrupts import InterruptedEvent
 from langchain_sentence_window.cli.names import nearer
 from langchain_sentence_window.cli.opening import load, made_or_opened, remember
 from langchain_sentence_window.cli.output import Output
@@ -100,12 +100,13 @@ def _watch(out: Output, retriever: SentenceWindowRetriever, paths: Sequence[Path
         _tell(out, done, goes_on=True)
 
     out.note(f"Following {', '.join(map(str, paths))}; Ctrl-C ends it.")
-    with _progress(out) as on_progress:
+    stop = InterruptedEvent()
+    with _progress(out) as on_progress, stop.set_by_interrupts():
         watch_files(
             retriever,
             paths,
             on_sync=tell,
-            stop=Event(),
+            stop=stop,
             on_error=lambda error: out.complain(f"Error: {error}"),
             on_progress=on_progress,
         )
