@@ -4,10 +4,11 @@ Python drops an exception that is raised while an object is finalized, that of C
 Ctrl-C would go on forever then, so it looks at an event as well.
 """
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
+
+from langchain_sentence_window._interrupts import at_interrupt
 
 
 class InterruptedEvent(Event):
@@ -35,14 +36,7 @@ class InterruptedEvent(Event):
             self._is_interrupted = True
             raise KeyboardInterrupt
 
-        try:
-            before = signal.signal(signal.SIGINT, interrupt)
-        except ValueError:  # not in the main thread, so Ctrl-C is someone else's
+        with at_interrupt(interrupt):
             yield
-            return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
         if self._is_interrupted:
             raise KeyboardInterrupt

@@ -127,17 +127,15 @@ class GrowingWindows:
         window = self._completed(item, item.window)
         if window.section not in self._runs:  # as for most windows
             return window, []
-        runs = self._runs[window.section]
         while True:
-            joined = [run for run in runs if self._is_near(run, window, gap)]
+            joined = [run for run in self._runs.get(window.section, []) if self._is_near(run, window, gap)]
             if not joined:  # then it is complete already
                 return window, joined
             hits = _joined_hits([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])
             larger = self._completed(item, replace(window, first=first, last=last, hits=hits))
-            is_complete = (larger.first, larger.last) == (first, last)
-            if (larger.first, larger.last) == (window.first, window.last) or (is_complete and len(joined) == len(runs)):
+            if (larger.first, larger.last) == (window.first, window.last):
                 return larger, joined
             window = larger
 

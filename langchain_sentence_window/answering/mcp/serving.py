@@ -4,10 +4,9 @@ import gc
 import hmac
 import logging
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import BaseRoute, Mount
 
+from langchain_sentence_window._interrupts import at_interrupt
 from langchain_sentence_window.answering.mcp import health
 
 _GRACE_SECONDS = 2
@@ -78,28 +78,15 @@ def run_http(app: Starlette, host: str, port: int) -> None:
 def run_stdio(server: MCPServer[Any]) -> None:
     """Serve until the client closes stdin, or Ctrl-C."""
     _flush_to_stderr()
-    with _ending_at_once():
+    # A thread waits for a line of stdin, which nothing can cut short.
+    with at_interrupt(_end_at_once):
         server.run("stdio")
     _flush_to_stderr()
 
 
-@contextmanager
-def _ending_at_once() -> Iterator[None]:
-    """End the program at Ctrl-C, though a thread waits for a line of stdin, which nothing can cut short."""
-
-    def end(*_: object) -> None:
-        logging.shutdown()
-        os._exit(_INTERRUPTED)
-
-    try:
-        before = signal.signal(signal.SIGINT, end)
-    except ValueError:  # not in the main thread, so Ctrl-C is someone else's
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _end_at_once(*_: object) -> None:
+    logging.shutdown()
+    os._exit(_INTERRUPTED)
 
 
 def _flush_to_stderr() -> None:

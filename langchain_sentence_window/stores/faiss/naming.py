@@ -100,8 +100,8 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
 
 def _is_likely(word: str, sample: WordSample, named: Mapping[str, set[int]]) -> bool:
     """Return whether a word may be a name by a few of its sentences."""
-    is_enough = sample.sentences >= MIN_SENTENCES or (sample.sentences and word in named)
-    return bool(is_enough) and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
+    least = 1 if word in named else MIN_SENTENCES
+    return sample.sentences >= least and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
 
 
 def _uses(found: Mapping[str, WordSample], likely: Sequence[str], named: Mapping[str, set[int]]) -> _Uses:

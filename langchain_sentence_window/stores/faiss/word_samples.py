@@ -40,7 +40,7 @@ class WordSamples:
 
     def __init__(self) -> None:
         """Start empty."""
-        # A new state replaces both, so a search of the state before keeps what is its own.
+        # Both are replaced together and nothing is taken out, so a search of the state before keeps what is its own.
         self._kept: tuple[Version | None, dict[str, WordSample]] = (None, {})
 
     def few(
@@ -49,13 +49,13 @@ class WordSamples:
         """Return a sample of each word, as `samples` does; ``size`` is the same in all calls."""
         if allowed is not None:
             return samples(snapshot, searcher, words, size, allowed)
-        version, kept = self._kept
-        if version != snapshot.version or len(kept) > _MAX_KEPT:
+        version = snapshot.version
+        kept_at, kept = self._kept
+        if kept_at != version or len(kept) > _MAX_KEPT:
             kept = {}
-            self._kept = snapshot.version, kept
-        known = {word: sample for word in words if (sample := kept.get(word))}
-        kept |= (read := samples(snapshot, searcher, [word for word in words if word not in known], size, None))
-        return {word: known.get(word) or read[word] for word in words}
+            self._kept = version, kept
+        kept |= samples(snapshot, searcher, [word for word in words if word not in kept], size, None)
+        return {word: kept[word] for word in words}
 
 
 def samples(

@@ -176,9 +176,9 @@ def test_words_are_looked_up_once_until_the_next_write(store: FaissStore, monkey
 
 
 def test_few_words_are_kept(store: FaissStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_samples, "_MAX_KEPT", 4)
     questions = [query_words(text) for text in ("who keeps records?", "who pays for them?", "is it due by letter?")]
-    expected = [FaissStore.name_evidence(store, words) for words in questions]
+    expected = [store.name_evidence(words) for words in questions]
+    monkeypatch.setattr(word_samples, "_MAX_KEPT", 4)
     for _ in range(3):
         assert [store.name_evidence(words) for words in questions] == expected
 

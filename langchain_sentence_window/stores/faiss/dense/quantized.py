@@ -191,6 +191,7 @@ class QuantizedIndex:
         """
         positions = self._candidates(vector, k, allowed, effort)
         if also is not None:
+            # As np.union1d, which takes several times as long for so few.
             positions = np.sort(np.concatenate([positions, self._positions_of(also)]))
             positions = positions[np.diff(positions, prepend=NO_POSITION) > 0]
         return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
