@@ -53,7 +53,7 @@ def load_reranker(name: str | None, embedding: Embeddings | None) -> BaseDocumen
             return CrossEncoderReranker(model=SentenceTransformerCrossEncoder(name))
     except (MissingExtraError, OSError, ValueError) as error:
         print(f"Reranking by late interaction: the cross-encoder {name!r} can't be loaded: {error}")
-    return LateInteractionReranker(model=embedding, weight=2.0)  # the questions share few words with their answers
+    return LateInteractionReranker(model=embedding, weight=10.0)  # the questions share few words with their answers
 
 
 if __name__ == "__main__":

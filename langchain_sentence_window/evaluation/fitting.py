@@ -35,7 +35,7 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 MIN_QUESTIONS = 20
 """The fewest questions with gold among their candidates that a ranking is fitted to."""
 
-STRENGTHS = (2.0, 0.8, 0.3)
+STRENGTHS = (2.0, 0.3, 0.1, 0.03)
 """How strongly weights may be held at those of the given ranking, the strongest first; cross-validation chooses one."""
 
 FOLDS = 5

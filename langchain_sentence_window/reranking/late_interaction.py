@@ -1,18 +1,15 @@
 """Late interaction: rerank windows by the token vectors of the embedder that is loaded already.
 
-Each token of the query is compared with all tokens of the text, and its best match counts (ColBERT: Khattab & Zaharia,
-arXiv:2004.12832). Any sentence-transformers model has token vectors, even if it isn't trained for this.
+Any sentence-transformers model has token vectors, even if it isn't trained for this. See `token_matching`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from langchain_core.documents import Document
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
@@ -21,64 +18,15 @@ from langchain_sentence_window.documents.window_metadata import SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.fusion import zscores
 from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
+from langchain_sentence_window.reranking.token_matching import (
+    Floats,
+    Tokens,
+    frequency_ranks,
+    joined,
+    soft_maxsim,
+    token_weights,
+)
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
-
-Floats = npt.NDArray[np.float32]
-
-TEMPERATURE = 0.05
-"""Temperature of the soft maximum: near 0 it is the highest cosine, far above 1 the mean. See the benchmarks page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The tokens of a text, without special tokens.
-
-    Attributes:
-        ids: Their ids in the model's vocabulary, shape ``(n,)``.
-        vectors: Their unit vectors, shape ``(n, dimension)``.
-    """
-
-    ids: npt.NDArray[np.int64]
-    vectors: Floats
-
-
-def idf_weights(query: Tokens, texts: Sequence[Tokens]) -> Floats:
-    """Return the idf of each token of the query, as in BM25, with the candidates as the corpus.
-
-    The idf is high for tokens that few texts hold (Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25
-    and Beyond", 2009).
-
-    Args:
-        query: The tokens of the query.
-        texts: The tokens of each candidate.
-
-    Returns:
-        A weight above 0 for each token of the query.
-    """
-    holding = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
-    weights: Floats = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
-    return weights
-
-
-def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
-    """Return the weighted mean, over the query's tokens, of their soft maximum cosine with the text's tokens.
-
-    MaxSim of ColBERT (Khattab & Zaharia, arXiv:2004.12832) takes the highest cosine. With many tokens one of them is
-    similar to any other by chance, so long texts would win by their length. The soft maximum is the logarithm of the
-    mean of exponentials, which grows less with length. Weights by idf make rare tokens count more.
-
-    Args:
-        query: The tokens of the query.
-        text: The tokens of the text.
-        weights: The weight of each token of the query, such as its idf.
-
-    Returns:
-        1 if all tokens of both have the same direction; 0 if all are orthogonal, or if either has no tokens.
-    """
-    if not len(query.ids) or not len(text.ids):
-        return 0.0
-    powers = np.exp((query.vectors @ text.vectors.T) / TEMPERATURE)
-    return float(np.average(TEMPERATURE * np.log(powers.mean(axis=1)), weights=weights))
 
 
 def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight: float) -> list[float]:
@@ -108,7 +56,7 @@ def _checked_encoder(name: str, model: object) -> Any:
 class LateInteractionReranker(Reranker):
     """A reranker that sorts documents by their score in the search and the similarity of their tokens to the query's.
 
-    A token of the query counts more if fewer of the documents hold it.
+    A token of the query counts more if fewer of the documents hold it, and if it is rarer in the language.
 
     ``relevance_score`` compares the documents of one call: 0 is their mean, and 1 is one standard deviation of the
     search's scores. If some documents have no ``score`` in their metadata, only tokens count. A text that is longer
@@ -123,6 +71,8 @@ class LateInteractionReranker(Reranker):
     """Texts in one forward pass, 1 or more."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
+
+    _ranks: tuple[Any, Floats] = PrivateAttr(default_factory=lambda: (None, np.zeros(0, dtype=np.float32)))
 
     checks: ClassVar[Mapping[str, Check]] = {
         **Reranker.checks,
@@ -140,12 +90,19 @@ class LateInteractionReranker(Reranker):
         ]
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
-        found = [_joined([next(passages) for _ in group]) for group in texts]
-        weights = idf_weights(asked, found)
+        found = [joined([next(passages) for _ in group]) for group in texts]
+        weights = token_weights(asked, found, self._frequency_ranks())
         given = [document.metadata.get(SCORE) for document in documents]
         scores = [number for score in given if math.isfinite(number := as_number(score))]
         similarities = [soft_maxsim(asked, text, weights) for text in found]
         return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
+
+    def _frequency_ranks(self) -> Floats:
+        tokenizer, (known, ranks) = self.model.tokenizer, self._ranks
+        if known is not tokenizer:
+            ranks = frequency_ranks(tokenizer.get_vocab())
+            self._ranks = tokenizer, ranks
+        return ranks
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return token_counts(self.model.tokenizer, texts)
@@ -169,7 +126,3 @@ class LateInteractionReranker(Reranker):
             norms = np.linalg.norm(vectors[inner], axis=1, keepdims=True)
             found.append(Tokens(ids[inner], vectors[inner] / np.maximum(norms, 1e-9)))
         return found
-
-
-def _joined(parts: Sequence[Tokens]) -> Tokens:
-    return Tokens(np.concatenate([part.ids for part in parts]), np.concatenate([part.vectors for part in parts]))

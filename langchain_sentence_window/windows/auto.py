@@ -15,10 +15,13 @@ MIN_LEAD = 0.2
 """Lead of the best hit over the second, as a share of the range of scores, that makes it the answer. See the
 benchmarks page."""
 
+MIN_LEAD_ELSEWHERE = 0.25
+"""The same over the best hit that its window neither holds nor touches. See the benchmarks page."""
+
 MIN_CHARS_OF_ANSWER = 350
 """Characters of a window around the answer that say enough. See the benchmarks page."""
 
-MAX_FORWARD_OF_ANSWER = 6
+MAX_FORWARD_OF_ANSWER = 8
 """Sentences after the answer that ``auto`` adds at most. See the benchmarks page."""
 
 MAX_STRONG_SHARE = 0.25
@@ -57,7 +60,11 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
 
 
 def clear_best(hits: Sequence[Hit]) -> Hit | None:
-    """Return the best hit if it leads all others by more than `MIN_LEAD`, as answers usually do.
+    """Return the best hit if it leads the others, as answers usually do.
+
+    It leads if it is ahead of all others by more than `MIN_LEAD`, or of all hits elsewhere by more than
+    `MIN_LEAD_ELSEWHERE`. A hit that its window as the answer might hold or touch isn't elsewhere: it says that the
+    answer is at this place.
 
     Args:
         hits: Best first.
@@ -69,10 +76,20 @@ def clear_best(hits: Sequence[Hit]) -> Hit | None:
         InvalidInputError: One isn't a `Hit`.
     """
     hits = each_of(hits, Hit)
-    if len(hits) < 2:  # noqa: PLR2004
-        return next(iter(hits), None)
-    lead, span = hits[0].score - hits[1].score, hits[0].score - hits[-1].score
-    return hits[0] if span > 0 and lead > MIN_LEAD * span else None
+    if not hits:
+        return None
+    best, others = hits[0], hits[1:]
+    elsewhere = next((hit for hit in others if not _is_beside(hit, best)), None)
+    if elsewhere is None:
+        return best
+    span = best.score - hits[-1].score
+    leads = best.score - others[0].score > MIN_LEAD * span
+    return best if leads or best.score - elsewhere.score > MIN_LEAD_ELSEWHERE * span else None
+
+
+def _is_beside(hit: Hit, answer: Hit) -> bool:
+    is_in_section = hit.doc_id == answer.doc_id and answer.section_start <= hit.index < answer.section_end
+    return is_in_section and -1 <= hit.index - answer.index <= MAX_FORWARD_OF_ANSWER + 1
 
 
 def strong_score(hits: Collection[Hit]) -> float:

@@ -1,16 +1,20 @@
 """Late interaction: its arithmetic by hand, and its order with a real model."""
 
 import copy
+import random
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.reranking.late_interaction import Tokens, blend, idf_weights, soft_maxsim
+from langchain_sentence_window.reranking.late_interaction import blend
+from langchain_sentence_window.reranking.token_matching import Tokens, frequency_ranks, soft_maxsim, token_weights
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -19,7 +23,7 @@ REFUSED = "A refund is refused once 100 bookings have been taken."
 
 
 def tokens(ids: list[int], *vectors: tuple[float, float]) -> Tokens:
-    return Tokens(np.array(ids), np.array(vectors, dtype=np.float32).reshape(-1, 2))
+    return Tokens(np.array(ids, dtype=np.int64), np.array(vectors, dtype=np.float32).reshape(-1, 2))
 
 
 def test_each_token_of_the_query_looks_for_the_likest_of_the_text() -> None:
@@ -35,10 +39,40 @@ def test_each_token_of_the_query_looks_for_the_likest_of_the_text() -> None:
 
 def test_a_token_that_few_texts_hold_counts_most() -> None:
     texts = [tokens([1, 2], (1, 0), (1, 0)), tokens([1], (1, 0)), tokens([1, 1], (1, 0), (1, 0))]
-    # In 3, 1 and 0 of 3 texts: log(1 + .5 / 3.5), log(1 + 2.5 / 1.5), log(1 + 3.5 / .5).
-    assert idf_weights(tokens([1, 2, 9], (1, 0), (1, 0), (1, 0)), texts) == pytest.approx(
-        [0.1335, 0.9808, 2.0794], abs=1e-4
+    query, equally_frequent = tokens([1, 2, 9], (1, 0), (1, 0), (1, 0)), np.zeros(10, dtype=np.float32)
+    # In 3 and 1 of 3 texts: log(1 + .5 / 3.5), log(1 + 2.5 / 1.5); in none: their mean. Then halved, as all are common.
+    assert token_weights(query, texts, equally_frequent) == pytest.approx([0.0668, 0.4904, 0.2786], abs=1e-4)
+    alone = token_weights(tokens([9], (1, 0)), texts, equally_frequent)
+    assert alone == pytest.approx([np.log(8) / 2])  # log(1 + 3.5 / .5)
+
+
+def test_a_token_that_is_rare_in_the_language_counts_more() -> None:
+    ranks = np.array([0, 100, 900], dtype=np.float32)
+    weights = token_weights(
+        tokens([0, 1, 2], (1, 0), (1, 0), (1, 0)), [tokens([0, 1, 2], (1, 0), (1, 0), (1, 0))], ranks
     )
+    assert weights / weights[0] == pytest.approx([1, 1 + np.log(2) / 0.5, 1 + np.log(10) / 0.5])
+
+
+@given(st.lists(st.lists(st.integers(0, 20), max_size=9), min_size=1, max_size=9), st.randoms())
+def test_each_token_counts_something(ids: list[list[int]], chance: random.Random) -> None:
+    query, *texts = (tokens(each, *[(1, 0)] * len(each)) for each in ids)
+    ranks = np.array([chance.randint(0, 300_000) for _ in range(21)], dtype=np.float32)
+    weights = token_weights(query, texts, ranks)
+    assert weights.shape == query.ids.shape
+    assert (weights > 0).all()
+    assert np.isfinite(weights).all()
+
+
+def test_words_are_ranked_as_the_vocabulary_lists_them(minilm: Embeddings) -> None:
+    assert frequency_ranks({"[CLS]": 0, "<s>": 1, "a": 2, "the": 3, "##ing": 4, "\u2581of": 5, "?": 8}).tolist() == [
+        *[0, 0, 0, 0, 1, 2, 3, 3, 3]
+    ]
+    assert frequency_ranks({}).tolist() == [0]
+    vocabulary = LateInteractionReranker(model=minilm).model.tokenizer.get_vocab()
+    ranks = frequency_ranks(vocabulary)
+    assert ranks[vocabulary["the"]] == 0
+    assert ranks[vocabulary["how"]] < 200 < ranks[vocabulary["annual"]] < 2000 < ranks[vocabulary["granite"]]
 
 
 def test_scores_are_blended_in_standard_deviations() -> None:

@@ -261,7 +261,7 @@ async def test_a_hit_takes_what_it_needs_as_far_as_inline_windows_hold_it(way: I
         store = NoFetchStore(WordEmbeddings())
         store.add_documents(SentenceSplitter(inline_window=inline).split_documents([document(text)]))
         retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None, fetch_k=1)
-        assert places(await way(retriever, "invoke", "refund", k=1)) == [("a", [0, min(inline, 6)])]
+        assert places(await way(retriever, "invoke", "refund", k=1)) == [("a", [0, min(inline, 8)])]
 
 
 # Rerankers

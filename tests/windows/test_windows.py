@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -248,7 +249,7 @@ def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
     for window in windows:
         (each,) = window.hits
         assert each.section_start <= window.first == each.index <= window.last < each.section_end
-        assert window.last <= opened(each).last <= each.index + 6
+        assert window.last <= opened(each).last <= each.index + 8
     assert best_windows(found, k, opened, lambda _: False) == windows[:k]
 
 
@@ -257,8 +258,8 @@ def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
     [
         ([350, 80], 5),
         ([120, 140, 88, 90], 7),  # 120 + 1 + 140 + 1 + 88 are enough
-        ([120, 140, 87, 90], 8),  # 349 are not,
-        ([20, 20, 20, 20, 20, 20, 20, 20], 11),  # six further, not more
+        ([120, 140, 87, 90], 8),  # 349 are not
+        ([20] * 10, 13),  # eight further, not more
     ],
 )
 def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last: int) -> None:
@@ -280,7 +281,35 @@ def test_what_is_taken_for_the_answer_is_opened_farther(lengths: list[int], last
     ],
 )
 def test_the_best_hit_is_clear_if_it_leads_by_more_than_a_fifth_of_the_range(scores: list[float], clear: bool) -> None:
-    found = [hit(index, score=score) for index, score in enumerate(scores)]
+    found = [Hit("a", 20 * number, 0, 99, score) for number, score in enumerate(scores)]
+    assert clear_best(found) == (found[0] if clear else None)
+
+
+@pytest.mark.parametrize(
+    ("second", "clear"),
+    [
+        (Hit("a", 19, 10, 99, 0.8), True),  # they touch
+        (Hit("a", 18, 10, 99, 0.8), False),
+        (Hit("a", 29, 10, 99, 0.8), True),  # after eight sentences
+        (Hit("a", 30, 10, 99, 0.8), False),
+        (Hit("a", 19, 10, 20, 0.8), False),  # of another section
+        (Hit("b", 21, 10, 99, 0.8), False),  # of another document
+    ],
+)
+def test_a_hit_that_the_answer_holds_or_touches_is_no_rival(second: Hit, clear: bool) -> None:
+    best, last = Hit("a", 20, 20 if second.section_end == 20 else 10, 99, 0.9), Hit("c", 0, 0, 9, 0.3)
+    assert clear_best([best, second, last]) == (best if clear else None)
+    assert clear_best([best, replace(second, score=0.9)]) == (best if clear else None)
+
+
+@pytest.mark.parametrize(("score", "clear"), [(0.8, False), (0.79, True)])
+def test_the_best_hit_leads_all_hits_elsewhere_by_more_than_a_fourth_of_the_range(score: float, clear: bool) -> None:
+    found = [
+        Hit("a", 20, 0, 99, 0.9),
+        Hit("a", 21, 0, 99, 0.89),
+        Hit("a", 50, 0, 99, score),
+        Hit("a", 60, 0, 99, 0.5),
+    ]
     assert clear_best(found) == (found[0] if clear else None)
 
 
