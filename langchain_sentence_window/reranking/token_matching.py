@@ -48,8 +48,8 @@ def frequency_ranks(vocabulary: Mapping[str, int]) -> Floats:
         vocabulary: The ids of the tokens.
 
     Returns:
-        For each id, from 0, the number of words before it. A token that begins with two letters is a word, and one such
-        as ``[CLS]`` or ``<s>`` isn't.
+        For each id, from 0, the number of words before it. A token is a word if it begins with two letters, marks such
+        as ``##`` aside; ``[CLS]`` and ``<s>`` aren't.
     """
     words = np.zeros(max(vocabulary.values(), default=0) + 2, dtype=np.float32)
     words[[index + 1 for token, index in vocabulary.items() if _IS_WORD.match(token)]] = 1
