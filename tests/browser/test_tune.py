@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.evaluation import Question, write_questions
@@ -60,6 +62,11 @@ def settled(page: "Page", of_side: "Locator", cards: int) -> None:
     page.locator(".tune-cards:not([aria-busy])").first.wait_for()
 
 
+def shows(of_side: "Locator", windows: Sequence[Document]) -> None:
+    """Wait until a side shows these windows."""
+    expect(of_side.locator(".window-text")).to_have_text([each.page_content for each in windows])
+
+
 def test_two_settings_are_shown_with_what_differs(page: "Page", retriever: SentenceWindowRetriever) -> None:
     a, b = opened(page, b={"k": 3, "window": [1, 2]})
     ours = [retriever.invoke(QUESTION), retriever.invoke(QUESTION, k=3, window=(1, 2))]
@@ -82,7 +89,8 @@ def test_two_settings_are_shown_with_what_differs(page: "Page", retriever: Sente
     shot(page, "tune")
 
 
-def test_settings_are_live_and_stand_in_the_address(page: "Page") -> None:
+def test_settings_are_live_and_stand_in_the_address(page: "Page", retriever: SentenceWindowRetriever) -> None:
+    wide = retriever.invoke(QUESTION, window=(2, 4))
     a, b = opened(page)
     assert page.get_by_text("Both return the same windows.").is_visible()
     b.get_by_label("Windows", exact=True).fill("2")
@@ -91,10 +99,12 @@ def test_settings_are_live_and_stand_in_the_address(page: "Page") -> None:
     a.get_by_label("Kind of window").select_option("pair")
     a.get_by_label("Sentences after").fill("4")
     a.locator(".tune-change", has_text="window=[2,4]").wait_for()
+    shows(a, wide)
     assert given_in(page)["a"] == {"window": [2, 4]}
     shown = texts_of(a), texts_of(b)
     page.reload()
     settled(page, b, 2)
+    shows(a, wide)
     assert (texts_of(a), texts_of(b)) == shown
     assert b.get_by_label("Windows", exact=True).input_value() == "2"
     page.keyboard.press("Escape")
