@@ -208,14 +208,14 @@ class Evidence:
         """Return how rare the query's words are in the collection, or among the candidates if only these are known."""
         count = self._candidates.document_frequency
         if count is None or not self._terms.words:
-            return _inverse_document_frequency(self._own_words.sum(axis=0), len(self._texts))
+            return inverse_document_frequency(self._own_words.sum(axis=0), len(self._texts))
         counts, total = count(self._terms.words)
-        return _inverse_document_frequency(np.asarray(counts), total)
+        return inverse_document_frequency(counts, total)
 
     @cached_property
     def _all_bigrams(self) -> Numbers:
         pairs, size = self._matches.pairs, len(self._texts)
-        return np.asarray(pairs @ _inverse_document_frequency(pairs[:size].sum(axis=0), size))
+        return np.asarray(pairs @ inverse_document_frequency(pairs[:size].sum(axis=0), size))
 
     @cached_property
     def _all_lengths(self) -> Indexes:
@@ -236,6 +236,19 @@ def best_mean(scores: Numbers, groups: Indexes) -> Numbers:
     return np.asarray((sums / np.bincount(groups[best]))[groups])
 
 
+def inverse_document_frequency(counts: npt.ArrayLike, total: int) -> Numbers:
+    """Return the idf of BM25 for words: higher the fewer texts hold a word, and above 0.
+
+    See Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+
+    Args:
+        counts: How many texts hold each word; what lies outside of 0 to ``total`` counts as the nearer end.
+        total: The number of texts.
+    """
+    held = np.clip(counts, 0, total)
+    return np.asarray(np.log1p((total - held + 0.5) / (held + 0.5)))
+
+
 def ends_with_question_mark(text: str) -> bool:
     """Tell whether a text ends with a question mark, with quotation marks and brackets after it or not."""
     mark = text.rfind("?")
@@ -249,8 +262,3 @@ def _small(scores: Sequence[float] | Numbers) -> Numbers:
 def _share(held: Flags, weights: Numbers) -> Numbers:
     total = float(weights.sum())
     return np.asarray(held @ weights / total) if total > 0 else np.zeros(len(held))
-
-
-def _inverse_document_frequency(counts: npt.NDArray[np.integer], total: int) -> Numbers:
-    counts = np.clip(counts, 0, total)
-    return np.asarray(np.log1p((total - counts + 0.5) / (counts + 0.5)))

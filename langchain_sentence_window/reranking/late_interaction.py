@@ -6,10 +6,11 @@ Any sentence-transformers model has token vectors, even if it isn't trained for 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from langchain_core.documents import Document
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from langchain_sentence_window._settings import Check
 from langchain_sentence_window._showing import shown
@@ -27,6 +28,10 @@ from langchain_sentence_window.reranking.token_matching import (
     token_weights,
 )
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
+
+_ranks: WeakKeyDictionary[Any, Floats] = (
+    WeakKeyDictionary()
+)  # of the tokens of each tokenizer, as counting takes a while
 
 
 def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight: float) -> list[float]:
@@ -72,8 +77,6 @@ class LateInteractionReranker(Reranker):
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
-    _ranks: tuple[Any, Floats] = PrivateAttr(default_factory=lambda: (None, np.zeros(0, dtype=np.float32)))
-
     checks: ClassVar[Mapping[str, Check]] = {
         **Reranker.checks,
         "model": _checked_encoder,
@@ -91,18 +94,11 @@ class LateInteractionReranker(Reranker):
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
         found = [joined([next(passages) for _ in group]) for group in texts]
-        weights = token_weights(asked, found, self._frequency_ranks())
+        weights = token_weights(asked, found, _ranks_of(self.model.tokenizer))
         given = [document.metadata.get(SCORE) for document in documents]
         scores = [number for score in given if math.isfinite(number := as_number(score))]
         similarities = [soft_maxsim(asked, text, weights) for text in found]
         return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
-
-    def _frequency_ranks(self) -> Floats:
-        tokenizer, (known, ranks) = self.model.tokenizer, self._ranks
-        if known is not tokenizer:
-            ranks = frequency_ranks(tokenizer.get_vocab())
-            self._ranks = tokenizer, ranks
-        return ranks
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return token_counts(self.model.tokenizer, texts)
@@ -126,3 +122,10 @@ class LateInteractionReranker(Reranker):
             norms = np.linalg.norm(vectors[inner], axis=1, keepdims=True)
             found.append(Tokens(ids[inner], vectors[inner] / np.maximum(norms, 1e-9)))
         return found
+
+
+def _ranks_of(tokenizer: Any) -> Floats:
+    ranks = _ranks.get(tokenizer)
+    if ranks is None:
+        ranks = _ranks[tokenizer] = frequency_ranks(tokenizer.get_vocab())
+    return ranks

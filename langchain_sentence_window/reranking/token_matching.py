@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from langchain_sentence_window.ranking.evidence import inverse_document_frequency
+
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 TEMPERATURE = 0.05
@@ -60,10 +62,9 @@ def frequency_ranks(vocabulary: Mapping[str, int]) -> Floats:
 def token_weights(query: Tokens, texts: Sequence[Tokens], ranks: Floats) -> Floats:
     """Return how much each token of the query counts.
 
-    A weight is the token's idf, as in BM25, with the candidates as the corpus (Robertson & Zaragoza, "The Probabilistic
-    Relevance Framework: BM25 and Beyond", 2009), times the logarithm of its rank in the language: by Zipf's law,
-    minus the logarithm of its frequency. A token that no candidate holds tells none from another, so it counts like the
-    mean of the others.
+    A weight is the token's idf, with the candidates as the corpus, times the logarithm of its rank in the language: by
+    Zipf's law, minus the logarithm of its frequency. A token that no candidate holds tells none from another, so it
+    counts like the mean of the others.
 
     Args:
         query: The tokens of the query.
@@ -74,7 +75,7 @@ def token_weights(query: Tokens, texts: Sequence[Tokens], ranks: Floats) -> Floa
         A weight above 0 for each token of the query.
     """
     holding = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
-    idf = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    idf = inverse_document_frequency(holding, len(texts))
     is_held = holding > 0
     if is_held.any():
         idf[~is_held] = idf[is_held].mean()

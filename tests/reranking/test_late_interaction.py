@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window import LateInteractionReranker, SentenceWindowRetriever
+from langchain_sentence_window import LateInteractionReranker, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.late_interaction import blend
 from langchain_sentence_window.reranking.token_matching import Tokens, frequency_ranks, soft_maxsim, token_weights
@@ -92,6 +92,15 @@ async def test_a_real_model_ranks_by_its_tokens_and_leaves_what_it_was_given(min
         ("1", pytest.approx(-1)),
     ]
     assert given == before
+
+
+def test_rerankers_of_the_same_settings_are_equal_used_or_not(minilm: Embeddings) -> None:
+    splitter = SentenceSplitter()
+    used, new = (LateInteractionReranker(model=minilm, splitter=splitter) for _ in range(2))
+    assert used == new
+    used.compress_documents([Document("Granite."), Document(REFUSED)], QUESTION)
+    assert used == new
+    assert used != LateInteractionReranker(model=minilm, splitter=splitter, weight=2)
 
 
 def test_the_search_counts_too(minilm: Embeddings) -> None:
