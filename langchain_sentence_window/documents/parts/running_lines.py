@@ -1,11 +1,12 @@
 """Running heads, feet and page numbers: lines at the edges of pages that repeat from page to page.
 
 A line counts as the same on another page if it differs in digits alone. Body text may repeat, too, so only the first
-and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages.
+and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages, on which
+its numbers don't fall. Pages that are alike as a whole, such as those of a form, count as one.
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -26,6 +27,8 @@ MAX_LINE_CHARS = 150
 
 _NUMBER = "#"
 _MIN_LETTERS = 2
+_MIN_SHARE_NOT_FALLING = 0.75
+_MAX_DIGITS = 9
 _DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
 _PAGE_NUMBER = re.compile(
     r"(?:page|p\.|pg\.?)?[\s–—|-]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[\s–—|-]*", re.IGNORECASE
@@ -75,17 +78,20 @@ def _edge(page: str, *, from_end: bool) -> Iterator[Span]:
 
 def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
     """Return the lines, without their digits, that stand at an edge of enough pages."""
-    counts: Counter[str] = Counter()
-    numbers: list[int] = []
-    for page, edge in zip(pages, edges, strict=True):
+    contents = [_without_digits(page) for page in pages]
+    found_on: dict[str, set[str]] = defaultdict(set)
+    numbers: dict[str, list[list[int]]] = defaultdict(list)
+    for page, content, edge in zip(pages, contents, edges, strict=True):
         lines = {_without_digits(page[start:end]): page[start:end] for start, end in reversed(edge)}
-        counts.update(lines.keys())
-        if digits := re.findall(r"\d+", lines.get(_NUMBER, "")):
-            numbers.append(int(digits[0]))
-    if not _are_page_numbers(numbers):
-        del counts[_NUMBER]
-    least = max(MIN_PAGES, MIN_SHARE * len(pages))
-    return {line for line, count in counts.items() if count >= least and _says_something(line)}
+        for line, text in lines.items():
+            found_on[line].add(content)
+            numbers[line].append([int(digits[:_MAX_DIGITS]) for digits in re.findall(r"\d+", text)])
+    least = max(MIN_PAGES, MIN_SHARE * len(set(contents)))
+    return {
+        line
+        for line, different in found_on.items()
+        if len(different) >= least and _says_something(line) and _is_running(line, numbers[line])
+    }
 
 
 def _left_out(page: str, edge: Sequence[Span], repeated: set[str]) -> Iterator[Span]:
@@ -108,7 +114,13 @@ def _says_something(line: str) -> bool:
     return line == _NUMBER or sum(map(str.isalpha, line)) >= _MIN_LETTERS
 
 
-def _are_page_numbers(numbers: Sequence[int]) -> bool:
-    """Return whether numbers rise by one from page to page, with few exceptions."""
-    rises = [later - earlier == 1 for earlier, later in pairwise(numbers)]
-    return 2 * sum(rises) >= len(rises)
+def _is_running(line: str, numbers: Sequence[Sequence[int]]) -> bool:
+    """Return whether the numbers of a line, page by page, are those of a running one, with few exceptions.
+
+    Page numbers rise by one. Others, such as those of chapters, stay or rise; prices rise and fall.
+    """
+    if line == _NUMBER:
+        rises = [later[0] - earlier[0] == 1 for earlier, later in pairwise(each for each in numbers if each)]
+        return 2 * sum(rises) >= len(rises)
+    not_falling = [later >= earlier for earlier, later in pairwise(numbers)]
+    return sum(not_falling) >= _MIN_SHARE_NOT_FALLING * len(not_falling)

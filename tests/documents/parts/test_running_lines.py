@@ -9,6 +9,13 @@ def bodies(pages: list[str]) -> list[str]:
 
 
 BODIES = ["The fee is due.", "It is payable by the\nparty that signs.", "The law of Kenya applies.", "Signed by all."]
+MORE_BODIES = [
+    *BODIES,
+    "Notice is in writing.",
+    "Either party may end it.",
+    "Costs are shared.",
+    "No waiver is implied.",
+]
 
 
 def test_heads_feet_and_page_numbers_are_left_out() -> None:
@@ -20,8 +27,8 @@ def test_heads_feet_and_page_numbers_are_left_out() -> None:
 
 def test_heads_of_left_and_right_pages_differ() -> None:
     heads = ["{} Annual Report", "Acme Corp. {}"]
-    pages = [f"{heads[n % 2].format(n + 7)}\n{body}" for n, body in enumerate(BODIES * 2)]
-    assert bodies(pages) == BODIES * 2
+    pages = [f"{heads[n % 2].format(n + 7)}\n{body}" for n, body in enumerate(MORE_BODIES)]
+    assert bodies(pages) == MORE_BODIES
 
 
 def test_numbers_that_do_not_count_pages_stay() -> None:
@@ -47,6 +54,21 @@ def test_two_pages_are_too_few_to_tell() -> None:
 def test_a_title_inside_a_page_stays() -> None:
     pages = [f"Acme\n{body}\nAcme\n{body}" for body in BODIES]
     assert bodies(pages) == [f"{body}\nAcme\n{body}" for body in BODIES]
+
+
+def test_pages_that_differ_in_digits_alone_keep_their_text() -> None:
+    pages = [f"Form 7\nThe fee for item {n} is due." for n in range(1, 6)]
+    assert bodies(pages) == pages
+
+
+def test_a_line_whose_number_rises_and_falls_stays() -> None:
+    pages = [f"{body}\nThe fee is {fee} euros." for body, fee in zip(BODIES, (30, 12, 45, 20), strict=True)]
+    assert bodies(pages) == pages
+
+
+def test_a_head_with_the_number_of_its_chapter_is_left_out() -> None:
+    pages = [f"Chapter {n} – Fees\n{body}" for body, n in zip(MORE_BODIES, (1, 1, 1, 2, 2, 3, 3, 3), strict=True)]
+    assert bodies(pages) == MORE_BODIES
 
 
 @given(st.lists(st.text(st.sampled_from("ab1\n .\t-"), max_size=30), max_size=8))
