@@ -111,13 +111,13 @@ class DocumentMethods(RetrieverSettings):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        from langchain_sentence_window.retrieval.indexing import read_documents
+        from langchain_sentence_window.retrieval.stored_documents import read_documents
 
         return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Async version of `get`."""
-        from langchain_sentence_window.retrieval.indexing import read_documents
+        from langchain_sentence_window.retrieval.stored_documents import read_documents
 
         wanted = checked_ids(ids)
         return await arun(lambda io: read_documents(io, self.scope(), wanted))

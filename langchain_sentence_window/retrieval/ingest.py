@@ -20,9 +20,10 @@ from langchain_sentence_window.embedding.counting import counted_texts
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.retrieval.indexing import replace_documents, sentences_to_change
+from langchain_sentence_window.retrieval.indexing import replace_documents
 from langchain_sentence_window.retrieval.logs import LOGGER, log_ingest
 from langchain_sentence_window.retrieval.preparing import Preparation
+from langchain_sentence_window.retrieval.stored_documents import sentences_to_change
 
 
 async def ingest_documents(

@@ -14,8 +14,8 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.retrieval.indexing import read_sentences
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
 
 State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
 """Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span

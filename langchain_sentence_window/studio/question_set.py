@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
-from langchain_sentence_window.retrieval.indexing import read_sentences
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
 from langchain_sentence_window.studio.gold_texts import Gold, document_name
 from langchain_sentence_window.studio.question_list import Entry
 from langchain_sentence_window.studio.replies import (

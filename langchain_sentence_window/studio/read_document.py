@@ -19,8 +19,8 @@ from langchain_sentence_window.documents.sentence_pages import PagedSentence, se
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.documents.window_metadata import SENTENCE_SPANS
 from langchain_sentence_window.loaders.files.loading import CONTENT_TYPE, SUFFIXES
-from langchain_sentence_window.retrieval.indexing import read_sentences
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW
 from langchain_sentence_window.splitting.markdown import is_markdown
 from langchain_sentence_window.studio.document_blocks import GAP, Block, Sentences

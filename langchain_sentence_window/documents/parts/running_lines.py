@@ -114,7 +114,7 @@ def _says_something(line: str) -> bool:
     return line == _NUMBER or sum(map(str.isalpha, line)) >= _MIN_LETTERS
 
 
-def _is_running(line: str, numbers: Sequence[Sequence[int]]) -> bool:
+def _is_running(line: str, numbers: Sequence[list[int]]) -> bool:
     """Return whether the numbers of a line, page by page, are those of a running one, with few exceptions.
 
     Page numbers rise by one. Others, such as those of chapters, stay or rise; prices rise and fall.
