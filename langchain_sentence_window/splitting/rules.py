@@ -33,7 +33,12 @@ _LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
 _OPENERS = "\"'“‘«([{*_—–-¿¡ "
 _ROMAN_OR_LETTER = re.compile(r"[IVXLC]+|[A-Z]")
 _FOUR_SPACED = (". . . .", ".\xa0.\xa0.\xa0.")
-_NEXT_CASE = re.compile(r"[.!?]\s+(?:([a-z])|[A-Z])")
+_CAPITAL_INSIDE = re.compile("[a-z]{1,2}[A-Z]")
+"""The beginning of a name such as "eBay", which may begin any sentence."""
+_NEXT_CASE = re.compile(
+    rf"[.!?]\s+(?!{_CAPITAL_INSIDE.pattern}|(?:[a-z]|[ivxlc]{{1,6}})[.)])(?:([a-z])|[A-Z])"  # nor the marker of an item
+)
+_LOWER_ROMAN = re.compile(r"[ivxlc]+")
 _CASUAL_SHARE = 0.3
 _MIN_FRONT_WORDS = 4
 _MAX_FAREWELL_CHARS = 20
@@ -50,7 +55,8 @@ def is_casual(text: str, language: Language) -> bool:
     ends = lower = 0
     for match in _NEXT_CASE.finditer(text):
         word = last_word(text, 0, match.start())
-        if word.isalpha() and word.islower() and len(word) > 1 and not language.abbreviates(word):
+        is_word = word.isalpha() and word.islower() and len(word) > 1 and not _LOWER_ROMAN.fullmatch(word)
+        if is_word and not language.abbreviates(word):
             ends += 1
             lower += match[1] is not None
     # A single lowercase letter may follow an unknown abbreviation; other carelessness confirms casual text.
@@ -109,7 +115,7 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
     word = last_word(text, sentence, match.start())
     if text[following - 1] in ".!?":
         return _ends_without_space(word, marks, _word_at(text, following).lower(), language)
-    if first.islower() and not is_casual:
+    if first.islower() and not is_casual and not _CAPITAL_INSIDE.match(text, at):
         if closers:
             return False
         if set(marks) == {"?"} and text[following].islower():

@@ -32,11 +32,16 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _TOP_LABELS = frozenset({"article", "schedule", "exhibit", "annex", "appendix", "part", "chapter"})
-_SMALL_WORDS = frozenset(
-    {"a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "per", "so", "the"}
-) | {
-    *("to", "via", "with", "without", "de", "del", "der", "des", "di", "du", "et", "la", "le", "und", "y"),
-}
+_SMALL_WORDS = (
+    frozenset({"a", "after", "against", "an", "and", "as", "at", "before", "between", "but", "by"})
+    | {"during", "for", "from", "in", "into", "nor", "of", "on", "or", "over", "per", "so", "than"}
+    | {"the", "through", "to", "under", "until", "upon", "via", "with", "within", "without"}
+    | {"auf", "bei", "das", "dem", "den", "der", "des", "die", "für", "im"}
+    | {"mit", "nach", "oder", "und", "von", "vom", "zu", "zum", "zur"}
+    | {"au", "aux", "avec", "dans", "de", "du", "en", "et", "la", "le", "les", "ou", "par", "pour", "sous", "sur"}
+    | {"al", "con", "da", "das", "de", "del", "di", "do", "dos", "e", "el", "em"}
+    | {"las", "lo", "los", "o", "para", "por", "sin", "y"}
+)
 _CONNECTIVES = frozenset({"and", "between", "by and between", "by and among", "among"})
 _VERBS = frozenset({"are", "has", "have", "is", "may", "means", "must", "shall", "will"})
 _RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")

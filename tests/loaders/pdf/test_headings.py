@@ -69,6 +69,7 @@ def test_bold_lines_of_a_bold_file_are_no_headings() -> None:
         ("2.FEES AND PAYMENT:", 3),
         ("2.Fees and Payment", 3),
         ("2.1 Fees", 4),
+        ("18. Assistance upon Termination", 3),
         ("2.1.3. Late Fees", 5),
         ("X. Other Terms", 3),
         ("LIMITATION OF LIABILITY", 3),
