@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.spans import pieces
 
-_CLAUSE_END = re.compile(r"[,;:)\]—–][\"'”’»]*\s|[，；：、）」』】]")
+_CLAUSE_END = re.compile(
+    r"[,;:—–][\"'”’»]*\s|[，；：、）」』】]|\s(?=\((?:[a-zA-Z]|[ivxIVX]{1,5})\)\s)"  # the last one before "(a) the fee"
+)
+_BRACKET_END = re.compile(r"(?<=\s)[^\s()\[\]]{3,}[)\]][\"'”’»]*\s")
+"""The end of a bracket of several words; one around a single word, as in "thirty (30) days", ends nothing."""
 _WHITE_SPACE = re.compile(r"\s")
 
 
@@ -61,7 +65,12 @@ def _even_cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]
     while end - start > max_chars:
         low, high = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
         target = start + (end - start) // math.ceil((end - start) / max_chars)
-        start = _nearest_end(_CLAUSE_END, text, low, high, target) or _last_end(_WHITE_SPACE, text, low, high) or high
+        start = (
+            _nearest_end(_CLAUSE_END, text, low, high, target)
+            or _nearest_end(_BRACKET_END, text, low, high, target)
+            or _last_end(_WHITE_SPACE, text, low, high)
+            or high
+        )
         yield start
 
 
@@ -72,9 +81,10 @@ def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, high: int, tar
 
 def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
     while end - start > max_chars:
-        stop = start + max_chars
+        middle, stop = start + max_chars // 2, start + max_chars
         start = (
-            _last_end(_CLAUSE_END, text, start + max_chars // 2, stop)
+            _last_end(_CLAUSE_END, text, middle, stop)
+            or _last_end(_BRACKET_END, text, middle, stop)
             or _last_end(_WHITE_SPACE, text, start, stop)
             or stop
         )
