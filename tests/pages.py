@@ -9,6 +9,7 @@ that the block prints.
 
 import contextlib
 import io
+import logging
 import os
 import re
 import shutil
@@ -79,7 +80,7 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
     for name in ("agreement.pdf", "questions.jsonl"):
         shutil.copy(ROOT / "examples" / name, folder)
     names: dict[str, object] = {"__name__": "__main__"}
-    with chdir(folder), _a_model_that_answers():
+    with chdir(folder), _a_model_that_answers(), _logging_restored():
         for block in blocks_of(page):
             if block.language != "python":
                 continue
@@ -88,6 +89,19 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
             with contextlib.redirect_stdout(printed):
                 exec(compile("\n" * line + block.code, str(path), "exec"), names)  # noqa: S102
             yield block, printed.getvalue()
+
+
+@contextmanager
+def _logging_restored() -> Iterator[None]:
+    """Undo what a page does to logging."""
+    loggers = logging.getLogger(), logging.getLogger("langchain_sentence_window")
+    before = [(logger.level, list(logger.handlers)) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, (level, handlers) in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
 
 
 @contextmanager

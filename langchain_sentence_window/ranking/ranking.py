@@ -31,7 +31,7 @@ MAX_WEIGHT = 1e6
 """The largest weight; what counts is how weights compare with each other."""
 
 SCALE = 4.0
-"""The number that, times the sum of all weights, divides a candidate's weighted signals. A standardized signal of the
+"""The number that, times the sum of the weights, divides a candidate's weighted signals. A standardized signal of the
 best candidate is often 3 to 5, so scores rarely leave ``[-1, 1]``."""
 
 
@@ -167,7 +167,8 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
 
     Returns:
         The order and the scores: the sum of weight times signal, divided by `SCALE` times the sum of all weights
-        without their signs. Equal ones are ordered by their score by meaning, then as they were given.
+        without their signs, see `Signal.outweighs_others`. Equal ones are ordered by their score by meaning, then as
+        they were given.
 
     Raises:
         InvalidInputError: ``word_weight`` isn't a number of 0 or more, or a score of the candidates isn't finite.
@@ -176,7 +177,8 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     weighed = _weighed(ranking.weights, word_weight)
     weights = np.array([weight for weight in weighed.values() if weight])
     names = tuple(name for name, weight in weighed.items() if weight)
-    shares = weights / (SCALE * np.abs(weights).sum()) if names else weights
+    scale = sum(abs(weight) for name, weight in weighed.items() if not SIGNALS[name].outweighs_others)
+    shares = weights / (SCALE * (scale or 1.0))
     contributions = signals(query, candidates, names) * shares
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
@@ -238,6 +240,7 @@ DEFAULT_RANKING = Ranking(
         "window_length": -0.4,
         "label": 0.2,
         "digit_asked": 0.3,
+        "contents": -4.0,
     },
     "The default for any collection.",
 )

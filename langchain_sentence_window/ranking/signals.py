@@ -36,12 +36,15 @@ class Signal:
         compute: Computes it for all candidates.
         is_standardized: Whether it counts by its distance from the mean of the candidates, in standard deviations.
         is_of_words: Whether it compares words of the query with words of the text.
+        outweighs_others: Whether it is to outweigh all others where it is set. Then it isn't smaller among few
+            candidates, and the scale of the scores doesn't follow its weight.
     """
 
     meaning: str
     compute: Callable[[Evidence], Numbers]
     is_standardized: bool = False
     is_of_words: bool = False
+    outweighs_others: bool = False
 
 
 _scored = partial(Signal, is_standardized=True)
@@ -123,6 +126,11 @@ _TABLE: dict[str, Signal] = {
     ),
     "heading": Signal("1 for a heading, else 0", lambda facts: facts.kinds("heading")),
     "item": Signal("1 for a list item or a table row, else 0", lambda facts: facts.kinds("list_item", "table_row")),
+    "contents": Signal(
+        "1 for a line of a table of contents, else 0",
+        lambda facts: facts.kinds("contents"),
+        outweighs_others=True,
+    ),
     "repeated": Signal("1 if another candidate has the same text, else 0", lambda facts: facts.repeated),
 }
 
@@ -140,7 +148,7 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
 
     Returns:
         An array of shape ``(candidates, names)``. With fewer candidates than `CANDIDATES`, signals that aren't
-        standardized are smaller than the table says.
+        standardized are smaller than the table says, unless they are to outweigh others.
 
     Raises:
         InvalidInputError: A name isn't the name of a signal, or a score of the candidates isn't finite.
@@ -162,7 +170,8 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     is_standardized = np.array([SIGNALS[name].is_standardized for name in names])
     matrix[:, is_standardized] = standardized(matrix[:, is_standardized])
     # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
-    matrix[:, ~is_standardized] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
+    is_smaller = ~is_standardized & [not SIGNALS[name].outweighs_others for name in names]
+    matrix[:, is_smaller] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
     return matrix
 
 

@@ -19,6 +19,7 @@ CODE = "code"
 HTML = "html"
 FRONT_MATTER = "front_matter"
 MESSAGE = "message"
+CONTENTS = "contents"
 
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """The structure of a text; ``auto`` looks for Markdown's marks."""
@@ -36,7 +37,7 @@ class Block:
         start: First code point of the block in the text.
         end: One past its last code point.
         kind: ``prose``, ``heading``, ``list_item``, ``table_row``, ``code``, ``html``,
-            ``front_matter`` or ``message``.
+            ``front_matter``, ``message`` or ``contents``, a line of a table of contents.
         level: 1 to 6 for a heading that begins a section, else 0.
     """
 

@@ -11,6 +11,7 @@ from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
+    CONTENTS,
     FRONT_MATTER,
     HEADING,
     HTML,
@@ -34,7 +35,7 @@ from langchain_sentence_window.splitting.spans import pieces
 from langchain_sentence_window.splitting.speakers import speaker_end
 from langchain_sentence_window.splitting.structure import refine_blocks
 
-_UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER})
+_UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER, CONTENTS})
 _COLONS = (":", "：")
 
 

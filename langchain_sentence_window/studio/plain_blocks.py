@@ -17,7 +17,9 @@ from langchain_sentence_window.studio.document_blocks import (
 )
 
 _CODE = frozenset({splitting.CODE, splitting.HTML, splitting.FRONT_MATTER})
-_OF_A_LINE = frozenset({splitting.HEADING, splitting.LIST_ITEM, splitting.TABLE_ROW, splitting.MESSAGE})
+_OF_A_LINE = frozenset(
+    {splitting.HEADING, splitting.LIST_ITEM, splitting.TABLE_ROW, splitting.MESSAGE, splitting.CONTENTS}
+)
 _KINDS = {splitting.HEADING: HEADING, splitting.LIST_ITEM: ITEM, splitting.TABLE_ROW: TABLE}
 
 

@@ -39,6 +39,19 @@ def test_a_score_is_the_scaled_sum_of_weighted_signals() -> None:
     assert reordered.order.tolist() == sorted(range(4), key=lambda row: -by_hand.sum(axis=1)[row])
 
 
+def test_lines_of_a_table_of_contents_come_last_and_leave_the_other_scores() -> None:
+    documents = {"a": [["Audit of the buyer 7", "Fees 8"], ["The buyer pays for the audit.", "Else nothing."]]}
+    found = [("a", index) for index in range(4)]
+    dense = [0.9, 0.1, 0.5, 0.2]
+    query = "Who pays for the audit of the buyer?"
+    plain = reorder(query, candidates_of(documents, found, dense), DEFAULT_RANKING)
+    kinds = {("a", 0): "contents", ("a", 1): "contents"}
+    told = reorder(query, candidates_of(documents, found, dense, kinds=kinds), DEFAULT_RANKING)
+    assert plain.order[0] == 0
+    assert set(told.order[:2].tolist()) == {2, 3}
+    np.testing.assert_allclose(told.scores[2:], plain.scores[2:])
+
+
 def test_words_count_by_their_weight() -> None:
     found = candidates_of(DOCUMENTS, FOUND, [0.4, 0.1, 0.3, 0.2])
     query = "Who pays the audit?"

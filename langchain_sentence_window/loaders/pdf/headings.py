@@ -42,7 +42,7 @@ _SMALL_WORDS = (
     | {"al", "con", "da", "das", "de", "del", "di", "do", "dos", "e", "el", "em"}
     | {"las", "lo", "los", "o", "para", "por", "sin", "y"}
 )
-_CONNECTIVES = frozenset({"and", "between", "by and between", "by and among", "among"})
+_NO_TITLES = frozenset({"and", "between", "by and between", "by and among", "among", "page", "page no.", "seite"})
 _VERBS = frozenset({"are", "has", "have", "is", "may", "means", "must", "shall", "will"})
 _RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")
 _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
@@ -200,7 +200,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     match = label or number
     title = text[match.end() :] if match else text
     letters = sum(map(str.isalpha, title))
-    is_remark = (title.startswith("[") and title.endswith("]")) or title.lower() in _CONNECTIVES
+    is_remark = (title.startswith("[") and title.endswith("]")) or title.lower() in _NO_TITLES
     if not match and (letters < _MIN_CAPITALS or is_remark):
         return 0
     is_large = lines[0].size >= LARGE * type_.size

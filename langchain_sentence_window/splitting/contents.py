@@ -1,0 +1,102 @@
+"""Tables of contents: lines that name the headings below them and the pages where these stand.
+
+They hold the words of many questions and the answer to none. So that no price list is taken for one, most of the lines
+must name headings that are found below.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING, LIST_ITEM, PROSE, Block
+
+MIN_ENTRIES = 3
+"""The fewest lines of a table of contents that name a heading."""
+
+MIN_SHARE_NAMED = 0.5
+"""The smallest share of its lines that do: not every heading may have been found."""
+
+MAX_ENTRY_CHARS = 200
+"""Characters of the longest line."""
+
+MAX_LEVEL = 6
+"""The lowest level of a heading."""
+
+_MAX_GAP = 2
+"""Lines between two entries that belong to the table, such as the first half of a title, or "(continued)"."""
+
+_MAX_PAGE_CHARS = 7
+_PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
+_ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})(?:{_PAGE.pattern})")
+_KINDS = (PROSE, LIST_ITEM, HEADING)
+
+
+def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Find the lines of tables of contents.
+
+    Args:
+        text: The text.
+        blocks: Its blocks, in order.
+
+    Returns:
+        The blocks; those of a table of contents are of that kind, each of them a line, and no headings. A heading above
+        a table has the lowest level.
+    """
+    if sum(text[block.end - 1].isdigit() for block in blocks) < MIN_ENTRIES:  # as in most texts
+        return list(blocks)
+    groups = _by_line(text, blocks)
+    lines = [replace(group[0], end=group[-1].end) for group in groups]
+    keys = [_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]
+    entries = [_titled(text, line) if key else "" for key, line in zip(keys, lines, strict=True)]
+    last_at = {key: number for number, key in enumerate(keys) if lines[number].kind == HEADING}
+    found: dict[int, Block] = {}
+    for first, end in _runs(entries):
+        count = sum(map(bool, entries[first:end]))
+        named = sum(last_at.get(entry, 0) >= end for entry in entries[first:end] if entry)
+        if named < max(MIN_ENTRIES, MIN_SHARE_NAMED * count):
+            continue
+        while first and last_at.get(keys[first - 1], 0) >= end:  # its page is missing
+            first -= 1
+        found |= {number: replace(lines[number], kind=CONTENTS, level=0) for number in range(first, end)}
+        if first and lines[first - 1].level:  # the headings below aren't parts of "Table of contents"
+            found[first - 1] = replace(lines[first - 1], level=MAX_LEVEL)
+    return [block for number, group in enumerate(groups) for block in ([found[number]] if number in found else group)]
+
+
+def _by_line(text: str, blocks: Sequence[Block]) -> list[list[Block]]:
+    """Return the blocks, each with the page number that a tab parts from it on its line."""
+    groups: list[list[Block]] = []
+    for block in blocks:
+        is_page = block.end - block.start <= _MAX_PAGE_CHARS and _PAGE.fullmatch(text, block.start, block.end)
+        if is_page and groups and "\n" not in text[groups[-1][0].start : block.start]:
+            groups[-1].append(block)
+        else:
+            groups.append([block])
+    return groups
+
+
+def _runs(entries: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield ``(first, end)`` of each run of entries with short gaps between them."""
+    at = [number for number, entry in enumerate(entries) if entry]
+    while at:
+        count = next((i for i in range(1, len(at)) if at[i] - at[i - 1] > _MAX_GAP + 1), len(at))
+        if count >= MIN_ENTRIES:
+            yield at[0], at[count - 1] + 1
+        at = at[count:]
+
+
+def _may_be_entry(block: Block) -> bool:
+    return block.kind in _KINDS and block.end - block.start <= MAX_ENTRY_CHARS
+
+
+def _titled(text: str, block: Block) -> str:
+    """Return the title in a line that ends with the number of a page; an empty string for any other line."""
+    if not text[block.end - 1].isalnum():
+        return ""
+    match = _ENTRY.fullmatch(" ".join(text[block.start : block.end].split()))
+    return _key(match["title"]) if match else ""
+
+
+def _key(title: str) -> str:
+    """Return what of a title counts when it is compared: its letters and digits."""
+    return "".join(filter(str.isalnum, title)).casefold()

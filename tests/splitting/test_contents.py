@@ -1,0 +1,70 @@
+"""Tables of contents, which name the headings below them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.splitting.blocks import CONTENTS, Block
+from langchain_sentence_window.splitting.contents import find_contents
+
+TITLES = ("1. Definitions", "2. Term and Termination", "3. Fees", "4. Governing Law")
+BODY = "\n\n".join(f"{title}\n\nThe parties agree on this." for title in TITLES)
+
+
+def contents_of(text: str) -> list[str]:
+    found = SentenceSplitter().split_text(text)
+    return [text[each.start : each.end] for each in found if each.kind == CONTENTS]
+
+
+@pytest.mark.parametrize("leader", [" ", " .......... ", "....", " . . . . ", "\t"])
+def test_lines_that_name_headings_below_and_their_pages(leader: str) -> None:
+    lines = [f"{title}{leader}{page}" for title, page in zip(TITLES, ("1", "iv", "12", "A-3"), strict=True)]
+    text = "\n".join(["Table of Contents", "", *lines, "", BODY])
+    assert contents_of(text) == lines
+
+
+def test_lines_between_and_one_before_whose_page_is_missing() -> None:
+    lines = [TITLES[0], "2. Term and Termination 3", "(continued)", "3. Fees 12", "4. Governing Law 14"]
+    assert contents_of("\n\n".join(["SUPPLY AGREEMENT", *lines, BODY])) == lines
+
+
+def test_the_heading_above_has_no_sections_below_it() -> None:
+    lines = [f"{title} {page}" for page, title in enumerate(TITLES)]
+    text = "\n\n".join(["SUPPLY AGREEMENT", "TABLE OF CONTENTS", *lines, BODY])
+    headings = dict.fromkeys(each.heading for each in SentenceSplitter().split_text(text))
+    assert list(headings) == [
+        "SUPPLY AGREEMENT",
+        "SUPPLY AGREEMENT > TABLE OF CONTENTS",
+        *(f"SUPPLY AGREEMENT > {title}" for title in TITLES),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Apples 3", "Pears 4", "Plums 5", "Cherries 6"],  # prices
+        [f"{title} 1" for title in TITLES[:2]],  # too few
+        [*(f"{title} 1" for title in TITLES[:3]), *(f"Item {n} costs {n}" for n in range(4))],  # too few of them
+        list(TITLES),  # no pages
+        [f"{title} applies from page 1." for title in TITLES],
+    ],
+)
+def test_other_lists_are_no_tables_of_contents(lines: list[str]) -> None:
+    assert contents_of("\n\n".join([*lines, BODY])) == []
+
+
+def test_headings_above_the_lines_do_not_count() -> None:
+    assert contents_of("\n\n".join([BODY, *(f"{title} 1" for title in TITLES)])) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Fees 1", "Term 2", "Fees", "Term", "So it is.", "3"]), st.booleans())))
+def test_only_kinds_and_levels_change(lines: list[tuple[str, bool]]) -> None:
+    text, blocks = "", list[Block]()
+    for line, is_heading in lines:
+        blocks.append(Block(len(text), len(text) + len(line), "heading" if is_heading else "prose", int(is_heading)))
+        text += line + "\n"
+    found = find_contents(text, blocks)
+    assert [(each.start, each.end) for each in found] == [(each.start, each.end) for each in blocks]
+    assert all(now.kind in (was.kind, CONTENTS) for was, now in zip(blocks, found, strict=True))
+    assert find_contents(text, found) == found
