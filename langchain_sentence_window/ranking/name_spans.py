@@ -40,8 +40,8 @@ class Token:
         word: The word in lower case.
         start: Where it starts in the question.
         end: Where it ends, exclusive.
-        is_name: Whether it is written as a name: with a capital that isn't the first of a sentence, all in capitals,
-            with a digit, or in a script without capitals.
+        is_name: Whether it is written as a name: with a capital that isn't the first of a sentence, with one inside,
+            all in capitals, with a digit, or in a script without capitals.
     """
 
     word: str
@@ -77,13 +77,13 @@ def words_of(text: str) -> list[str]:
 
 
 def capitalized(words: Iterable[str]) -> set[str]:
-    """Return the words that are written with a capital or a digit first somewhere, in lower case."""
-    return {word.lower() for word in words if not word[0].islower()}
+    """Return the words that are written with a capital, or a digit first, somewhere, in lower case."""
+    return {word.lower() for word in words if not _is_small(word)}
 
 
 def uncapitalized(words: Iterable[str]) -> set[str]:
-    """Return the words that are written with a small letter first somewhere, in lower case."""
-    return {word.lower() for word in words if word[0].islower()}
+    """Return the words that are written with a small letter first and without a capital somewhere, in lower case."""
+    return {word.lower() for word in words if _is_small(word)}
 
 
 def as_names(tokens: Sequence[Token], known: Set[str]) -> list[Token]:
@@ -127,9 +127,13 @@ def left_out(
 def _is_name(text: str, *, begins: bool, is_shouted: bool) -> bool:
     if any(map(str.isdigit, text)):
         return True
-    if is_shouted or text[0].islower():
+    if is_shouted or _is_small(text):
         return False
     return not begins or (len(text) > 1 and not text[1:].islower())
+
+
+def _is_small(word: str) -> bool:
+    return word[0].islower() and not any(map(str.isupper, word))  # "eBay" is written as a name
 
 
 def _runs(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tuple[int, int]]:

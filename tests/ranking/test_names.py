@@ -55,6 +55,7 @@ def test_words_written_as_names_are_told_from_others() -> None:
     [
         ("IBM pays", ("ibm",)),  # all in capitals, at the start too
         ("MusclePharm pays", ("musclepharm",)),  # a capital inside
+        ("iBio pays what eBay owes", ("ibio", "ebay")),  # one inside alone
         ("WHO PAYS ZEBRA IN 2020", ("2020",)),  # capitals tell nothing
         ("who pays zebra", ()),
         ("من يدفع", ("من", "يدفع")),  # a script without capitals
@@ -119,6 +120,12 @@ def test_one_word_names_alone_only_if_it_is_nowhere_else() -> None:
     assert not heard("what does the zebra contract say?", evidence(zebra=use(5, "lease")))
     only_found = Evidence({"zebra": use(5, "lease")}, HEADS, is_complete=False)
     assert not heard("What does the Zebra contract say?", only_found)
+
+
+def test_a_name_may_have_its_capital_inside() -> None:
+    documents = {"a": DocumentNames("Agreement between iBio Inc. and others"), "b": DocumentNames("Lease")}
+    assert heard("How long does iBio have?", evidence(documents, ibio=use(5, "a"))) == [("a", ("ibio",))]
+    assert not heard("How long does ibio have?", evidence(documents, ibio=use(5, "a")))
 
 
 def test_among_what_was_found_two_words_must_be_written_as_names() -> None:
