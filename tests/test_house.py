@@ -79,8 +79,9 @@ def test_continuous_integration_calls_the_make_targets() -> None:
         "docs": ["make docs"],
         "macos": ["make test"],
     }
-    by_hand = [line for lines in called.values() for line in lines]
-    assert set(re.findall(r"^(make [\w-]+)$", text_of(".ci/run"), re.M)) == set(by_hand)
+    by_hand = " ".join(re.findall(r"^make (.+)$", text_of(".ci/run"), re.M)).split()
+    targets = {word for word in by_hand if not word.startswith(("-", ".venv/"))}
+    assert targets == {line.removeprefix("make ") for lines in called.values() for line in lines}
 
 
 def test_windows_runs_what_make_test_runs() -> None:

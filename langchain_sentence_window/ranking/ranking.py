@@ -179,7 +179,7 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     names = tuple(name for name, weight in weighed.items() if weight)
     scale = sum(abs(weight) for name, weight in weighed.items() if not SIGNALS[name].outweighs_others)
     shares = weights / (SCALE * (scale or 1.0))
-    contributions = signals(query, candidates, names) * shares
+    contributions = signals(query, candidates, names) * shares + 0.0  # no minus before a zero
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
     return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)
