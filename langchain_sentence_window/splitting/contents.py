@@ -29,6 +29,10 @@ _MAX_PAGE_CHARS = 7
 _PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
 _ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})(?:{_PAGE.pattern})")
 _KINDS = (PROSE, LIST_ITEM, HEADING)
+_TITLES = frozenset(
+    {"contents", "tableofcontents", "inhalt", "inhaltsverzeichnis", "sommaire", "tabledesmatières", "índice", "indice"}
+    | {"contenido", "sumário", "sommario"}
+)
 
 
 def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
@@ -39,8 +43,8 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
         blocks: Its blocks, in order.
 
     Returns:
-        The blocks; those of a table of contents are of that kind, each of them a line, and no headings. A heading above
-        a table has the lowest level.
+        The blocks; those of a table of contents are of that kind, each of them a line, and no headings. Its own title
+        has the lowest level, as the headings below are no parts of it.
     """
     if sum(text[block.end - 1].isdigit() for block in blocks) < MIN_ENTRIES:  # as in most texts
         return list(blocks)
@@ -49,6 +53,7 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
     keys = [_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]
     entries = [_titled(text, line) if key else "" for key, line in zip(keys, lines, strict=True)]
     last_at = {key: number for number, key in enumerate(keys) if lines[number].kind == HEADING}
+    first_heading = next((line.start for line in lines if line.level), 0)  # the title of the document, as a rule
     found: dict[int, Block] = {}
     for first, end in _runs(entries):
         count = sum(map(bool, entries[first:end]))
@@ -58,7 +63,7 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
         while first and last_at.get(keys[first - 1], 0) >= end:  # its page is missing
             first -= 1
         found |= {number: replace(lines[number], kind=CONTENTS, level=0) for number in range(first, end)}
-        if first and lines[first - 1].level:  # the headings below aren't parts of "Table of contents"
+        if first and lines[first - 1].level and (keys[first - 1] in _TITLES or lines[first - 1].start > first_heading):
             found[first - 1] = replace(lines[first - 1], level=MAX_LEVEL)
     return [block for number, group in enumerate(groups) for block in ([found[number]] if number in found else group)]
 

@@ -22,8 +22,8 @@ def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int |
         text: The text.
         spans: Spans of one block, in order.
         min_chars: Characters; a shorter span is joined to the next one, the last one to the one before it.
-        max_chars: Characters; a longer span is cut at the last end of a clause in its second half, else at the last
-            white space, else inside a word. ``None`` for no limit.
+        max_chars: Characters; a longer span is cut at the last end of a clause in its second half, else of a bracket
+            there, else at the last white space, else inside a word. ``None`` for no limit.
 
     Returns:
         Spans in order that cover the same text.
@@ -49,8 +49,8 @@ def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
     Args:
         text: The text.
         span: The sentence.
-        max_chars: Characters; a longer sentence is cut at ends of clauses, else at white space, else inside words.
-            ``None`` for no limit.
+        max_chars: Characters; a longer sentence is cut at ends of clauses, else of brackets, else at white space, else
+            inside words. ``None`` for no limit.
 
     Returns:
         The pieces in order; one for a sentence that isn't cut.

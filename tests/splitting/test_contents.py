@@ -29,15 +29,23 @@ def test_lines_between_and_one_before_whose_page_is_missing() -> None:
     assert contents_of("\n\n".join(["SUPPLY AGREEMENT", *lines, BODY])) == lines
 
 
-def test_the_heading_above_has_no_sections_below_it() -> None:
-    lines = [f"{title} {page}" for page, title in enumerate(TITLES)]
-    text = "\n\n".join(["SUPPLY AGREEMENT", "TABLE OF CONTENTS", *lines, BODY])
+LINES = "\n\n".join(f"{title} {page}" for page, title in enumerate(TITLES))
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        (["SUPPLY AGREEMENT", "TABLE OF CONTENTS"], ["SUPPLY AGREEMENT", "SUPPLY AGREEMENT > TABLE OF CONTENTS"]),
+        (["SUPPLY AGREEMENT", "OVERVIEW"], ["SUPPLY AGREEMENT", "SUPPLY AGREEMENT > OVERVIEW"]),
+        (["SUPPLY AGREEMENT"], ["SUPPLY AGREEMENT"]),
+        (["TABLE OF CONTENTS"], ["TABLE OF CONTENTS"]),
+    ],
+)
+def test_the_title_of_the_table_has_no_sections_below_it(above: list[str], expected: list[str]) -> None:
+    text = "\n\n".join([*above, LINES, BODY])
     headings = dict.fromkeys(each.heading for each in SentenceSplitter().split_text(text))
-    assert list(headings) == [
-        "SUPPLY AGREEMENT",
-        "SUPPLY AGREEMENT > TABLE OF CONTENTS",
-        *(f"SUPPLY AGREEMENT > {title}" for title in TITLES),
-    ]
+    document = f"{above[0]} > " if above[0] != "TABLE OF CONTENTS" else ""
+    assert list(headings) == [*expected, *(f"{document}{title}" for title in TITLES)]
 
 
 @pytest.mark.parametrize(

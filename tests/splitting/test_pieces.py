@@ -57,6 +57,21 @@ def test_where_a_sentence_is_cut(text: str, expected: list[str]) -> None:
     assert pieces_of(text, 10) == expected
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["The buyer who owes it pays", "(a) the fee (b) the tax"],  # before the letter of a clause, not after it
+        ["It pays within thirty (30) days of the day", "of sale if it can"],  # after no bracket around a word
+        ["It pays the fee of Schedule 2.1(c) and the", "tax on it"],
+        ["It pays (in whole or in part)", "what is due on the day"],
+        ["It pays (in whole or in part) what is due,", "on the day"],  # better after a clause
+    ],
+    ids=" | ".join,
+)
+def test_brackets_in_long_sentences(expected: list[str]) -> None:
+    assert pieces_of(" ".join(expected), 45) == expected
+
+
 @given(texts, st.integers(20, 90))
 def test_spans_are_whole_sentences_whatever_the_pieces(text: str, max_piece_chars: int) -> None:
     whole = SentenceSplitter(max_piece_chars=None)
