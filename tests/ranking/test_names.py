@@ -111,6 +111,9 @@ def test_a_rival_makes_a_name_unsure() -> None:
     # A rival's word that isn't written as a name is a topic.
     known = evidence(zebra=use(4, "lease"), motorola=use(4, "lease"), supplier=use(4, "supply"))
     assert heard("Does Zebra owe Motorola what the supplier paid?", known) == [("lease", ("zebra", "motorola"))]
+    # So is one that stands in the head of the named document too.
+    known = evidence(zebra=use(4, "lease"), motorola=use(4, "lease"), agreement=use(9, "supply", 1))
+    assert heard("Under the Agreement of Zebra and Motorola?", known) == [("lease", ("zebra", "motorola"))]
 
 
 def test_one_word_names_alone_only_if_it_is_nowhere_else() -> None:
