@@ -23,12 +23,10 @@ from langchain_sentence_window.splitting.blocks import (
     TABLE_ROW,
     Block,
 )
+from langchain_sentence_window.splitting.headings import MAX_LEVEL
 
 Continuation: TypeAlias = Literal["", "+", "~"]
 """How the first block of a part begins: ``""`` anew; ``"+"`` in the part before; ``"~"`` inside a word of it."""
-
-MAX_LEVEL = 6
-"""The level of the innermost headings; the outermost have level 1."""
 
 _KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 _ITEM = re.compile(r"([a-z_]{1,20}):([0-9]{1,12}):([0-9]{1,12})(?::([1-6]))?")

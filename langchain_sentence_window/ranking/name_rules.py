@@ -224,13 +224,13 @@ def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) ->
         for doc_id in sorted(counts, key=lambda each: (-counts[each], each))
         if counts[doc_id] >= _MIN_WORDS and _written(question, words, doc_id) >= least
     ]
+    if not named or len(named) > MAX_NAMED:
+        return []
     # Neither a topic that only another document has makes a name less sure, nor a word of the named ones' own heads.
     own = frozenset().union(*(question.known[doc_id].words for doc_id in named))
     others = {doc_id: [word for word in of_it if word not in own] for doc_id, of_it in words.items()}
     rivals = [_written(question, others, doc_id) for doc_id in words if doc_id not in named]
-    if not named or len(named) > MAX_NAMED or max(rivals, default=0) > MAX_RIVAL_SHARE * counts[named[0]]:
-        return []
-    return named
+    return [] if max(rivals, default=0) > MAX_RIVAL_SHARE * counts[named[0]] else named
 
 
 def _written(question: Question, words: Mapping[str, Sequence[str]], doc_id: str) -> int:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, wiki_heading
+from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_LEVEL, wiki_heading
 from langchain_sentence_window.splitting.spans import trim
 from langchain_sentence_window.splitting.speakers import speaker_end
 
@@ -88,7 +88,7 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         and "\n" not in text[start:end]
     ):
         if match := _NUMBERED_HEADING.match(text, start, end):
-            return Block(start, end, HEADING, min(6, 2 + match[0].strip(" .").count(".")))
+            return Block(start, end, HEADING, min(MAX_LEVEL, 2 + match[0].strip(" .").count(".")))
         if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _MIN_CAPITALS:
             return Block(start, end, HEADING, 1)
     return Block(start, end)

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, bold_title
+from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_LEVEL, bold_title
 from langchain_sentence_window.splitting.newlines import MARKER
 from langchain_sentence_window.splitting.spans import trim
 
 _LINE_END = re.compile(r"[\r\n]")
-_MAX_LEVEL = 6
 
 
 def find_bold_headings(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
@@ -35,7 +34,7 @@ def find_bold_headings(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
         if end == block.start or below is None or below.kind == HEADING or _introduces(text, block.start, end, below):
             yield block
             continue
-        yield Block(block.start, end, HEADING, min(_MAX_LEVEL, max(level, 1) + 1))
+        yield Block(block.start, end, HEADING, min(MAX_LEVEL, max(level, 1) + 1))
         if below is not following:
             yield below
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING, LIST_ITEM, PROSE, Block
+from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 MIN_ENTRIES = 3
 """The fewest lines of a table of contents that name a heading."""
@@ -19,15 +20,14 @@ MIN_SHARE_NAMED = 0.5
 MAX_ENTRY_CHARS = 200
 """Characters of the longest line."""
 
-MAX_LEVEL = 6
-"""The lowest level of a heading."""
+PAGE_NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
+"""The number of a page at the end of a line."""
 
 _MAX_GAP = 2
 """Lines between two entries that belong to the table, such as the first half of a title, or "(continued)"."""
 
 _MAX_PAGE_CHARS = 7
-_PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
-_ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})(?:{_PAGE.pattern})")
+_ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})(?:{PAGE_NUMBER.pattern})")
 _KINDS = (PROSE, LIST_ITEM, HEADING)
 _TITLES = frozenset(
     {"contents", "tableofcontents", "inhalt", "inhaltsverzeichnis", "sommaire", "tabledesmatières", "índice", "indice"}
@@ -50,7 +50,7 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
         return list(blocks)
     groups = _by_line(text, blocks)
     lines = [replace(group[0], end=group[-1].end) for group in groups]
-    keys = [_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]
+    keys = [title_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]
     entries = [_titled(text, line) if key else "" for key, line in zip(keys, lines, strict=True)]
     last_at = {key: number for number, key in enumerate(keys) if lines[number].kind == HEADING}
     first_heading = next((line.start for line in lines if line.level), 0)  # the title of the document, as a rule
@@ -72,7 +72,7 @@ def _by_line(text: str, blocks: Sequence[Block]) -> list[list[Block]]:
     """Return the blocks, each with the page number that a tab parts from it on its line."""
     groups: list[list[Block]] = []
     for block in blocks:
-        is_page = block.end - block.start <= _MAX_PAGE_CHARS and _PAGE.fullmatch(text, block.start, block.end)
+        is_page = block.end - block.start <= _MAX_PAGE_CHARS and PAGE_NUMBER.fullmatch(text, block.start, block.end)
         if is_page and groups and "\n" not in text[groups[-1][0].start : block.start]:
             groups[-1].append(block)
         else:
@@ -99,9 +99,4 @@ def _titled(text: str, block: Block) -> str:
     if not text[block.end - 1].isalnum():
         return ""
     match = _ENTRY.fullmatch(" ".join(text[block.start : block.end].split()))
-    return _key(match["title"]) if match else ""
-
-
-def _key(title: str) -> str:
-    """Return what of a title counts when it is compared: its letters and digits."""
-    return "".join(filter(str.isalnum, title)).casefold()
+    return title_key(match["title"]) if match else ""

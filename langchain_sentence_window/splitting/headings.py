@@ -13,6 +13,9 @@ MAX_HEADING_CHARS = 90
 MAX_MARKED_HEADING_CHARS = 300
 """Characters of a heading with a mark, such as ``# Title``; a longer line is a paragraph."""
 
+MAX_LEVEL = 6
+"""The level of the innermost headings; the outermost have level 1."""
+
 MAX_PATH_CHARS = 300
 """Characters of a heading path; outer headings are dropped first."""
 
@@ -102,6 +105,11 @@ def shorten(text: str, max_chars: int) -> str:
     kept = text[: max_chars - len(ELLIPSIS)]
     words = kept.rpartition(" ")[0]
     return (words if 2 * len(words) >= max_chars else kept).rstrip() + ELLIPSIS
+
+
+def title_key(title: str) -> str:
+    """Return what of a title counts when it is compared: its letters and digits."""
+    return "".join(filter(str.isalnum, title)).casefold()
 
 
 def _without_closing(title: str) -> str:

@@ -6,13 +6,14 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.layout import MAX_LEVEL, Continuation
+from langchain_sentence_window.documents.layout import Continuation
 from langchain_sentence_window.documents.parts.joined_document import shared_metadata
 from langchain_sentence_window.documents.parts.joining import BLANK_LINE
 from langchain_sentence_window.documents.parts.numbering import PART, Part, part_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, read_spans
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.splitting.blocks import PROSE, Block
+from langchain_sentence_window.splitting.headings import MAX_LEVEL
 
 _Name: TypeAlias = tuple[tuple[str, Any], ...]
 

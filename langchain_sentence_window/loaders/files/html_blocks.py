@@ -14,7 +14,7 @@ from langchain_sentence_window.loaders.files.html_visibility import walk_shown
 from langchain_sentence_window.loaders.files.markdown_text import MarkdownText, WrittenBlock, is_code
 from langchain_sentence_window.loaders.files.table_kinds import data_tables
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_MARKED_HEADING_CHARS
+from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_LEVEL, MAX_MARKED_HEADING_CHARS
 
 MAX_ROW_CHARS = 2_000
 """Characters of the longest row that is written on one line; the cells of a longer one are paragraphs."""
@@ -33,7 +33,6 @@ _HEADING = re.compile(r"h([1-6])")
 # Soft hyphens and what has no width.
 _UNSEEN = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
 _TO_SPACE = {ord(each): " " for each in "\t\n\r\f"}
-_MAX_LEVEL = 6
 _MAX_DIGITS = 6
 
 
@@ -234,7 +233,7 @@ class BlockWriter:
             else:  # a caption
                 self._text.add(WrittenBlock(PROSE, text))
         elif self._level:
-            is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - _MAX_LEVEL - 1
+            is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - MAX_LEVEL - 1
             self._text.add(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
         elif self._lists and not any(each.is_plain for each in self._lists):
             self._add_item(text)
@@ -258,7 +257,7 @@ def _heading_level(element: Any) -> int:
     if found:
         return int(found[1])
     if element.get("role") == HEADING:  # the role has the name of the kind
-        return min(_MAX_LEVEL, _number(element.get("aria-level"), 2) or 2)
+        return min(MAX_LEVEL, _number(element.get("aria-level"), 2) or 2)
     return 0
 
 
@@ -267,9 +266,7 @@ def _first_number(element: Any) -> int | None:
 
 
 def _number(value: str | None, usual: int) -> int:
-    return (
-        int(value) if value is not None and value.isascii() and value.isdigit() and len(value) < _MAX_LEVEL else usual
-    )
+    return int(value) if value is not None and value.isascii() and value.isdigit() and len(value) < MAX_LEVEL else usual
 
 
 def _paragraphs(written: str) -> Iterator[list[str]]:

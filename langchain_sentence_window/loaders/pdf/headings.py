@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from langchain_sentence_window.documents.layout import MAX_LEVEL
 from langchain_sentence_window.loaders.pdf.lines import Line, cut_line
 from langchain_sentence_window.loaders.pdf.paragraphs import Paragraph, is_entry, is_filed_as
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
+from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 MAX_CHARS = 120
 """Characters of a heading, without the number before it."""
@@ -78,7 +78,7 @@ def mark_headings(
     Args:
         paragraphs: The page's paragraphs, in reading order.
         type_: The file's typography.
-        outline: Titles of the outline's entries for this page, see `outline_key`, with their levels from 1.
+        outline: Titles of the outline's entries for this page, see `title_key`, with their levels from 1.
         has_title: Whether this is the page where the file's title stands; level 1 is the title's.
 
     Returns:
@@ -91,7 +91,7 @@ def mark_headings(
         if not level:
             made += _run_in_parted(paragraph, type_)
             continue
-        is_sure = outline_key(paragraph.text) in outline
+        is_sure = title_key(paragraph.text) in outline
         last = made[-1] if made else None
         if last is not None and last.kind == HEADING and _joins(last.text, paragraph.text):
             made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level, last.is_sure or is_sure)
@@ -148,11 +148,6 @@ def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:
     return made
 
 
-def outline_key(title: str) -> str:
-    """Return what of a title counts when it is compared: its letters and digits."""
-    return "".join(filter(str.isalnum, title)).casefold()
-
-
 def _joins(label: str, title: str) -> bool:
     """Return whether a label and the heading below it are one heading; "Exhibit 10.1" only says where it was filed."""
     match = _LABEL.match(label)
@@ -191,7 +186,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     text, lines = paragraph.text, paragraph.lines
     if paragraph.kind not in (PROSE, LIST_ITEM) or len(lines) > MAX_LINES or len(text) > MAX_CHARS + 30:
         return 0
-    known = outline.get(outline_key(text))
+    known = outline.get(title_key(text))
     if known:
         return min(MAX_LEVEL, known + 1)
     if paragraph.kind == LIST_ITEM or _SIGNATURE.search(text):

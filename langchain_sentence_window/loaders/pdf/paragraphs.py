@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.splitting.blocks import LIST_ITEM, PROSE
+from langchain_sentence_window.splitting.contents import PAGE_NUMBER
 
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""
@@ -24,7 +25,6 @@ _NUMBER = re.compile(
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\"“]?[\dA-Z]")
 _FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
-_PAGE = re.compile(r"\d{1,4}|[ivxlc]{1,7}|[A-Z]-?\d{1,3}")
 _CLOSERS = "\"'”’»)]"
 _ENDS = ".!?:;。！？"
 _WIDE_PITCH = 1.35
@@ -110,7 +110,7 @@ def is_entry(line: Line) -> bool:
         len(line.runs) > 1
         and len(last.words) == 1
         and last.letters <= _MAX_PAGE_CHARS
-        and _PAGE.fullmatch(line.text.rpartition(" ")[2]) is not None
+        and PAGE_NUMBER.fullmatch(line.text.rpartition(" ")[2]) is not None
         and last.x0 - line.runs[-2].x1 > _ENTRY_GAP * line.size
         and any(map(str.isalpha, line.text[: -last.letters]))
     )

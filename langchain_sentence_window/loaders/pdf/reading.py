@@ -12,12 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from langchain_sentence_window.documents.layout import MAX_LEVEL
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, read_characters
 from langchain_sentence_window.loaders.pdf.facts import FileFacts, find_facts, kept_facts
 from langchain_sentence_window.loaders.pdf.frames import read_frame
-from langchain_sentence_window.loaders.pdf.headings import outline_key
 from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen
 from langchain_sentence_window.loaders.pdf.lines import Line
 from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpack
@@ -25,6 +23,7 @@ from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRu
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
 from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
 from langchain_sentence_window.loaders.pdf.rules import read_rules
+from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""
@@ -259,7 +258,7 @@ class PdfFile:
                     break
                 destination = entry.get_dest()
                 page = destination.get_index() if destination else None
-                key = outline_key(entry.get_title())
+                key = title_key(entry.get_title())
                 if page is not None and key:
                     found[page].setdefault(key, min(MAX_LEVEL, entry.level + 1))
         return dict(found)

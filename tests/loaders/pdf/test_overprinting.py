@@ -67,9 +67,10 @@ def test_one_of_each_place_is_kept(characters: list[tuple[str, float, float]], s
     codes = np.array([ord(code) for code, _, _ in characters], np.uint32)
     boxes = np.array([[x, y, x + size, y + size] for _, x, y in characters], np.float32).reshape(-1, 4)
     again = printed_again(codes, boxes, np.full(len(codes), size, np.float32))
+    corners = boxes[:, :2].astype(np.float64)
     for index in np.flatnonzero(again):
         earlier = (codes[:index] == codes[index]) & (
-            np.abs(boxes[:index] - boxes[index]).max(axis=1) <= MAX_SHIFT * size + 1e-4  # single precision
+            np.abs(corners[:index] - corners[index]).max(axis=1) <= MAX_SHIFT * np.float32(size)
         )
         assert earlier.any()
     kept = {(code, x, y) for (code, x, y), is_again in zip(characters, again, strict=True) if not is_again}
