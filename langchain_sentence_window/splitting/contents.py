@@ -1,12 +1,13 @@
-"""Tables of contents: lines that name the headings below them and the pages where these stand.
+"""Tables of contents: lines that name the headings below them, with the pages where these stand, or as a list.
 
 They hold the words of many questions and the answer to none. So that no price list is taken for one, most of the lines
-must name headings that are found below.
+must name headings that are found below. A list that a sentence leads in may be the answer to a question, so it is none.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING, LIST_ITEM, PROSE, Block
 from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
@@ -16,6 +17,9 @@ MIN_ENTRIES = 3
 
 MIN_SHARE_NAMED = 0.5
 """The smallest share of its lines that do: not every heading may have been found."""
+
+MIN_SHARE_OF_LIST = 0.8
+"""The same for a list without the numbers of pages."""
 
 MAX_ENTRY_CHARS = 200
 """Characters of the longest line."""
@@ -29,6 +33,10 @@ _MAX_GAP = 2
 _MAX_PAGE_CHARS = 7
 _ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})(?:{PAGE_NUMBER.pattern})")
 _KINDS = (PROSE, LIST_ITEM, HEADING)
+_MARKER = re.compile(r"(?:[-*+•▪◦‣]|\d{1,3}[.)])[ \t]+")
+_LINK = re.compile(r"\[(?P<title>.+)\]\([^()\s]*\)")
+_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.)]?\s+(?=\S)")
+_COLONS = (":", "：")
 _TITLES = frozenset(
     {"contents", "tableofcontents", "inhalt", "inhaltsverzeichnis", "sommaire", "tabledesmatières", "índice", "indice"}
     | {"contenido", "sumário", "sommario"}
@@ -46,8 +54,55 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
         The blocks; those of a table of contents are of that kind, each of them a line, and no headings. Its own title
         has the lowest level, as the headings below are no parts of it.
     """
-    if sum(text[block.end - 1].isdigit() for block in blocks) < MIN_ENTRIES:  # as in most texts
-        return list(blocks)
+    found = _without_pages(text, blocks)
+    return _with_pages(text, found) if sum(text[block.end - 1].isdigit() for block in found) >= MIN_ENTRIES else found
+
+
+def _without_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Find lists whose items name the headings below them, as links do at the top of a page."""
+    found = list(blocks)
+    lists = [(first, end) for first, end in _lists(blocks) if end - first >= MIN_ENTRIES]
+    if not lists or sum(block.kind == HEADING for block in blocks) < MIN_ENTRIES:  # as in most texts
+        return found
+    last_at = {
+        key: number
+        for number, block in enumerate(blocks)
+        if block.kind == HEADING
+        for key in _keys_of_title(text[block.start : block.end])
+    }
+    for first, end in lists:
+        if first and text[: blocks[first - 1].end].endswith(_COLONS):
+            continue
+        items = [text[block.start : block.end] for block in blocks[first:end]]
+        named = sum(any(last_at.get(key, 0) >= end for key in _keys_of_item(item)) for item in items)
+        if named >= max(MIN_ENTRIES, MIN_SHARE_OF_LIST * len(items)):
+            found[first:end] = [replace(block, kind=CONTENTS) for block in blocks[first:end]]
+    return found
+
+
+def _lists(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """Yield ``(first, end)`` of each run of list items."""
+    for kind, group in groupby(range(len(blocks)), lambda number: blocks[number].kind):
+        numbers = list(group)
+        if kind == LIST_ITEM:
+            yield numbers[0], numbers[-1] + 1
+
+
+def _keys_of_item(item: str) -> set[str]:
+    if len(item) > MAX_ENTRY_CHARS:
+        return set()
+    title = _MARKER.sub("", item, count=1)
+    link = _LINK.fullmatch(title)
+    return _keys_of_title(link["title"] if link else title)
+
+
+def _keys_of_title(title: str) -> set[str]:
+    """Return the keys of a title with and without its number."""
+    return {title_key(title), title_key(_NUMBER.sub("", title.lstrip("# "), count=1))} - {""}
+
+
+def _with_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Find lines that end with the number of a page."""
     groups = _by_line(text, blocks)
     lines = [replace(group[0], end=group[-1].end) for group in groups]
     keys = [title_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]

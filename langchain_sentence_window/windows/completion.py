@@ -237,7 +237,7 @@ def _before_items(around: _Around, first: int) -> int:
         before = around.at(index)
         if before is None:
             break
-        if before.has_lead_in or not _begins_item(before):
+        if before.has_lead_in or not (before.in_list or _begins_item(before)):
             return index
     return first
 

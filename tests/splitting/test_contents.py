@@ -62,6 +62,37 @@ def test_other_lists_are_no_tables_of_contents(lines: list[str]) -> None:
     assert contents_of("\n\n".join([*lines, BODY])) == []
 
 
+GUIDE = "\n\n".join(f"## {title}\n\nThe parties agree on this." for title in TITLES)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"- {title}" for title in TITLES],
+        [f"* [{title[3:]}](#{number})" for number, title in enumerate(TITLES)],
+        [f"{number}. [{title[3:]}](#{number})" for number, title in enumerate(TITLES, start=1)],
+        [*(f"- {title[3:]}" for title in TITLES), "- Annex"],
+    ],
+)
+def test_a_list_that_names_headings_below(lines: list[str]) -> None:
+    assert contents_of("\n".join(["# Supply", "", *lines, "", GUIDE])) == lines
+    assert contents_of("\n".join(["# Supply", "", "Contents", "", *lines, "", GUIDE])) == lines
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["These are agreed:", "", *(f"- {title[3:]}" for title in TITLES)],  # an answer, perhaps
+        [f"- {title[3:]}" for title in TITLES[:2]],  # too few
+        [*(f"- {title[3:]}" for title in TITLES[:3]), "- Annex"],  # too few of them
+        [f"- {title[3:]} and more" for title in TITLES],
+    ],
+)
+def test_other_lists_without_pages_are_no_tables_of_contents(lines: list[str]) -> None:
+    assert contents_of("\n".join(["# Supply", "", *lines, "", GUIDE])) == []
+    assert contents_of("\n\n".join([GUIDE, "\n".join(f"- {title}" for title in TITLES)])) == []
+
+
 def test_headings_above_the_lines_do_not_count() -> None:
     assert contents_of("\n\n".join([BODY, *(f"{title} 1" for title in TITLES)])) == []
 

@@ -67,6 +67,8 @@ def completed(lines: list[Line | None], first: int, last: int | None = None, **h
         ([SAYS, ITEM, ITEM, ITEM, ITEM], (4, 4), (4, 4)),
         ([SAYS, LED_ITEM], (1, 1), (1, 1)),
         ([ITEM, ITEM], (1, 1), (1, 1)),
+        ([ITEM, REST, ITEM], (2, 2), (2, 2)),  # the rest of an item doesn't stand before the list
+        ([SAYS, ITEM, REST, ITEM], (3, 3), (0, 3)),
         # A sentence that refers back has what it refers to before it.
         ([SAYS, BACK, SAYS], (1, 1), (0, 1)),
         ([SAYS, BACK, BACK, SAYS], (2, 2), (0, 2)),

@@ -6,10 +6,11 @@ are left out, as they only stand between the words; but a paragraph that is whol
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from langchain_sentence_window.loaders.files.html_notes import MAX_LABEL_CHARS, is_box, is_footnote_mark, is_label
 from langchain_sentence_window.loaders.files.html_visibility import walk_shown
 from langchain_sentence_window.loaders.files.markdown_text import MarkdownText, WrittenBlock, is_code
 from langchain_sentence_window.loaders.files.table_kinds import data_tables
@@ -75,12 +76,20 @@ class BlockWriter:
         self._table: _Table | None = None
         self._level = 0
         self._pre: list[str] | None = None
+        self._footnote_mark: Any = None
+        self._label = ""
+        self._in_label = False
         self._after_term = False
 
-    def write(self, root: Any) -> MarkdownText:
-        """Write the tree below an element, itself included."""
+    def write(self, root: Any, left_out: Collection[Any] = ()) -> MarkdownText:
+        """Write the tree below an element, itself included.
+
+        Args:
+            root: The element.
+            left_out: Elements that aren't written, besides those that aren't shown.
+        """
         tables = data_tables(root)
-        for event, element in walk_shown(root):
+        for event, element in walk_shown(root, left_out):
             if event == "start":
                 self._start(element, is_data=element in tables)
                 self._add(element.text)
@@ -89,6 +98,7 @@ class BlockWriter:
             if event != "start" and element is not root:
                 self._add(element.tail)
         self._flush()
+        self._end_label()
         return self._text
 
     def _start(self, element: Any, *, is_data: bool) -> None:
@@ -103,6 +113,9 @@ class BlockWriter:
             self._add("“")
         elif tag == "sup":
             self._start_sup(element)
+        elif tag == "a" and self._footnote_mark is None and is_footnote_mark(element):
+            self._footnote_mark = element
+            self._add("[")
         self._bold += tag in _BOLD
 
     def _end(self, element: Any, *, is_data: bool) -> None:
@@ -112,12 +125,16 @@ class BlockWriter:
             self._end_block(element, tag, is_data=is_data)
         elif tag == "q":
             self._add("”")
+        elif element is self._footnote_mark:
+            self._footnote_mark = None
+            self._add("]")
 
     def _start_block(self, element: Any, tag: str, *, is_data: bool) -> None:
-        if self._after_term and tag in ("dd", "p", "div"):
-            return  # what explains a term stands in its item
+        if self._after_term and tag in ("dt", "dd", "p", "div"):
+            return  # another term with the same meaning, and what explains them, stand in the item of the first
         self._flush()
-        level = _heading_level(element)
+        self._in_label = is_label(element)
+        level = 0 if self._in_label else _heading_level(element)
         if level:
             self._level = level
             for each in self._lists:
@@ -154,6 +171,9 @@ class BlockWriter:
             self._end_pre(element)
             return
         self._flush()
+        self._in_label = False
+        if self._label and is_box(element):
+            self._end_label()
         if _heading_level(element):
             self._level = 0
         elif tag in _LISTS and self._lists:
@@ -174,10 +194,10 @@ class BlockWriter:
         if self._table is not None:
             self._table.cells[-1:] = [[*self._table.cells[-1], " ".join(text.split())]] if self._table.cells else []
         elif is_code(element, text):
-            self._text.add(WrittenBlock(CODE, text))
+            self._write(WrittenBlock(CODE, text))
         else:
             for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text):
-                self._text.add(WrittenBlock(PROSE, paragraph.strip()))
+                self._write(WrittenBlock(PROSE, paragraph.strip()))
 
     def _end_row(self, table: _Table) -> None:
         cells, table.cells = [" ".join(each) for each in table.cells], []
@@ -185,16 +205,18 @@ class BlockWriter:
             return
         if sum(map(len, cells)) > MAX_ROW_CHARS:
             for cell in filter(None, cells):
-                self._text.add(WrittenBlock(PROSE, cell))
+                self._write(WrittenBlock(PROSE, cell))
             return
         row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         if not table.rows:
             row += "\n|" + " --- |" * len(cells)
         table.rows += 1
-        self._text.add(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
+        self._write(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
 
     def _start_sup(self, element: Any) -> None:
         """Write a power as ``10^6``, as ``106`` is another number."""
+        if self._footnote_mark is not None:
+            return
         text = (element.text or "").lstrip()
         before = self._buffer[-1][-1:] if self._buffer else ""
         if (text[:1].isdigit() and before.isalnum()) or (text[:1] in "-−+" and text[1:2].isdigit()):
@@ -231,24 +253,42 @@ class BlockWriter:
             if self._table.cells:
                 self._table.cells[-1].append(on_one_line)
             else:  # a caption
-                self._text.add(WrittenBlock(PROSE, text))
+                self._write(WrittenBlock(PROSE, text))
+        elif self._in_label and len(on_one_line) <= MAX_LABEL_CHARS:
+            self._end_label()
+            self._label = on_one_line.rstrip(":")
         elif self._level:
             is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - MAX_LEVEL - 1
-            self._text.add(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
+            self._write(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
         elif self._lists and not any(each.is_plain for each in self._lists):
             self._add_item(text)
         elif is_bold and len(text) <= MAX_HEADING_CHARS - 4 and not {"\n", "*"} & set(text):
-            self._text.add(WrittenBlock(PROSE, f"**{text}**"))
+            self._write(WrittenBlock(PROSE, f"**{text}**"))
         else:
-            self._text.add(WrittenBlock(PROSE, text))
+            self._write(WrittenBlock(PROSE, text))
 
     def _add_item(self, text: str) -> None:
         own = self._lists[-1]
         outer = next((each for each in self._lists[:-1] if each.marker), None)
-        if outer is not None:  # a list that begins an item has no line of its own for the outer one
-            outer.marker = ""
         marker, own.marker = own.marker, ""
-        self._text.add(WrittenBlock(LIST_ITEM, text, marker=marker, indent=own.indent if marker else own.inner))
+        indent = own.indent if marker else own.inner
+        if outer is not None:  # a list that begins an item has no line of its own for the outer one
+            if own.number is None and outer.number is not None:  # such as a term in an item that has a number
+                marker, indent = outer.marker, outer.indent
+            outer.marker = ""
+        self._write(WrittenBlock(LIST_ITEM, text, marker=marker, indent=indent))
+
+    def _write(self, block: WrittenBlock) -> None:
+        if self._label and (block.kind == PROSE or (block.kind == LIST_ITEM and not block.marker)):
+            block, self._label = replace(block, text=f"{self._label}: {block.text}"), ""
+        self._end_label()
+        self._text.add(block)
+
+    def _end_label(self) -> None:
+        """Write a label that no paragraph follows."""
+        label, self._label = self._label, ""
+        if label:
+            self._write(WrittenBlock(PROSE, f"{label}:"))
 
 
 def _heading_level(element: Any) -> int:
@@ -266,7 +306,8 @@ def _first_number(element: Any) -> int | None:
 
 
 def _number(value: str | None, usual: int) -> int:
-    return int(value) if value is not None and value.isascii() and value.isdigit() and len(value) < MAX_LEVEL else usual
+    is_number = value is not None and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS
+    return int(value) if value is not None and is_number else usual
 
 
 def _paragraphs(written: str) -> Iterator[list[str]]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.files.html_blocks import BlockWriter
+from langchain_sentence_window.loaders.files.html_navigation import find_navigation
 from langchain_sentence_window.loaders.files.html_visibility import is_shown
 from langchain_sentence_window.loaders.files.libxml import etree
 from langchain_sentence_window.loaders.pdf.reading import clean_text
@@ -63,8 +64,9 @@ def read_html(html: str, name: str) -> HtmlPage:
     root = _parsed(html, name)
     if root is None:
         return HtmlPage("", [], "")
-    written = BlockWriter().write(_main_part(root))
-    if not written.blocks:  # such as a page whose main part a script fills
+    main = _main_part(root)
+    written = BlockWriter().write(main, find_navigation(main))
+    if not written.blocks:  # such as a page whose main part a script fills, or one that is all links
         written = BlockWriter().write(root)
     return HtmlPage(written.text, written.blocks, _title(root))
 

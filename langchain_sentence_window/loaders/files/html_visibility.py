@@ -1,7 +1,7 @@
 """Which elements of a page a reader sees as its text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 # Programs, navigation, controls, pictures, and other documents.
@@ -34,14 +34,18 @@ def is_shown(element: Any) -> bool:
     )
 
 
-def walk_shown(root: Any) -> Iterator[tuple[str, Any]]:
+def walk_shown(root: Any, left_out: Collection[Any] = ()) -> Iterator[tuple[str, Any]]:
     """Yield ``("start", element)`` and ``("end", element)`` of each element that is shown, in their order.
 
     The tail of an element that isn't shown is shown all the same: it comes as ``("tail", element)``.
+
+    Args:
+        root: The element to begin at, which is always shown.
+        left_out: Elements that aren't to be shown either.
     """
     element, begins = root, True
     while True:
-        if begins and not is_shown(element) and element is not root:
+        if begins and element is not root and (element in left_out or not is_shown(element)):
             yield "tail", element
             begins = False
         elif begins:

@@ -46,7 +46,8 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
     """Load a file as Documents: Markdown, text, HTML or DOCX as one, a PDF as one for each page.
 
     The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts, styles, navigation
-    and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there is one.
+    and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there is one. What a class
+    or an id calls navigation is left out if its text is that of links.
 
     Args:
         path: The path of a file whose suffix is in `SUFFIXES`.

@@ -1,7 +1,9 @@
 """A text in Markdown that is written block by block, with the span of each."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, TABLE_ROW, Block
@@ -9,8 +11,14 @@ from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM,
 # What would be a heading, a quote, code, HTML or an underline at the beginning of a line.
 _MARK = re.compile(r"^(?=#{1,6}(?:\s|$)|>|`{3}|~{3}|<[a-zA-Z/!?]|(?:={3,}+|-{3,}+)\s*+$)", re.MULTILINE)
 _TICKS = re.compile(r"`{3,}+")
-_OF_CODE = re.compile(r"\b(?:code|highlight|hljs|lang|language|prettyprint|source|src|syntax)", re.IGNORECASE)
-_PROSE_SHARE = 0.9
+_OF_CODE = re.compile(
+    r"\b(?:code|console|example|highlight|hljs|lang|listing|prettyprint|programlisting|screen|source|src|synopsis|syntax)",
+    re.IGNORECASE,
+)
+_NAMED_AROUND = 2  # elements around preformatted text whose names tell what it is
+_ALIGNED = re.compile(r"\S {3,}\S")  # columns, or comments behind code
+_PROSE_SHARE = 0.95
+_MAX_ALIGNED_SHARE = 0.1
 _MIN_PROSE_CHARS = 400
 
 
@@ -69,11 +77,19 @@ class MarkdownText:
 
 def is_code(element: Any, text: str) -> bool:
     """Return whether preformatted text is code, and not a letter or a standard that was typed with line breaks."""
-    names = f"{element.get('class', '')} {element.get('id', '')}"
-    if next(element.iter("code", "samp", "kbd"), None) is not None or _OF_CODE.search(names):
+    if len(text) < _MIN_PROSE_CHARS or next(element.iter("code", "samp", "kbd"), None) is not None:
         return True
-    words = sum(each.isalpha() or each.isspace() or each in ".,;:'\"()-" for each in text)
-    return len(text) < _MIN_PROSE_CHARS or words < _PROSE_SHARE * len(text)
+    if any(map(_OF_CODE.search, _names(element))):
+        return True
+    words = sum(each.isalpha() or each.isspace() or each in ".,'-" for each in text)
+    lines = text.split("\n")
+    aligned = sum(_ALIGNED.search(line) is not None for line in lines)
+    return words < _PROSE_SHARE * len(text) or aligned > _MAX_ALIGNED_SHARE * len(lines)
+
+
+def _names(element: Any) -> Iterator[str]:
+    for each in (element, *islice(element.iterancestors(), _NAMED_AROUND)):
+        yield from (each.get("class", ""), each.get("id", ""))
 
 
 def _written(block: WrittenBlock) -> str:

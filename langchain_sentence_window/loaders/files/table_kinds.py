@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_sentence_window.loaders.files.html_notes import is_box
 from langchain_sentence_window.loaders.files.libxml import etree
 
 MIN_ROWS = MIN_COLUMNS = 2
-"""The least rows and columns of a table of data."""
+"""The least rows and columns of a table of data; one with a head may have one column."""
 
 _CELLS = ("td", "th")
 _INNER = ("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre")
@@ -22,6 +23,7 @@ class _Table:
         rows: The number of its rows.
         open_cells: The number of its cells that are open, one in the other.
         is_wide: Whether a row has several columns.
+        has_head: Whether its first rows are marked as its head.
         arranges: Whether a cell holds a heading, code or a table.
     """
 
@@ -29,23 +31,28 @@ class _Table:
     rows: int = 0
     open_cells: int = 0
     is_wide: bool = False
+    has_head: bool = False
     arranges: bool = False
 
     @property
     def is_data(self) -> bool:
         """Whether the table holds data."""
-        holds_rows = self.rows >= MIN_ROWS and self.is_wide and not self.arranges
-        return holds_rows and self.element.get("role") not in _NOT_DATA
+        holds_rows = self.rows >= MIN_ROWS and (self.is_wide or self.has_head) and not self.arranges
+        if not holds_rows or self.element.get("role") in _NOT_DATA:
+            return False
+        above = self.element.getparent()
+        return above is None or not is_box(above)
 
 
 def data_tables(root: Any) -> set[Any]:
     """Return the tables below an element that hold data.
 
-    They have rows and columns, and no cell holds a heading, code or another table.
+    They have rows, and columns or a head, and no cell holds a heading, code or another table. They don't draw a box
+    around a note.
     """
     found: set[Any] = set()
     stack: list[_Table] = []
-    for event, element in etree().iterwalk(root, events=("start", "end"), tag=(*_INNER, *_CELLS, "tr")):
+    for event, element in etree().iterwalk(root, events=("start", "end"), tag=(*_INNER, *_CELLS, "tr", "thead")):
         tag, top = element.tag, stack[-1] if stack else None
         if event == "start":
             if top is not None:
@@ -66,6 +73,8 @@ def _look(table: _Table, element: Any) -> None:
     if element.tag == "tr":
         table.rows += 1
         table.is_wide |= len(element) >= MIN_COLUMNS
+    elif element.tag == "thead":
+        table.has_head = True
     elif element.tag in _CELLS:
         table.open_cells += 1
     elif table.open_cells:

@@ -72,6 +72,11 @@ INLINE = {
     "soft hyphens": ("Donau&shy;dampf &#8203;schiff", "Donaudampf schiff"),
     "powers": ("10<sup>6</sup> m<sup>2</sup> 10<sup>&minus;3</sup>", "10^6 m^2 10^−3"),
     "notes and ordinals": ("free<sup><a href='#n'>[1]</a></sup> 1<sup>st</sup>", "free[1] 1st"),
+    "bare marks of footnotes": (
+        "a<a class=footnote-ref href='#n'>1</a> b<sup><a href='#n'>2</a></sup> <a role=doc-noteref href='#n'><sup>c</sup></a>",
+        "a[1] b[2] [c]",
+    ),
+    "links that are no footnotes": ("see <a href='#s2'>2</a>, m<sup><a href='/u'>2</a></sup>", "see 2, m2"),
     "quotes": ("He said <q>no</q>.", "He said “no”."),
     "bold words": ("Pay <b>now</b>.", "Pay now."),
     "a bold paragraph": ("<p><strong>Fees</strong> <b>due</b></p><p>Pay.</p>", "**Fees due**\n\nPay."),
@@ -129,6 +134,10 @@ TABLES = {
     ),
     "marks in cells": ("<table><tr><td>a|b<td>c<br>d<tr><td>e<td></table>", "| a\\|b | c d |\n| --- | --- |\n| e |  |"),
     "empty rows": ("<table><tr><td>a<td>b<tr><td> <td><tr><td>c<td>d</table>", "| a | b |\n| --- | --- |\n| c | d |"),
+    "one column with a head": (
+        "<table><thead><tr><th>a</thead><tr><td><p>b</p><p>c</p></table>",
+        "| a |\n| --- |\n| b c |",
+    ),
     "one column arranges": ("<table><tr><td>a<tr><td>b</table>", "a\n\nb"),
     "one row arranges": ("<table><tr><td>a<td>b</table>", "a\n\nb"),
     "headings arrange": ("<table><tr><td><h2>a</h2><td>b<tr><td>c<td>d</table>", "## a\n\nb\n\nc\n\nd"),
@@ -156,6 +165,17 @@ def test_code_keeps_its_lines_and_ends_at_its_own_fence() -> None:
     assert markdown("<pre>\na\n  b <b>c</b><br>d\n</pre>") == "```\na\n  b c\nd\n```"
     assert markdown("<pre>```\nx\n````</pre>") == "`````\n```\nx\n````\n`````"
     assert markdown("<table><tr><td>a<td>b<tr><td>c<td><code>d  e</code></table>").endswith("| c | d e |")
+
+
+def test_long_code_is_told_by_names_around_it_and_by_what_stands_in_it() -> None:
+    words = "pay the fee of the seat and leave\n" * 20
+    for around in ("<div class=highlight><pre>{}</pre></div>", "<div class=code><div><pre>{}</pre></div></div>"):
+        assert markdown(around.format(words)).startswith("```\npay")
+    assert markdown(f"<pre class=programlisting>{words}</pre>").startswith("```\npay")
+    columns, calls = "seat   INTEGER\n" * 40, "fee(seat);\n" * 40
+    assert markdown(f"<pre>{columns}</pre>").startswith("```\nseat")
+    assert markdown(f"<pre>{calls}</pre>").startswith("```\nfee")
+    assert markdown(f"<div class=code><div><div><pre>{words}</pre></div></div></div>").startswith("pay")
 
 
 def test_a_letter_that_was_typed_with_line_breaks_is_prose() -> None:
@@ -188,6 +208,72 @@ HIDDEN = {
 def test_what_isnt_seen_is_left_out_and_what_follows_is_not(name: str) -> None:
     assert "x" not in markdown(f"<p>a</p>{HIDDEN[name]}b <p>c</p>")
     assert re.findall(r"\w", markdown(f"<p>a</p>{HIDDEN[name]}b <p>c</p>")) == ["a", "b", "c"]
+
+
+LINKS = "<a href=/x>x</a> | <a href=/x>x</a> | <a href=/x>x</a>"
+
+NAMED_AS_NAVIGATION = {
+    "menus": f"<ul class='Main-Menu open'>{LINKS}</ul>",
+    "tables of contents": f"<div id=toc><p>{'On this page: ' * 8}{LINKS * 5}</div>",
+    "links to the pages before and after": "<div class=navheader><a href=/x>Last: x</a> Part x</div>",
+    "breadcrumbs": "<ol class=breadcrumb><li><a href=/x>x</a><li>x</ol>",
+    "what is in another": f"<div class=sidebar><div class=menu>{LINKS}</div>{LINKS}</div>",
+}
+
+
+@pytest.mark.parametrize("name", NAMED_AS_NAVIGATION)
+def test_navigation_is_told_by_its_name_and_its_links(name: str) -> None:
+    assert markdown(f"<p>a</p>{NAMED_AS_NAVIGATION[name]}b <p>c</p>") == "a\n\nb\n\nc"
+
+
+CONTENT = {
+    "dishes": "<ul class=menu><li><a href=/1>Soup</a> $4<li><a href=/2>Rice</a> $5<li><a href=/3>Pie</a> $6</ul>",
+    "a note beside the text": "<div class=sidebar>See <a href=/1>Fees</a>, <a href=/2>Terms</a> and <a href=/3>Law</a>.</div>",
+    "two links": "<p class=menu><a href=/1>Soup</a> <a href=/2>Rice</a></p>",
+    "text without links": "<div class=toc>1. Fees 2. Terms</div>",
+    "much text without links": f"<div class=nav><a href=/1>Fees</a> {'are due ' * 20}</div>",
+    "names with other words": f"<div class='nav-tab-pane navigable'>{LINKS}</div>",
+    "anchors without targets": "<ul class=menu><li><a>Soup</a><li><a>Rice</a><li><a>Pie</a></ul>",
+}
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_a_name_alone_doesnt_make_navigation(name: str) -> None:
+    seen = re.sub(r"<[^>]*>", " ", CONTENT[name])
+    assert re.findall(r"\w+", markdown(f"<p>a</p>{CONTENT[name]}")) == ["a", *re.findall(r"\w+", seen)]
+
+
+def test_a_page_that_is_nothing_but_a_menu_is_read() -> None:
+    assert markdown(f"<body class=menu>{LINKS}</body>") == "x | x | x"
+
+
+BOXES = {
+    "a title": "<div class='admonition note'><p class='first admonition-title'>Note</p><p>Save it.</div>",
+    "a heading": "<div class=note>\n<h3>Note</h3><p>Save it.</div>",
+    "a table": "<div class=note><table><tr><td><img><th>Note<tr><td><p>Save it.</table></div>",
+    "an icon": "<div class=admonitionblock><table><tr><td class=icon><div class=title>Note</div><td>Save it.</table></div>",
+    "a mark": "<div class=markdown-alert><p class=markdown-alert-title><svg></svg>Note:</p><p>Save it.</div>",
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_the_label_of_a_box_stands_before_its_text_and_begins_no_section(name: str) -> None:
+    assert markdown(f"<h2>Files</h2>{BOXES[name]}<p>b") == "## Files\n\nNote: Save it.\n\nb"
+
+
+def test_the_label_of_a_box_without_a_paragraph_stands_alone() -> None:
+    box = "<div class=admonition><p class=admonition-title>Note</p>{}</div><p>b"
+    assert markdown(box.format("<ul><li>a</ul>")) == "Note:\n\n- a\n\nb"
+    assert markdown(box.format("<pre>a</pre>")) == "Note:\n\n```\na\n```\n\nb"
+    assert markdown(box.format("")) == "Note:\n\nb"
+    assert markdown("<p class=admonition-title>Note</p>") == "Note:"
+    assert markdown(f"<ul><li>a{box.format('<p>c')}</ul>").startswith("- a\n\n  Note: c")
+
+
+def test_headings_in_a_box_that_it_doesnt_begin_with_are_headings() -> None:
+    assert markdown("<div class=note><p>a<h3>b</h3><p>c</div>") == "a\n\n### b\n\nc"
+    assert markdown("<div class=note>a<h3>b</h3><p>c</div>") == "a\n\n### b\n\nc"
+    assert markdown("<div class=notes><h3>b</h3><p>c</div>") == "### b\n\nc"
 
 
 def test_the_main_part_is_read_if_there_is_one() -> None:
