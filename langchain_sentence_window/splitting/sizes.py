@@ -8,7 +8,8 @@ from langchain_sentence_window._types import Span
 from langchain_sentence_window.splitting.spans import pieces
 
 _CLAUSE_END = re.compile(
-    r"[,;:—–][\"'”’»]*\s|[，；：、）」』】]|\s(?=\((?:[a-zA-Z]|[ivxIVX]{1,5})\)\s)"  # the last one before "(a) the fee"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)[,;:—–][\"'”’»]*\s|[，；：、）」』】]"
+    r"|\s(?=\((?:[a-zA-Z]|[ivxIVX]{1,5})\)\s)"  # before "(a) the fee"
 )
 _BRACKET_END = re.compile(r"(?<=\s)[^\s()\[\]]{3,}[)\]][\"'”’»]*\s")
 """The end of a bracket of several words; one around a single word, as in "thirty (30) days", ends nothing."""

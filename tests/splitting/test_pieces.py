@@ -63,6 +63,7 @@ def test_where_a_sentence_is_cut(text: str, expected: list[str]) -> None:
         ["The buyer who owes it pays", "(a) the fee (b) the tax"],  # before the letter of a clause, not after it
         ["It pays within thirty (30) days of the day", "of sale if it can"],  # after no bracket around a word
         ["It pays the fee of Schedule 2.1(c) and the", "tax on it"],
+        ["It pays the fee,", "half of it e.g., at once or on the same day"],
         ["It pays (in whole or in part)", "what is due on the day"],
         ["It pays (in whole or in part) what is due,", "on the day"],  # better after a clause
     ],

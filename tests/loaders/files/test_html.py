@@ -73,7 +73,7 @@ INLINE = {
     "powers": ("10<sup>6</sup> m<sup>2</sup> 10<sup>&minus;3</sup>", "10^6 m^2 10^−3"),
     "notes and ordinals": ("free<sup><a href='#n'>[1]</a></sup> 1<sup>st</sup>", "free[1] 1st"),
     "bare marks of footnotes": (
-        "a<a class=footnote-ref href='#n'>1</a> b<sup><a href='#n'>2</a></sup> <a role=doc-noteref href='#n'><sup>c</sup></a>",
+        "a<a class=footnote-ref href='#n'>1</a> b<sup><a href='#n'>2</a></sup> <a href='#n'><sup>c</sup></a>",
         "a[1] b[2] [c]",
     ),
     "links that are no footnotes": ("see <a href='#s2'>2</a>, m<sup><a href='/u'>2</a></sup>", "see 2, m2"),
@@ -228,7 +228,7 @@ def test_navigation_is_told_by_its_name_and_its_links(name: str) -> None:
 
 CONTENT = {
     "dishes": "<ul class=menu><li><a href=/1>Soup</a> $4<li><a href=/2>Rice</a> $5<li><a href=/3>Pie</a> $6</ul>",
-    "a note beside the text": "<div class=sidebar>See <a href=/1>Fees</a>, <a href=/2>Terms</a> and <a href=/3>Law</a>.</div>",
+    "a note beside the text": "<p class=sidebar>See <a href=/1>Fees</a>, <a href=/2>Terms</a> and <a href=/3>Law</a>.",
     "two links": "<p class=menu><a href=/1>Soup</a> <a href=/2>Rice</a></p>",
     "text without links": "<div class=toc>1. Fees 2. Terms</div>",
     "much text without links": f"<div class=nav><a href=/1>Fees</a> {'are due ' * 20}</div>",
@@ -251,7 +251,7 @@ BOXES = {
     "a title": "<div class='admonition note'><p class='first admonition-title'>Note</p><p>Save it.</div>",
     "a heading": "<div class=note>\n<h3>Note</h3><p>Save it.</div>",
     "a table": "<div class=note><table><tr><td><img><th>Note<tr><td><p>Save it.</table></div>",
-    "an icon": "<div class=admonitionblock><table><tr><td class=icon><div class=title>Note</div><td>Save it.</table></div>",
+    "an icon": "<div class=admonitionblock><table><td class=icon><div class=title>Note</div><td>Save it.</table></div>",
     "a mark": "<div class=markdown-alert><p class=markdown-alert-title><svg></svg>Note:</p><p>Save it.</div>",
 }
 
