@@ -35,8 +35,9 @@ _ENTRY = re.compile(rf"(?P<title>\S(?:.*?\S)?)(?:[.…·_\s]*\s|[.…·_]{{2,}})
 _KINDS = (PROSE, LIST_ITEM, HEADING)
 _MARKER = re.compile(r"(?:[-*+•▪◦‣]|\d{1,3}[.)])[ \t]+")
 _LINK = re.compile(r"\[(?P<title>.+)\]\([^()\s]*\)")
-_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.)]?\s+(?=\S)")
+_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.)]?\s+")
 _COLONS = (":", "：")
+_ENDS_OF_SENTENCES = frozenset(".!:;,…。！：；，")
 _TITLES = frozenset(
     {"contents", "tableofcontents", "inhalt", "inhaltsverzeichnis", "sommaire", "tabledesmatières", "índice", "indice"}
     | {"contenido", "sumário", "sommario"}
@@ -59,46 +60,54 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _without_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """Find lists whose items name the headings below them, as links do at the top of a page."""
+    """Find lists, and short lines one after the other, that name the headings below them, as at the top of a page."""
     found = list(blocks)
-    lists = [(first, end) for first, end in _lists(blocks) if end - first >= MIN_ENTRIES]
-    if not lists or sum(block.kind == HEADING for block in blocks) < MIN_ENTRIES:  # as in most texts
+    if sum(block.kind == HEADING for block in blocks) < MIN_ENTRIES:  # as in most texts
         return found
-    last_at = {
-        key: number
-        for number, block in enumerate(blocks)
-        if block.kind == HEADING
-        for key in _keys_of_title(text[block.start : block.end])
-    }
-    for first, end in lists:
+    runs = [(first, end) for first, end in _lists(text, blocks) if end - first >= MIN_ENTRIES]
+    last_at: dict[str, int] = {}
+    for number, block in enumerate(blocks) if runs else ():
+        if block.kind == HEADING:
+            last_at |= dict.fromkeys(_keys_of_title(text[block.start : block.end]), number)
+    for first, end in runs:
         if first and text[: blocks[first - 1].end].endswith(_COLONS):
             continue
-        items = [text[block.start : block.end] for block in blocks[first:end]]
-        named = sum(any(last_at.get(key, 0) >= end for key in _keys_of_item(item)) for item in items)
-        if named >= max(MIN_ENTRIES, MIN_SHARE_OF_LIST * len(items)):
-            found[first:end] = [replace(block, kind=CONTENTS) for block in blocks[first:end]]
+        items = [_keys_of_item(text[block.start : block.end]) for block in blocks[first:end]]
+        named = [number for number, keys in enumerate(items) if any(last_at.get(key, 0) >= end for key in keys)]
+        if len(named) >= MIN_ENTRIES and len(named) >= MIN_SHARE_OF_LIST * (named[-1] + 1 - named[0]):
+            lines = slice(first + named[0], first + named[-1] + 1)
+            found[lines] = [replace(block, kind=CONTENTS) for block in blocks[lines]]
     return found
 
 
-def _lists(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
-    """Yield ``(first, end)`` of each run of list items."""
-    for kind, group in groupby(range(len(blocks)), lambda number: blocks[number].kind):
+def _lists(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """Yield ``(first, end)`` of each run of list items, and of each run of short paragraphs that are no sentences."""
+
+    def kind(number: int) -> str:
+        block = blocks[number]
+        is_line = block.end - block.start <= MAX_ENTRY_CHARS and text[block.end - 1] not in _ENDS_OF_SENTENCES
+        return block.kind if block.kind == LIST_ITEM or (block.kind == PROSE and is_line) else ""
+
+    for name, group in groupby(range(len(blocks)), kind):
         numbers = list(group)
-        if kind == LIST_ITEM:
+        if name:
             yield numbers[0], numbers[-1] + 1
 
 
 def _keys_of_item(item: str) -> set[str]:
     if len(item) > MAX_ENTRY_CHARS:
         return set()
-    title = _MARKER.sub("", item, count=1)
+    marker = _MARKER.match(item)
+    title = item[marker.end() :] if marker else item
     link = _LINK.fullmatch(title)
     return _keys_of_title(link["title"] if link else title)
 
 
 def _keys_of_title(title: str) -> set[str]:
     """Return the keys of a title with and without its number."""
-    return {title_key(title), title_key(_NUMBER.sub("", title.lstrip("# "), count=1))} - {""}
+    title = title.lstrip("# ")
+    number = _NUMBER.match(title)
+    return {title_key(title), title_key(title[number.end() :] if number else title)} - {""}
 
 
 def _with_pages(text: str, blocks: Sequence[Block]) -> list[Block]:

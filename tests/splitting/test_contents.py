@@ -71,12 +71,22 @@ GUIDE = "\n\n".join(f"## {title}\n\nThe parties agree on this." for title in TIT
         [f"- {title}" for title in TITLES],
         [f"* [{title[3:]}](#{number})" for number, title in enumerate(TITLES)],
         [f"{number}. [{title[3:]}](#{number})" for number, title in enumerate(TITLES, start=1)],
-        [*(f"- {title[3:]}" for title in TITLES), "- Annex"],
+        [f"- {title[3:]}" for title in [*TITLES[:3], "5. Annex", TITLES[3]]],
+        [line for title in TITLES for line in (title, "")],
+        [line for title in TITLES for line in (title[3:], "")],
     ],
 )
 def test_a_list_that_names_headings_below(lines: list[str]) -> None:
-    assert contents_of("\n".join(["# Supply", "", *lines, "", GUIDE])) == lines
-    assert contents_of("\n".join(["# Supply", "", "Contents", "", *lines, "", GUIDE])) == lines
+    expected = [line for line in lines if line]
+    assert contents_of("\n".join(["# Supply", "", *lines, "", GUIDE])) == expected
+    assert contents_of("\n".join(["# Supply", "", "These are its parts.", "", *lines, "", GUIDE])) == expected
+    assert contents_of("\n".join(["# Supply", "", "On this page", "", *lines, "", GUIDE])) == expected
+
+
+def test_the_numbers_of_sections_may_have_parts() -> None:
+    titles = ["1.1. Fees", "1.2. Due dates", "1.2.1 Late fees"]
+    text = "\n\n".join([*titles, *(f"## {title}\n\nThe parties agree." for title in titles)])
+    assert contents_of(text) == titles
 
 
 @pytest.mark.parametrize(
@@ -84,7 +94,7 @@ def test_a_list_that_names_headings_below(lines: list[str]) -> None:
     [
         ["These are agreed:", "", *(f"- {title[3:]}" for title in TITLES)],  # an answer, perhaps
         [f"- {title[3:]}" for title in TITLES[:2]],  # too few
-        [*(f"- {title[3:]}" for title in TITLES[:3]), "- Annex"],  # too few of them
+        [f"- {title[3:]}" for title in [*TITLES[:2], "5. Annex", TITLES[3]]],  # too few of them
         [f"- {title[3:]} and more" for title in TITLES],
     ],
 )
