@@ -30,7 +30,7 @@ _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1
 _BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
 _MIN_TITLE_LETTERS = 2
 # A question in bold is a heading, as in lists of frequently asked questions.
-_NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s")
+_NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s|\w@\w|://")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
 # Headings hold full stops of abbreviations too ("Dr. Hale"), so a full stop counts only after a longer word.
 _SENTENCE_END = re.compile(r"(?:\w{4}\.|[!?])[\"'”’)\]]*\s|[。！？।].|[.,;。、，；]\Z")
