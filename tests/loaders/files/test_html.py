@@ -216,6 +216,7 @@ NAMED_AS_NAVIGATION = {
     "menus": f"<ul class='Main-Menu open'>{LINKS}</ul>",
     "tables of contents": f"<div id=toc><p>{'On this page: ' * 8}{LINKS * 5}</div>",
     "links to the pages before and after": "<div class=navheader><a href=/x>Last: x</a> Part x</div>",
+    "links that say so": "<div><p>Last: <a rel=prev href=/x>x</a>, next: <a rel='next x' href=/x>x</a></p></div>",
     "breadcrumbs": "<ol class=breadcrumb><li><a href=/x>x</a><li>x</ol>",
     "what is in another": f"<div class=sidebar><div class=menu>{LINKS}</div>{LINKS}</div>",
 }
@@ -229,6 +230,15 @@ def test_navigation_is_told_by_its_name_and_its_links(name: str) -> None:
 CONTENT = {
     "dishes": "<ul class=menu><li><a href=/1>Soup</a> $4<li><a href=/2>Rice</a> $5<li><a href=/3>Pie</a> $6</ul>",
     "a note beside the text": "<p class=sidebar>See <a href=/1>Fees</a>, <a href=/2>Terms</a> and <a href=/3>Law</a>.",
+    "one link to a page": "<p>Go on to the <a rel=next href=/1>next page</a>.</p>",
+    "a page and the links around it": (
+        "<div>Fees <p>are</p> due <b><a rel=prev href=/1>A</a> <a rel=next href=/2>B</a></b>"
+        " on the last day of the month, all of them.</div>"
+    ),
+    "sections whose title is a name": (
+        "<h2 id=menu><a href=/1>A</a></h2><section id=toc><a href=/2>B</a></section>"
+        "<div class=section id=pager><a href=/3>C</a></div>"
+    ),
     "two links": "<p class=menu><a href=/1>Soup</a> <a href=/2>Rice</a></p>",
     "text without links": "<div class=toc>1. Fees 2. Terms</div>",
     "much text without links": f"<div class=nav><a href=/1>Fees</a> {'are due ' * 20}</div>",
