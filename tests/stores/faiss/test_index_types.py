@@ -15,6 +15,8 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense import building, making
 from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer
+from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
+from langchain_sentence_window.stores.faiss.dense.faiss_file import read_index, write_index
 from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from tests.torture.corpus import TextEmbeddings
@@ -367,3 +369,17 @@ def test_a_store_that_may_be_changed_does_not_read_its_vectors_from_the_file(ind
         assert found(store, "query") == expected
         store.delete(expected[:1])
         assert expected[0] not in found(store, "query")
+
+
+@pytest.mark.parametrize("kind", ["IVF1,PQ16x4fs", "IVF16,PQ16x4fs"])
+def test_codes_are_made_in_the_faster_way_and_are_the_same(kind: str, tmp_path: Path) -> None:
+    vectors = np.array([TextEmbeddings().vector(f"text {n}") for n in range(COUNT)], dtype=np.float32)
+    index = make_faiss_index(kind, vectors.shape[1])
+    index.train(vectors)
+    codes = index.pq.compute_codes(vectors)
+    write_index(tmp_path / "index", index, np.zeros(0, dtype=np.int64))
+    assert not index.pq.transposed_centroids.size()
+    loaded = read_index(tmp_path / "index", mapped=False)
+    assert loaded is not None
+    assert loaded.index.pq.transposed_centroids.size() == index.pq.centroids.size()
+    np.testing.assert_array_equal(loaded.index.pq.compute_codes(vectors), codes)

@@ -9,6 +9,7 @@ import numpy as np
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.stores.faiss.dense.choice import Choice, choose
 from langchain_sentence_window.stores.faiss.dense.factory import (
+    arrange_centroids,
     clusters_of,
     fork_safe_threads,
     is_coarse,
@@ -118,3 +119,4 @@ def _train_codes(index: Any, sample: Vectors) -> None:
     training.niter = _CODE_TRAINING_ROUNDS
     with one_thread():  # each pair is so little work that threads would only wait for each other
         index.train(sample)
+    arrange_centroids(index)

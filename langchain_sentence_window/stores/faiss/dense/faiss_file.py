@@ -7,7 +7,12 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
 from langchain_sentence_window.stores.faiss.database.files import new_file
-from langchain_sentence_window.stores.faiss.dense.factory import is_left_in_file, load_faiss, make_faiss_index
+from langchain_sentence_window.stores.faiss.dense.factory import (
+    arrange_centroids,
+    is_left_in_file,
+    load_faiss,
+    make_faiss_index,
+)
 
 
 class LoadedIndex(NamedTuple):
@@ -72,4 +77,6 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
     except (RuntimeError, AttributeError):
         return None
     faiss.Int64Vector().swap(wrapper.id_map)  # frees its memory
-    return LoadedIndex(faiss.downcast_index(wrapper.index), rows, wrapper)
+    index = faiss.downcast_index(wrapper.index)
+    arrange_centroids(index)
+    return LoadedIndex(index, rows, wrapper)
