@@ -6,11 +6,12 @@ are left out, as they only stand between the words; but a paragraph that is whol
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_sentence_window.loaders.files.html_notes import MAX_LABEL_CHARS, is_box, is_footnote_mark, is_label
+from langchain_sentence_window.loaders.files.html_inline import InlineText, without_unseen
+from langchain_sentence_window.loaders.files.html_notes import MAX_LABEL_CHARS, is_box, is_label
 from langchain_sentence_window.loaders.files.html_visibility import walk_shown
 from langchain_sentence_window.loaders.files.markdown_text import MarkdownText, WrittenBlock, is_code
 from langchain_sentence_window.loaders.files.table_kinds import data_tables
@@ -29,11 +30,7 @@ _BLOCKS = frozenset(_BLOCKS_LIST.split())
 _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
 _PRE = frozenset({"pre", "xmp", "listing", "plaintext"})
-_BOLD = frozenset({"b", "strong"})
 _HEADING = re.compile(r"h([1-6])")
-# Soft hyphens and what has no width.
-_UNSEEN = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
-_TO_SPACE = {ord(each): " " for each in "\t\n\r\f"}
 _MAX_DIGITS = 6
 
 
@@ -70,13 +67,11 @@ class BlockWriter:
     def __init__(self) -> None:
         """Begin without text."""
         self._text = MarkdownText()
-        self._buffer: list[str] = []
-        self._chars = self._bold_chars = self._bold = 0
+        self._inline = InlineText()
         self._lists: list[_List] = []
         self._table: _Table | None = None
         self._level = 0
         self._pre: list[str] | None = None
-        self._footnote_mark: Any = None
         self._label = ""
         self._in_label = False
         self._after_term = False
@@ -102,32 +97,18 @@ class BlockWriter:
         return self._text
 
     def _start(self, element: Any, *, is_data: bool) -> None:
-        tag = element.tag
         if self._pre is not None:
-            self._pre.append("\n" if tag == "br" else "")
-        elif tag in _BLOCKS:
-            self._start_block(element, tag, is_data=is_data)
-        elif tag == "br":
-            self._buffer.append("\n")
-        elif tag == "q":
-            self._add("“")
-        elif tag == "sup":
-            self._start_sup(element)
-        elif tag == "a" and self._footnote_mark is None and is_footnote_mark(element):
-            self._footnote_mark = element
-            self._add("[")
-        self._bold += tag in _BOLD
+            self._pre.append("\n" if element.tag == "br" else "")
+        elif element.tag in _BLOCKS:
+            self._start_block(element, element.tag, is_data=is_data)
+        else:
+            self._inline.start(element)
 
     def _end(self, element: Any, *, is_data: bool) -> None:
-        tag = element.tag
-        self._bold -= tag in _BOLD
-        if tag in _BLOCKS:
-            self._end_block(element, tag, is_data=is_data)
-        elif tag == "q":
-            self._add("”")
-        elif element is self._footnote_mark:
-            self._footnote_mark = None
-            self._add("]")
+        if element.tag in _BLOCKS:
+            self._end_block(element, element.tag, is_data=is_data)
+        elif self._pre is None:
+            self._inline.end(element)
 
     def _start_block(self, element: Any, tag: str, *, is_data: bool) -> None:
         if self._after_term and tag in ("dt", "dd", "p", "div"):
@@ -162,9 +143,9 @@ class BlockWriter:
         own.marker = "" if tag == "dd" else marker  # what explains a term goes on in its item
 
     def _end_block(self, element: Any, tag: str, *, is_data: bool) -> None:
-        if tag == "dt" and self._buffer and self._pre is None:
+        if tag == "dt" and self._inline and self._pre is None:
             if not self._after_term:  # libxml2 nests terms that are left open
-                self._buffer.append("\n")
+                self._inline.end_line()
                 self._after_term = True
             return
         if tag in _PRE and self._pre is not None:
@@ -187,7 +168,7 @@ class BlockWriter:
             self._table = None
 
     def _end_pre(self, element: Any) -> None:
-        text = "".join(self._pre or ()).translate(_UNSEEN).strip("\r\n").rstrip()
+        text = without_unseen("".join(self._pre or ())).strip("\r\n").rstrip()
         self._pre = None
         if not text.strip():
             return
@@ -213,37 +194,20 @@ class BlockWriter:
         table.rows += 1
         self._write(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
 
-    def _start_sup(self, element: Any) -> None:
-        """Write a power as ``10^6``, as ``106`` is another number."""
-        if self._footnote_mark is not None:
-            return
-        text = (element.text or "").lstrip()
-        before = self._buffer[-1][-1:] if self._buffer else ""
-        if (text[:1].isdigit() and before.isalnum()) or (text[:1] in "-−+" and text[1:2].isdigit()):
-            self._add("^")
-
     def _add(self, text: str | None) -> None:
         if not text:
             return
         if self._pre is not None:
             self._pre.append(text)
-            return
-        text = text.translate(_UNSEEN).translate(_TO_SPACE)
-        chars = len(text) - text.count(" ")
-        self._chars += chars
-        self._bold_chars += chars if self._bold else 0
-        self._buffer.append(text)
-        if chars and not text.isspace():
+        elif self._inline.add(text):
             self._after_term = False
 
     def _flush(self) -> None:
-        if not self._buffer:
+        if not self._inline:
             return
-        written, self._buffer = "".join(self._buffer), []
-        is_bold = self._chars > 0 and self._bold_chars == self._chars
-        self._chars = self._bold_chars = 0
+        paragraphs, is_bold = self._inline.take()
         self._after_term = False
-        for paragraph in _paragraphs(written):
+        for paragraph in paragraphs:
             self._add_paragraph(paragraph, is_bold=is_bold)
 
     def _add_paragraph(self, lines: list[str], *, is_bold: bool) -> None:
@@ -308,17 +272,3 @@ def _first_number(element: Any) -> int | None:
 def _number(value: str | None, usual: int) -> int:
     is_number = value is not None and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS
     return int(value) if value is not None and is_number else usual
-
-
-def _paragraphs(written: str) -> Iterator[list[str]]:
-    """Yield the lines of each paragraph, without needless white space; a blank line parts paragraphs."""
-    lines: list[str] = []
-    for line in written.split("\n"):
-        words = " ".join(line.split())
-        if words:
-            lines.append(words)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
