@@ -70,7 +70,7 @@ def _without_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
         if block.kind == HEADING:
             last_at |= dict.fromkeys(_keys_of_title(text[block.start : block.end]), number)
     for first, end in runs:
-        if first and text[: blocks[first - 1].end].endswith(_COLONS):
+        if first and text.endswith(_COLONS, blocks[first - 1].start, blocks[first - 1].end):
             continue
         items = [_keys_of_item(text[block.start : block.end]) for block in blocks[first:end]]
         named = [number for number, keys in enumerate(items) if any(last_at.get(key, 0) >= end for key in keys)]
