@@ -8,7 +8,7 @@ from rich.text import Text
 
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.cli.names import nearer
-from langchain_sentence_window.cli.output import MARKED, STRONG, WEAK, Output
+from langchain_sentence_window.cli.output import MARKED, STRONG, WEAK, Output, counted
 from langchain_sentence_window.cli.plain_text import one_line, printable
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.window_metadata import (
@@ -36,7 +36,8 @@ def show_windows(out: Output, windows: Sequence[Document]) -> None:
         out.line(marked(out, window), indent=INDENT)
         others = window.metadata.get(ALSO_IN, [])
         if others:
-            out.line(Text(f"the same text stands in {len(others):,} other places", style=WEAK), indent=INDENT)
+            places = counted(len(others), "other place")
+            out.line(Text(f"the same text stands in {places}", style=WEAK), indent=INDENT)
 
 
 def as_dict(number: int, window: Document) -> dict[str, Any]:

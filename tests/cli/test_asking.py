@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import only, run_apart, run_here
@@ -57,6 +58,18 @@ def test_nothing_that_is_found_is_said_and_exits_with_1(here: Path) -> None:
         assert (done.code, done.err) == (1, "Nothing was found.\n")
         assert done.out == "" or done.json["windows"] == []
     assert run_here("explain", "Who?", "--filter", '{"source": "none"}').code == 1
+
+
+@pytest.mark.parametrize(("copies", "places"), [(2, "1 other place"), (3, "2 other places")])
+def test_the_other_places_of_a_text_are_counted(
+    copies: int, places: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(copies):
+        Path(f"{number}.md").write_text("Backups are kept for thirty-five days in a locked room.", encoding="utf-8")
+    run_here("index", ".")
+    shown = run_here("ask", "How long are backups kept?").out
+    assert shown.endswith(f"    the same text stands in {places}\n")
 
 
 def test_text_of_documents_is_shown_and_never_interpreted(here: Path) -> None:

@@ -36,7 +36,7 @@ _NAMED_BY_ID = frozenset({"div", "p", "ul", "ol", "dl", "table", "td"})
 _MAY_TURN = frozenset({"p", "div", "table", "ul"})
 _TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", "contents", "index"})
 
-_Kind: TypeAlias = Literal["navigation", "list", "pages"]
+_Kind: TypeAlias = Literal["navigation", "list", "turns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ def _kind(element: Any) -> "_Kind | None":
         return "navigation"
     if any(map(_LISTS.fullmatch, names)):
         return "list"
-    return "pages" if element.tag in _MAY_TURN else None
+    return "turns" if element.tag in _MAY_TURN else None
 
 
 def _is_navigation(kind: _Kind, held: _Count) -> bool:
     if kind == "list":
         return held.links >= MIN_LINKS_OF_LIST and held.linked >= MIN_SHARE_OF_LIST * held.chars
     unlinked = held.chars - held.linked
-    if kind == "pages":
+    if kind == "turns":
         return held.turns >= MIN_TURNS and unlinked <= MAX_UNLINKED_AT_TURNS
     return held.links > 0 and (unlinked <= MAX_UNLINKED or held.linked >= MIN_SHARE_LINKED * held.chars)
