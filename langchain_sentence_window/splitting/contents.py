@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING, LIST_ITEM, PROSE, Block
+from langchain_sentence_window.splitting.blocks import COLONS, CONTENTS, HEADING, LIST_ITEM, PROSE, Block
 from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 MIN_ENTRIES = 3
@@ -36,7 +36,6 @@ _KINDS = (PROSE, LIST_ITEM, HEADING)
 _MARKER = re.compile(r"(?:[-*+•▪◦‣]|\d{1,3}[.)])[ \t]+")
 _LINK = re.compile(r"\[(?P<title>.+)\]\([^()\s]*\)")
 _NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.)]?\s+")
-_COLONS = (":", "：")
 _ENDS_OF_SENTENCES = frozenset(".!:;,…。！：；，")
 _TITLES = frozenset(
     {"contents", "tableofcontents", "inhalt", "inhaltsverzeichnis", "sommaire", "tabledesmatières", "índice", "indice"}
@@ -70,7 +69,7 @@ def _without_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
         if block.kind == HEADING:
             last_at |= dict.fromkeys(_keys_of_title(text[block.start : block.end]), number)
     for first, end in runs:
-        if first and text.endswith(_COLONS, blocks[first - 1].start, blocks[first - 1].end):
+        if first and text.endswith(COLONS, blocks[first - 1].start, blocks[first - 1].end):
             continue
         items = [_keys_of_item(text[block.start : block.end]) for block in blocks[first:end]]
         named = [number for number, keys in enumerate(items) if any(last_at.get(key, 0) >= end for key in keys)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.splitting.blocks import CODE, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
+from langchain_sentence_window.splitting.blocks import CODE, COLONS, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
 
 _MARKER = re.compile(
     r"(?:(?P<bullet>[-*+•▪◦‣⁃·])|(?:\*\*|__)?\\?[\[(]?(?:(?P<number>\d{1,3}(?:\.\d{1,3})*)"
@@ -18,7 +18,6 @@ _MARKER = re.compile(
 _QUOTE = re.compile(r"(?:>[ \t]?)+")
 _TAB_WIDTH = 4
 _CLOSERS = ">*_\"'”’»)]} \t\r\n"
-_COLONS = (":", "：")
 _ENDS = (".", "!", "?", "…", ";", "。", "！", "？", "；", "।", "؟")
 _FIRST = frozenset({"1", "a", "A", "i", "I"})
 
@@ -162,7 +161,7 @@ class ListReader:
         return item.last if self._ends_with_colon(item.span) else item.first
 
     def _ends_with_colon(self, span: Span) -> bool:
-        return self._text[slice(*span)].rstrip(_CLOSERS).endswith(_COLONS)
+        return self._text[slice(*span)].rstrip(_CLOSERS).endswith(COLONS)
 
     def _introduces(self, span: Span) -> bool:
         """Return whether a sentence ends with a colon, or without a mark, as a title does."""

@@ -9,14 +9,14 @@ from langchain_sentence_window.splitting.blocks import LIST_ITEM, PROSE, Block
 from langchain_sentence_window.splitting.spans import trim
 
 # "2.", "(a)", "[7]", "iv)", "-", "•", "§ 12.", "[...]", "[!NOTE]", nestings ("1. (a)"), Markdown's "36\." "**2.1**".
+_NUMBER = r"(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})"
 _MARKER = re.compile(
     r"(?:[>•*+–—-]|§+|\[(?:\.\.\.|…|![A-Z]{3,9})\]"
-    r"|(?P<bold>\*\*|__)?\\?[\[(]?(?:\d{1,4}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})\\?[\])º°ª.]{1,2}"
+    rf"|(?P<bold>\*\*|__)?\\?[\[(]?{_NUMBER}\\?[\])º°ª.]{{1,2}}"
     r"(?(bold)(?P=bold))"
     r"|(?P<strong>\*\*|__)\d{1,3}(?:\.\d{1,3})+(?P=strong))(?:\s+|\Z)"
 )
 # What opens a title: "**15." and "**Art. 3.", whose emphasis goes on, and "Section 3."
-_NUMBER = r"(?:\d{1,4}(?:\.\d{1,3})*|[a-z]|[ivxlc]{1,6})"
 _NUMBER_OF_TITLE = re.compile(
     rf"(?:\*{{1,3}}|_{{1,3}})(?:[^\W\d_]{{3,10}}\.?\s+{_NUMBER}\.|\(?{_NUMBER}[.)]{{1,2}})"
     rf"|sec(?:tion|\.)\s+{_NUMBER}\.",

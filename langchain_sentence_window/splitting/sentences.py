@@ -11,6 +11,7 @@ from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
+    COLONS,
     CONTENTS,
     FRONT_MATTER,
     HEADING,
@@ -36,7 +37,6 @@ from langchain_sentence_window.splitting.speakers import speaker_end
 from langchain_sentence_window.splitting.structure import refine_blocks
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER, CONTENTS})
-_COLONS = (":", "：")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _of_section(
     introducing = set(leads)
     cut = [
         [span]
-        if block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in _COLONS
+        if block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS
         else cut_at_clauses(text, span, max_piece_chars)
         for number, (block, span) in enumerate(sentences)
     ]

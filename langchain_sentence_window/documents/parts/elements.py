@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
-from langchain_sentence_window.splitting.headings import MAX_MARKED_HEADING_CHARS
+from langchain_sentence_window.splitting.headings import MAX_LEVEL, MAX_MARKED_HEADING_CHARS
 from langchain_sentence_window.splitting.spans import trim
 
 CATEGORY = "category"
@@ -29,8 +29,6 @@ _OTHER_CATEGORIES = frozenset(
 )
 _MARKS = frozenset({"element_id", "parent_id", "coordinates", "filetype", "page_number"})
 """Keys of which unstructured writes one at least; a user's own ``category`` comes without them."""
-
-_MAX_LEVEL = 6
 
 
 def is_element(metadata: Mapping[str, Any]) -> bool:
@@ -58,7 +56,7 @@ def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
     depth = metadata.get(CATEGORY_DEPTH)
     level = depth + 1 if isinstance(depth, int) and depth >= 0 else 1
     is_short = end - start <= MAX_MARKED_HEADING_CHARS
-    return (Block(start, end, HEADING, min(level, _MAX_LEVEL)) if is_short else Block(start, end),)
+    return (Block(start, end, HEADING, min(level, MAX_LEVEL)) if is_short else Block(start, end),)
 
 
 def docling_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] | None:
@@ -73,7 +71,7 @@ def docling_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] 
         if not heading.strip() or not text.startswith(heading.strip(), start):
             break
         at = start + len(heading.strip())
-        blocks.append(Block(start, at, HEADING, min(level, _MAX_LEVEL)))
+        blocks.append(Block(start, at, HEADING, min(level, MAX_LEVEL)))
     start, end = trim(text, at, len(text))
     return (*blocks, *([Block(start, end)] if start < end else [])) if blocks else None
 

@@ -270,5 +270,6 @@ def _first_number(element: Any) -> int | None:
 
 
 def _number(value: str | None, usual: int) -> int:
-    is_number = value is not None and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS
-    return int(value) if value is not None and is_number else usual
+    if value is None or len(value) > _MAX_DIGITS or not (value.isascii() and value.isdigit()):
+        return usual
+    return int(value)

@@ -41,7 +41,7 @@ _Kind: TypeAlias = Literal["navigation", "list", "turns"]
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """What was read so far.
+    """Counts of what was read so far.
 
     Attributes:
         chars: Letters and digits.

@@ -11,12 +11,13 @@ from typing import Any
 MAX_LABEL_CHARS = 80
 """Characters of the longest label."""
 
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+
 _BOXES = frozenset({"note", "tip", "hint", "warning", "caution", "important", "danger", "attention", "error"})
 _BOXES_OF_ANY_NAME = ("admonition", "admonitionblock", "callout", "alert")
 _LABEL = re.compile(r"(?:^|\s)(?:[\w-]+-)?(?:admonition|callout|alert)-(?:title|heading)(?:\s|$)")
 _OF_TABLE = frozenset({"tr", "thead", "tbody", "table"})
 _MAX_ABOVE = 5
-_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 _OF_FOOTNOTE = re.compile(r"footnote|noteref|endnote", re.IGNORECASE)
 _FOOTNOTE_MARK = re.compile(r"\s*(?:\d{1,3}|[a-zA-Z])\s*")
@@ -40,7 +41,7 @@ def is_label(element: Any) -> bool:
     if name == "title" and above is not None and above.tag == "td":
         return bool(above.get("class") == "icon")
     is_first = element.getprevious() is None and above is not None and not (above.text or "").strip()
-    return is_first and element.tag in _HEADINGS and is_box(above)
+    return is_first and element.tag in HEADINGS and is_box(above)
 
 
 def is_footnote_mark(link: Any) -> bool:

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_sentence_window.loaders.files.html_notes import is_box
+from langchain_sentence_window.loaders.files.html_notes import HEADINGS, is_box
 from langchain_sentence_window.loaders.files.libxml import etree
 
 MIN_ROWS = MIN_COLUMNS = 2
 """The least rows and columns of a table of data; one with a head may have one column."""
 
 _CELLS = ("td", "th")
-_INNER = ("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre")
+_INNER = ("table", *HEADINGS, "pre")
 _NOT_DATA = frozenset({"presentation", "none"})
 
 
