@@ -85,7 +85,7 @@ class IndexAtState:
     def candidates(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
     ) -> ComparedRows:
-        """Find the same as `search`, and compare other rows, by the index's codes: in less time for a large ``k``.
+        """Find almost what `search` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.

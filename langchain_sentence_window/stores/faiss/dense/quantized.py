@@ -31,6 +31,10 @@ CANDIDATES_PER_RESULT = 4
 """A search for ``k`` compares the records of `MIN_CANDIDATES` and `CANDIDATES_PER_RESULT` times ``k`` candidates; of
 twice as many where clusters are searched, as those indexes hold more vectors."""
 
+CANDIDATES_PER_RANKED = 1
+"""Takes the place of `CANDIDATES_PER_RESULT` in `QuantizedIndex.compared`, whose results are ranked by more than their
+cosines, so that the farthest matter little."""
+
 MAX_COMPARED_DIRECTLY = 2_000
 """The most vectors that a filter may match for all of their records to be compared, without looking at any codes."""
 
@@ -167,7 +171,8 @@ class QuantizedIndex:
             EmbeddingError: The vector is of another length than those of the index.
             DamagedRecordError: The file of the records was damaged.
         """
-        rows, cosines, errors = self.compared(vector, k, allowed, effort)
+        positions = self._candidates(vector, k, allowed, effort, CANDIDATES_PER_RESULT)
+        rows, cosines, errors = self._compared(vector, positions)
         if len(rows) <= k:
             return rows
         kth = np.partition(cosines - errors, -k)[-k]
@@ -176,7 +181,7 @@ class QuantizedIndex:
     def compared(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
     ) -> Compared:
-        """Compare a vector with those among which the nearest are.
+        """Compare a vector with those among which almost all of the nearest are, in less time than `nearest` takes.
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
@@ -189,12 +194,12 @@ class QuantizedIndex:
             EmbeddingError: The vector is of another length than those of the index.
             DamagedRecordError: The file of the records was damaged.
         """
-        positions = self._candidates(vector, k, allowed, effort)
+        positions = self._candidates(vector, k, allowed, effort, CANDIDATES_PER_RANKED)
         if also is not None:
             # As np.union1d, which takes several times as long for so few.
             positions = np.sort(np.concatenate([positions, self._positions_of(also)]))
             positions = positions[np.diff(positions, prepend=NO_POSITION) > 0]
-        return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
+        return self._compared(vector, positions)
 
     def spread_rows(self, size: int) -> Rows:
         """Return up to ``size`` rows, spread evenly over all of them, in order."""
@@ -218,11 +223,14 @@ class QuantizedIndex:
         at = at[at != NO_POSITION]
         return np.asarray(at[self._is_live.filled[at]])
 
-    def _candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Rows:
+    def _compared(self, vector: Vectors, positions: Rows) -> Compared:
+        return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
+
+    def _candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int) -> Rows:
         """Return the positions to compare again, in rising order."""
         self._check(vector)
         matching, bits = (len(self), None) if allowed is None else self._selected(allowed)
-        wanted = (MIN_CANDIDATES + CANDIDATES_PER_RESULT * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
+        wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
         if matching <= max(k, MAX_COMPARED_DIRECTLY, wanted):
             if allowed is None:
                 return np.flatnonzero(self._is_live.filled)
