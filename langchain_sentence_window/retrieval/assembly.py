@@ -122,17 +122,19 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     """
     ranked = [_ranked(each, given) for each in given.ranked]
     known: dict[int, Equal] = {}
+    sentences: dict[SentenceKey, StoredSentence] = {}
     if given.is_pool:
         return await _made(io, given, ranked, known)
     for _ in range(_MAX_ROUNDS):
         made = await _made(io, given, ranked, known)
+        sentences |= made.sentences  # those of a window that is found to be equal aren't read again
         equal = equal_windows(made.assembly.windows, made.documents)
         if not equal:
             break
         known |= equal  # after joining and completing, texts may be equal that were not before
     made = made.without(equal, IS_EQUAL)
     assembly = replace(made.assembly, equal={**made.assembly.equal, **equal})
-    return replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, made.sentences))
+    return replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, sentences))
 
 
 async def _made(io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal]) -> AssembledDocuments:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 
@@ -206,15 +206,19 @@ PIECES = [
     st.sampled_from(["auto", 0, 1]),
     st.sampled_from([None, 9, 20, 60]),
     st.sampled_from([1, 4, 20]),
+    st.sampled_from([1, 3, 50]),
 )
+# Two windows are found to be equal only after the budget has widened them by sentences that the search didn't find.
+@example([["Refund, a card.", "It is."], ["Refund, a card.", "It is.", "Refund."]], 1, 10, 3, 1)
 def test_no_text_comes_twice_and_all_places_are_of_their_texts(
-    pieces: list[list[str]], window: Any, max_tokens: int | None, k: int
+    pieces: list[list[str]], window: Any, max_tokens: int | None, k: int, fetch_k: int
 ) -> None:
     texts = {f"d{number}": " ".join(each) for number, each in enumerate(pieces)}
     retriever = over(
         *(document(text, doc_id) for doc_id, text in texts.items()),
         window=window,
         k=k,
+        fetch_k=fetch_k,
         max_tokens=max_tokens,
         count_tokens=lambda text: len(text.split()),
     )
