@@ -41,7 +41,7 @@ class _Table:
         if not holds_rows or self.element.get("role") in _NOT_DATA:
             return False
         above = self.element.getparent()
-        return above is None or not is_box(above)
+        return above is None or not is_box(above) or _holds_more(above)
 
 
 def data_tables(root: Any) -> set[Any]:
@@ -66,6 +66,11 @@ def data_tables(root: Any) -> set[Any]:
         elif tag in _CELLS and top is not None:
             top.open_cells -= 1
     return found
+
+
+def _holds_more(box: Any) -> bool:
+    """Return whether a box holds more than the table that may draw it."""
+    return len(box.findall("*")) > 1 or bool((box.text or "").strip())
 
 
 def _look(table: _Table, element: Any) -> None:

@@ -280,6 +280,14 @@ def test_the_label_of_a_box_without_a_paragraph_stands_alone() -> None:
     assert markdown(f"<ul><li>a{box.format('<p>c')}</ul>").startswith("- a\n\n  Note: c")
 
 
+@pytest.mark.parametrize("before", ["<p class=admonition-title>Note</p>", "<h3>Note</h3>", "Note:"])
+def test_a_table_in_a_box_that_it_doesnt_draw_holds_data(before: str) -> None:
+    table = "<table><tr><th>Plan<th>Euros<tr><td>Team<td>9</table>"
+    assert markdown(f"<div class='admonition note'>{before}{table}</div>") == (
+        "Note:\n\n| Plan | Euros |\n| --- | --- |\n| Team | 9 |"
+    )
+
+
 def test_headings_in_a_box_that_it_doesnt_begin_with_are_headings() -> None:
     assert markdown("<div class=note><p>a<h3>b</h3><p>c</div>") == "a\n\n### b\n\nc"
     assert markdown("<div class=note>a<h3>b</h3><p>c</div>") == "a\n\n### b\n\nc"
