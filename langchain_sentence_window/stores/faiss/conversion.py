@@ -3,7 +3,7 @@
 import json
 import math
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import is_
 from typing import Any
@@ -17,6 +17,7 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
+from langchain_sentence_window.documents.values import MAX_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource
@@ -30,6 +31,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
 _STRING = frozenset({str})
+_NUMBERS = frozenset({int})
 
 
 def to_records(
@@ -51,9 +53,12 @@ def to_records(
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
     parts = _MetadataParts()
-    return [
+    records = [
         _record(document, id_, context, parts) for id_, document, context in zip(given, documents, before, strict=True)
     ]
+    _check_ids([record.id for record in records])
+    _check_ids({record.doc_id for record in records if record.doc_id is not None})
+    return records
 
 
 def to_documents(records: Sequence[Record]) -> list[Document]:
@@ -112,15 +117,20 @@ def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
 def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
     metadata = document.metadata
     doc_id, index, section = sentence_key(metadata)
-    for given in (id_, doc_id):
-        if isinstance(given, str) and not is_storable_id(given):
-            raise InvalidInputError(
-                f"{shown(given)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
-            )
     name = str(uuid.uuid4()) if id_ is None else id_
     is_sentence = doc_id is not None and index is not None
     own, of_source, of_section = parts.split(metadata) if is_sentence else (_to_json(metadata), "", "")
     return Record(name, document.page_content, own, of_source, of_section, doc_id, index, section, context)
+
+
+def _check_ids(ids: Collection[str]) -> None:
+    if all(ids) and is_storable_id("".join(ids)):
+        return  # all at once, as almost always
+    for id_ in ids:
+        if not is_storable_id(id_):
+            raise InvalidInputError(
+                f"{shown(id_)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
+            )
 
 
 class _MetadataParts:
@@ -128,7 +138,7 @@ class _MetadataParts:
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._own: list[str] = []
+        self._own = _OwnPart([])
         self._of_source, self._of_section = _SharedPart(), _SharedPart()
 
     def split(self, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -136,11 +146,25 @@ class _MetadataParts:
         keys = list(metadata)
         if keys != self._keys:
             self._keys = keys
-            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
+            self._own = _OwnPart([key for key in keys if key in PER_SENTENCE_KEYS])
             self._of_section.choose([key for key in keys if key in PER_SECTION_KEYS])
             self._of_source.choose([key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS])
-        own = {key: metadata[key] for key in self._own}
-        return _to_json(own), self._of_source.write(metadata), self._of_section.write(metadata)
+        return self._own.write(metadata), self._of_source.write(metadata), self._of_section.write(metadata)
+
+
+class _OwnPart:
+    """Writes some keys of metadata as JSON, whose values are numbers as a rule."""
+
+    def __init__(self, keys: list[str]) -> None:
+        self._keys = keys
+        self._of_numbers = "{" + ",".join(f'"{key}":%d' for key in keys) + "}"
+
+    def write(self, metadata: Mapping[str, Any]) -> str:
+        """Return the JSON of the keys."""
+        values = tuple([metadata[key] for key in self._keys])
+        if set(map(type, values)) == _NUMBERS and max(map(abs, values)) < MAX_INDEX:
+            return self._of_numbers % values
+        return _to_json(dict(zip(self._keys, values, strict=True)))
 
 
 class _SharedPart:

@@ -51,3 +51,13 @@ def test_metadata_of_the_most_levels_comes_back_and_is_filtered(words: WordEmbed
         assert [each.id for each in store.similarity_search("x", filter={"lang": "en", "deep": {"$exists": True}})] == [
             id_
         ]
+
+
+@pytest.mark.parametrize("start", [0, -3, 2**62, 2**70, True, 1.0, "7", None])
+def test_what_stands_in_the_metadata_of_a_sentence_comes_back(words: WordEmbeddings, start: object) -> None:
+    metadata = {"doc_id": "a", "sentence_index": 0, "start_index": start, "end_index": 5, "note": "b"}
+    store = FaissStore(words)
+    store.add_documents([Document("Seats", metadata=dict(metadata), id="1")])
+    (found,) = store.get_by_ids(["1"])
+    assert found.metadata == metadata
+    assert type(found.metadata["start_index"]) is type(start)

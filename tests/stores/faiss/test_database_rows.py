@@ -1,6 +1,7 @@
 """What the rows of sentences keep: ids as numbers, and metadata without its usual beginning."""
 
 import json
+import re
 import sqlite3
 import uuid
 from contextlib import closing
@@ -8,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.stores.faiss.database.opening import make_tables
-from langchain_sentence_window.stores.faiss.database.schema import Record, with_ids
+from langchain_sentence_window.stores.faiss.database.schema import Record, uuid_numbers, with_ids
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.toys import WordEmbeddings
@@ -137,3 +138,15 @@ def test_sources_and_sections_count_their_sentences(words: WordEmbeddings, tmp_p
             assert (listed.doc_id, listed.sentences) == ("a", 3)
         store.delete(filter={})
         assert counts(connection) == ([], [])
+
+
+@given(st.lists(ids, max_size=8))
+@example(["0" * 35, "0" * 37])
+@example(["12345678-1234-1234-1234-12345678", "9abc12345678-1234-1234-1234-123456789abc"])  # two UUIDs, cut elsewhere
+def test_many_ids_are_read_as_each_alone(several: list[str]) -> None:
+    found = uuid_numbers(several)
+    assert found == [numbers for id_ in several for numbers in uuid_numbers([id_])]
+    for id_, (high, low) in zip(several, found, strict=True):
+        assert (high is None) == (re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", id_) is None)
+        if high is not None and low is not None:
+            assert str(uuid.UUID(int=(high % 2**64 << 64) + low % 2**64)) == id_

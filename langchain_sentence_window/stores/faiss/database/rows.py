@@ -103,8 +103,24 @@ def _common_beginning(texts: Sequence[str]) -> str:
     return first[: next(at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)]
 
 
-def sentence_row(row: int, record: Record, documents: Mapping[str, int], shared: SharedRows) -> Row:
-    """Return the row of a sentence, which ends with the checksums of its embedded text and of its other fields."""
+def sentence_rows(
+    first_row: int, records: Sequence[Record], documents: Mapping[str, int], shared: SharedRows
+) -> list[Row]:
+    """Return the rows of sentences; each ends with the checksums of its embedded text and of its other fields."""
+    numbers = uuid_numbers([record.id for record in records])
+    return [
+        _sentence_row(row, record, halves, documents, shared)
+        for row, (record, halves) in enumerate(zip(records, numbers, strict=True), first_row)
+    ]
+
+
+def _sentence_row(
+    row: int,
+    record: Record,
+    halves: tuple[int, int] | tuple[None, None],
+    documents: Mapping[str, int],
+    shared: SharedRows,
+) -> Row:
     id_, plain, metadata, of_source, of_section, doc_id, index, section, context = record
     document = None if doc_id is None else documents[doc_id]
     source_key, section_key, checksum = None, None, 0
@@ -113,8 +129,10 @@ def sentence_row(row: int, record: Record, documents: Mapping[str, int], shared:
         section_key, length, checksum = shared.sections_by_metadata[document, of_section]
         context = context[length:]
     text, before = stored_text(plain), stored_text(context)
-    high, low = uuid_numbers(id_)
+    high, low = halves
     start, end, own = _own_columns(metadata, index)
+    # As `checksum_of` joins them, in half the time.
+    fields = f"{row}\0{id_}\0{document}\0{doc_id}\0{index}\0{section}\0{source_key}\0{section_key}\0{metadata}"
     return (
         row,
         high,
@@ -131,7 +149,7 @@ def sentence_row(row: int, record: Record, documents: Mapping[str, int], shared:
         end,
         own,
         zlib.crc32(text, zlib.crc32(before, checksum)),
-        checksum_of(row, id_, document, doc_id, index, section, source_key, section_key, metadata),
+        zlib.crc32(fields.encode()),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.listing import match_documents
-from langchain_sentence_window.stores.faiss.database.rows import sentence_row, shared_rows
+from langchain_sentence_window.stores.faiss.database.rows import sentence_rows, shared_rows
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
     IS_ONE_OF,
@@ -117,8 +117,7 @@ class Transaction(Snapshot):
         self._connection.executemany(
             "UPDATE sources SET sentences = sentences + ? WHERE source_key = ?", shared.joining
         )
-        rows = [sentence_row(row, record, documents, shared) for row, record in enumerate(records, first)]
-        self._insert("sentences", rows, checksums=2)
+        self._insert("sentences", sentence_rows(first, records, documents, shared), checksums=2)
         self._insert(
             "vectors",
             [(row, vector, zlib.crc32(vector, row & 0xFFFFFFFF)) for row, vector in enumerate(vectors, first)],

@@ -28,9 +28,11 @@ DenseIndex: TypeAlias = VectorIndex | QuantizedIndex
 _TRAINING_SAMPLE_SIZE = 50_000
 _MIN_TOMBSTONES = 1_000
 _TRAINING_ROUNDS = 10
-_CODE_TRAINING_ROUNDS = 10
-_PAIRS_PER_CODE = 128
+_CODE_TRAINING_ROUNDS = 5
+_PAIRS_PER_CODE = 64
 """Vectors to train a code with. More, or more rounds, find no more; see the benchmarks page."""
+_CODE_SAMPLE_SIZE = 5_000
+"""Vectors to train codes with where there are no clusters to train."""
 
 
 def empty_index(
@@ -54,7 +56,7 @@ def empty_index(
     """
     index = make_faiss_index(name, dimension)
     if not index.is_trained:
-        _train(index, sample(max(_TRAINING_SAMPLE_SIZE, min_to_train(index))), in_turn)
+        _train(index, sample(_sample_size(index)), in_turn)
     rows = np.empty(0, dtype=np.int64)
     empty: DenseIndex
     if is_coarse(index):
@@ -81,6 +83,12 @@ def change_due(index: DenseIndex, asked: str) -> Choice | None:
     if outgrown and not make_faiss_index(chosen.name, index.dimension).is_trained:
         return Choice(chosen.name, f"it was trained with {index.trained_on:,} vectors only")
     return None
+
+
+def _sample_size(index: Any) -> int:
+    """Return about how many vectors to train an index with."""
+    trains_codes_alone = isinstance(index, load_faiss().IndexIVFPQFastScan) and clusters_of(index) == 1
+    return max(_CODE_SAMPLE_SIZE if trains_codes_alone else _TRAINING_SAMPLE_SIZE, min_to_train(index))
 
 
 def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], None]) -> None:

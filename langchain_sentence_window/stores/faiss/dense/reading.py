@@ -99,6 +99,8 @@ def of_none(snapshot: Snapshot, after: int, *, until: int = LAST_OF_ALL) -> Iter
 def _in_row_order(parts: Sequence[Part]) -> list[Part]:
     if not parts:
         return []
-    rows = np.concatenate([rows for rows, _ in parts])
-    order = np.argsort(rows)
-    return [(rows[order], np.concatenate([vectors for _, vectors in parts])[order])]
+    rows, vectors = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if np.any(np.diff(rows) < 0):  # else they needn't be copied again
+        order = np.argsort(rows)
+        rows, vectors = rows[order], vectors[order]
+    return [(rows, vectors)]
