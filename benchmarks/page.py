@@ -4,7 +4,8 @@
 
 Each table stands in ``docs/benchmarks.md``, or in ``docs/how-to/plan.md``, between ``<!-- measured: NAME -->`` and
 ``<!-- end of NAME -->``; a test compares. With ``--measure``, the figures of some tables, or of ``all``, are measured
-anew first, which takes hours on an idle machine. ``scale-real`` needs ``--data``; see `benchmarks.scale`.
+anew first, which takes hours on an idle machine. ``scale-real`` and ``settings`` need ``--data``; see
+`benchmarks.real_vectors`.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from typing import Any
 from benchmarks.page_postgres import PLAN_TABLES, postgres_table
 from benchmarks.peers import PEERS
 from benchmarks.plot import Line, draw_plot
+from benchmarks.settings import DEFAULTS, VARIANTS, WAYS
+from langchain_sentence_window.evaluation.measuring import BUDGETS
 
 ROOT = Path(__file__).parent.parent
 MEASURED = Path(__file__).parent / "measured"
@@ -39,8 +42,23 @@ SOURCES = {
     "postgres": ["postgres"],
     "stalls": ["stalls"],
     "ray-ingest": ["ray_ingest"],
+    "settings": ["settings"],
 }
 """The benchmark that measures each table, and its arguments."""
+
+NEEDS_DATA: dict[str, Callable[[str], list[str]]] = {
+    "scale-real": lambda folder: ["--data", folder],
+    "settings": lambda folder: [folder],
+}
+"""The tables that are measured on collections of one's own, and the arguments that name their folder."""
+
+COLLECTIONS = {
+    "chroma": "Chroma's chunking benchmark",
+    "doc2dial": "Doc2Dial",
+    "squad": "SQuAD",
+    "anthropic-docs": "product documentation, whose evidence is whole sections",
+}
+"""The names of collections on the page, by those of their folders. Others keep theirs."""
 
 ROWS: dict[str, tuple[str, str, int, float]] = {
     "dense search, 50 sentences with texts": ("dense search", "ms", 1, 1),
@@ -101,15 +119,15 @@ def main() -> None:
     """Measure what was asked for, and write the page and the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="+", choices=[*SOURCES, "all"], default=[], metavar="NAME")
-    parser.add_argument("--data", help="collections of your own, for scale-real")
+    parser.add_argument("--data", help="collections of your own, for scale-real and settings")
     options = parser.parse_args()
     for name in SOURCES if "all" in options.measure else options.measure:
         command = [sys.executable, "-m", f"benchmarks.{SOURCES[name][0]}", *SOURCES[name][1:]]
-        if "--only-data" in command:
+        if name in NEEDS_DATA:
             if not options.data:
                 print(f"{name}: left out, as it needs --data")
                 continue
-            command += ["--data", options.data]
+            command += NEEDS_DATA[name](options.data)
         subprocess.run([*command, "--json", str(MEASURED / f"{name}.json")], cwd=ROOT, check=True)
     for page, tables in PAGES.items():
         page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8", newline="\n")
@@ -235,6 +253,32 @@ def ray_ingest() -> str:
     return table(["", ""], rows) + "\n\n" + measured.source
 
 
+def settings() -> str:
+    """The table of recall by setting."""
+    measured = Measured.read("settings")
+    if measured is None:
+        return ""
+    counted = ": questions"
+    names = [name.removesuffix(counted) for name in measured.figures if name.endswith(counted)]
+    collections = [
+        *(name for name in COLLECTIONS if name in names),
+        *(name for name in names if name not in COLLECTIONS),
+    ]
+    rows = [["questions", "", *(f"{measured.figures[name + counted]:,.0f}" for name in collections)]]
+    for variant in VARIANTS:
+        for way in WAYS:
+            cells = [
+                " ".join(
+                    shown(measured.figures.get(f"{name}: {variant}, {way}, {budget}"), "", 1) for budget in BUDGETS
+                )
+                for name in collections
+            ]
+            title = variant if variant == DEFAULTS else f"`{variant}`"
+            rows += [["" if way != WAYS[0] else title, way, *cells]] if any(map(str.strip, cells)) else []
+    head = ["", "", *(COLLECTIONS.get(name, name) for name in collections)]
+    return table(head, rows) + "\n\n" + measured.source
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "scale": lambda: scale_table("scale", "synthetic"),
     "scale-large": lambda: scale_table("scale-large", "synthetic"),
@@ -248,6 +292,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "postgres": postgres,
     "stalls": stalls,
     "ray-ingest": ray_ingest,
+    "settings": settings,
 }
 """What makes each table of the page; it returns nothing if nothing was measured."""
 

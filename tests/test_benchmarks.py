@@ -167,12 +167,52 @@ def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> No
     assert low <= figures[known] <= high
 
 
+def test_settings_are_measured_on_collections_of_ones_own(tmp_path: Path) -> None:
+    text = "A refund is paid within two weeks. It goes to the card that paid. " + "Seats are booked for a day. " * 40
+    folder, path = tmp_path / "policies", tmp_path / "figures.json"
+    folder.mkdir()
+    (folder / "a.md").write_text(text, encoding="utf-8")
+    asked = {"question": "When is a refund paid?", "doc_id": "a.md", "spans": [[0, 65]]}
+    (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
+    only = ["the defaults", "window=0", "max_piece_chars=None"]
+    command = [sys.executable, "-m", "benchmarks.settings", str(tmp_path), "--json", str(path), "--only", *only]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = json.loads(path.read_text(encoding="utf-8"))
+    figures = {figure["name"]: figure["value"] for figure in written["results"]}
+    assert len(figures) == 1 + 2 * len(only) * 4
+    assert figures["policies: questions"] == 1
+    assert figures["policies: the defaults, 40 windows, 400"] == 100
+    assert figures["policies: window=0, budget, 3200"] == 100
+    assert written["parameters"]["folder"] == tmp_path.name
+
+
 def test_every_benchmark_has_a_command_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     shared = {"__init__", "baselines", "corpus", "results", "peers", "plot", "processes", "real_vectors"}
-    shared |= {"page_postgres", "plan_model", "postgres_server", "scale_steps", "spaces", "streams", "truth"}
+    shared |= {
+        "page_postgres",
+        "plan_model",
+        "postgres_server",
+        "question_sets",
+        "scale_steps",
+        "spaces",
+        "streams",
+        "truth",
+    }
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - shared
-    assert scripts == {*SMALL, "page", "places", "postgres", "quotes", "ray_ingest", "recall", "relevance", "reranking"}
+    assert scripts == {
+        *SMALL,
+        "page",
+        "places",
+        "postgres",
+        "quotes",
+        "ray_ingest",
+        "recall",
+        "relevance",
+        "reranking",
+        "settings",
+    }
     for name in scripts:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
