@@ -1,6 +1,17 @@
-"""Texts for libraries that are written in other languages."""
+"""What texts of any language and script need."""
+
+COLONS = (":", "：")
+"""The marks at the end of what introduces what stands below it."""
+
+ENDS_OF_SENTENCES = (
+    *COLONS,
+    *(".", "?", "!", ";", ",", '"', "'", "…", "”", "’", "»"),
+    *("。", "．", "！", "？", "；", "，", "、", "｡", "」", "』"),
+    *("؟", "۔", "؛", "،", "।", "॥"),
+)
+"""The characters with which sentences and clauses end, and titles don't: Latin, Chinese and Japanese, Arabic, Hindi."""
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which tokenizers refuse, by ``?``; spans stay valid."""
+    """Replace lone surrogates, which libraries in other programming languages refuse, by ``?``; spans stay valid."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from langchain_sentence_window.ranking.words import runs_of
+
 MIN_RUN = 5
 """The least number of words of a name that is left out wherever it stands; a shorter one may be the topic."""
 
@@ -22,7 +24,6 @@ _CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
 
 _MAX_CONNECTORS = 3
 _MAX_BESIDE = 8
-_WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
 _CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
 _BREAK = re.compile(r"[;:?!\n]")
@@ -51,14 +52,14 @@ class Token:
 
 
 def tokens_of(query: str) -> list[Token]:
-    """Return the words of a question: its runs of letters and digits, as the lexical index knows them.
+    """Return the words of a question: its runs of letters and digits, those of scripts without spaces as wholes.
 
     If all letters are capitals, they tell nothing, and only words with a digit are written as names.
     """
     tokens: list[Token] = []
     is_shouted = query.isupper()
     end = 0
-    for match in _WORD.finditer(query):
+    for match in runs_of(query):
         text = match.group()
         begins = not tokens or _SENTENCE_END.search(query, end, match.start()) is not None
         end = match.end()
@@ -68,12 +69,12 @@ def tokens_of(query: str) -> list[Token]:
 
 def written_words(text: str) -> list[str]:
     """Return the words of a text as they are written, in order."""
-    return _WORD.findall(text)
+    return [run[0] for run in runs_of(text)]
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return [*map(str.lower, _WORD.findall(text))]
+    return [run[0].lower() for run in runs_of(text)]
 
 
 def capitalized(words: Iterable[str]) -> set[str]:

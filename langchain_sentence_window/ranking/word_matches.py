@@ -1,11 +1,10 @@
-r"""Which words of a query stand in which of many texts, and which of its word pairs.
+"""Which words of a query stand in which of many texts, and which of its word pairs.
 
-A word is a run of letters and digits, the regular expression ``[^\W_]+``, with each character in lower case, as in the
-lexical index. All texts are read at once as one array of characters, so that the time hardly depends on how many texts
-and words there are.
+Words are those of `langchain_sentence_window.ranking.words`, with each character in lower case, as in the lexical
+index. All texts are read at once as one array of characters, so that the time hardly depends on how many texts and
+words there are.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import JoinedTexts
+from langchain_sentence_window.ranking.words import runs_of, words_of
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 _Codes: TypeAlias = npt.NDArray[Any]
@@ -27,7 +27,6 @@ MAX_QUERY_WORDS = 64
 MAX_WORDS_READ = 256
 """Words of a query that are read, repeated ones counted; what follows them is ignored."""
 
-_WORD = re.compile(r"[^\W_]+")
 _ASCII, _BASIC, _ALL = 0x80, 0x10000, 0x110000  # ends of ranges of code points
 _ENCODINGS = {_ASCII: "ascii", _BASIC: "utf-16-le", _ALL: "utf-32-le"}
 _TYPES: Mapping[int, np.dtype[Any]] = {_ASCII: np.dtype("u1"), _BASIC: np.dtype("<u2"), _ALL: np.dtype("<u4")}
@@ -73,13 +72,13 @@ def query_terms(query: str) -> QueryTerms:
     pairs: dict[tuple[int, int], None] = {}
     names: set[int] = set()
     before = None
-    for number, match in enumerate(islice(_WORD.finditer(query), MAX_WORDS_READ)):
-        word = _lower(match[0])
+    for number, written in enumerate(islice(words_of(query), MAX_WORDS_READ)):
+        word = _lower(written)
         if word not in positions and len(positions) == MAX_QUERY_WORDS:
             before = None
             continue
         position = positions.setdefault(word, len(positions))
-        if number and match[0][0].isupper():
+        if number and written[0].isupper():
             names.add(position)
         if before is not None:
             pairs[before, position] = None
@@ -96,9 +95,7 @@ def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
     parts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
     # Each text ends at a character that is in no word, and so does what stands before the first text.
     folded, encoding = _folded(f"\n{parts.joined}\n{_PADDING}")
-    in_word = folded != 0
-    edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = _word_spans(folded)
     ordinals, found = _matches(query.words, folded, starts, ends, encoding)
     owners = _owners(parts, starts[ordinals] - 1)
     if (owners < 0).any():
@@ -111,6 +108,27 @@ def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
         adjacent = (pair >= 0) & (np.diff(ordinals) == 1) & (owners[1:] == owners[:-1])
         paired[owners[1:][adjacent], pair[adjacent]] = True
     return WordMatches(held, paired)
+
+
+def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
+    """Return where each word starts and ends, in order."""
+    in_word = folded != 0
+    if folded.itemsize == 1:
+        edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
+        return edges[::2], edges[1::2]
+    is_unspaced = _unspaced(_BASIC if folded.itemsize == 2 else _ALL)[folded]  # noqa: PLR2004 - bytes
+    edges = np.flatnonzero((in_word[1:] != in_word[:-1]) | (is_unspaced[1:] != is_unspaced[:-1])) + 1
+    inside = in_word[edges[:-1]]
+    starts, ends = edges[:-1][inside], edges[1:][inside]
+    # A run of a script without spaces has a word for each two neighboring characters.
+    pairs = np.where(is_unspaced[starts], ends - starts - 1, 0)
+    if not pairs.any():
+        return starts, ends
+    counts = np.maximum(pairs, 1)
+    runs = np.repeat(np.arange(len(starts)), counts)
+    within = np.arange(len(runs)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = starts[runs] + within
+    return starts, np.where(pairs[runs] > 0, starts + 2, ends[runs])
 
 
 def _owners(parts: JoinedTexts, places: _Indexes) -> _Indexes:
@@ -152,11 +170,18 @@ def _letters(end: int) -> _Codes:
     return np.asarray(lower * _in_words(text))
 
 
-def _in_words(text: str) -> Flags:
+def _in_words(text: str, *, only_unspaced: bool = False) -> Flags:
     flags = np.zeros(len(text), dtype=np.bool_)
-    for match in _WORD.finditer(text):
-        flags[match.start() : match.end()] = True
+    for run in runs_of(text):
+        if run["unspaced"] is not None or not only_unspaced:
+            flags[run.start() : run.end()] = True
     return flags
+
+
+@cache
+def _unspaced(end: int) -> Flags:
+    """Return for each code point below an end whether it is of a script without spaces between words."""
+    return _in_words("".join(map(chr, range(end))), only_unspaced=True)
 
 
 def _lower(word: str) -> str:

@@ -21,9 +21,6 @@ FRONT_MATTER = "front_matter"
 MESSAGE = "message"
 CONTENTS = "contents"
 
-COLONS = (":", "：")
-"""Marks at the end of what introduces the block below it."""
-
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """The structure of a text; ``auto`` looks for Markdown's marks."""
 

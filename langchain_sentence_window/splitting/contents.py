@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from langchain_sentence_window.splitting.blocks import COLONS, CONTENTS, HEADING, LIST_ITEM, PROSE, Block
+from langchain_sentence_window._text import COLONS
+from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING, LIST_ITEM, PROSE, Block
 from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 MIN_ENTRIES = 3

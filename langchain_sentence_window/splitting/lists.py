@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from langchain_sentence_window._text import COLONS
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.splitting.blocks import CODE, COLONS, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
+from langchain_sentence_window.splitting.blocks import CODE, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
 
 _MARKER = re.compile(
     r"(?:(?P<bullet>[-*+•▪◦‣⁃·])|(?:\*\*|__)?\\?[\[(]?(?:(?P<number>\d{1,3}(?:\.\d{1,3})*)"

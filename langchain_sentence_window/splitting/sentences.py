@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._text import COLONS
 from langchain_sentence_window._types import Span
 from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
-    COLONS,
     CONTENTS,
     FRONT_MATTER,
     HEADING,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
+from langchain_sentence_window._text import ENDS_OF_SENTENCES
 from langchain_sentence_window._validation import checked_function
 from langchain_sentence_window.windows.geometry import Hit, Window, check_kind, each_of
 
@@ -110,4 +111,4 @@ def strong_score(hits: Collection[Hit]) -> float:
 
 def is_label(text: str) -> bool:
     """Tell whether a sentence only names what follows, such as a heading or "Fees"."""
-    return len(text) < MAX_LABEL_CHARS and text[-1:] not in ".?!:;,\"'" and any(map(str.isalpha, text))
+    return len(text) < MAX_LABEL_CHARS and not text.endswith(ENDS_OF_SENTENCES) and any(map(str.isalpha, text))

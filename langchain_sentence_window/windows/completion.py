@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from langchain_sentence_window._text import COLONS, ENDS_OF_SENTENCES
 from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS
 from langchain_sentence_window.windows.geometry import Window
@@ -26,9 +27,9 @@ _MAX_ROUNDS = 3
 MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
 """The most sentences that are added on a side of a window: two rules may add to each."""
 
-_ENDS_OF_SENTENCES = tuple(".?!:;,\"'|")
+_ENDS_OF_LINES = (*ENDS_OF_SENTENCES, "|")
 
-_ENDS = frozenset(".?!")
+_USUAL_ENDS = frozenset(".?!。？！")
 
 _BACKWARD = re.compile(
     r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
@@ -115,7 +116,7 @@ def needs_nothing(first: Line, last: Line) -> bool:
         or refers_back(first.text)
         or _begins_item(first)
         # Of most sentences, the last character tells that they neither announce something nor are a label.
-        or ((last.is_heading or last.text[-1:] not in _ENDS) and (_announces(last) or _is_label(last)))
+        or ((last.is_heading or last.text[-1:] not in _USUAL_ENDS) and (_announces(last) or _is_label(last)))
     )
 
 
@@ -251,13 +252,13 @@ def _begins_item(line: Line) -> bool:
 
 
 def _announces(line: Line) -> bool:
-    return line.text.rstrip().endswith(":")
+    return line.text.rstrip().endswith(COLONS)
 
 
 def _is_label(line: Line) -> bool:
     if line.is_heading:
         return True
-    if line.text.rstrip().endswith(_ENDS_OF_SENTENCES) or _begins_item(line):
+    if line.text.rstrip().endswith(_ENDS_OF_LINES) or _begins_item(line):
         return False
     lines = [each for each in map(str.strip, line.text.splitlines()) if each]
-    return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_SENTENCES) for each in lines)
+    return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_LINES) for each in lines)

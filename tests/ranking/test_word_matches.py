@@ -1,7 +1,7 @@
 """Words of queries in texts, by hand, and compared with a plain implementation on any text."""
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 from random import Random
 
 import numpy as np
@@ -16,17 +16,23 @@ from langchain_sentence_window.ranking.word_matches import (
     find_words,
     query_terms,
 )
+from tests.ranking.test_words import is_unspaced
 
 # Letters of all widths and lengths of their lower case, what stands between words, and any character at all.
 LETTERS = list("aBéÉİiЖжǅ𝐀𐐀𐐨字7٣²")
-WORDS = ["ab", "Ab", "i̇", "ΣΑΣ", "σας", "हिन्दी"]
+WORDS = ["ab", "Ab", "i̇", "ΣΑΣ", "σας", "हिन्दी", "文字", "文字の", "字a", "한국어", "𠀀𠀁"]
 BETWEEN = [" ", "  ", "_", "-", "'", "\n", "\0", ".", "\ud800", "\udc00", "😀", "\u2028", ""]
 PIECES = st.sampled_from([*LETTERS, *WORDS, *BETWEEN])
 TEXTS = st.lists(PIECES | st.characters(categories=None), max_size=12).map("".join)
 
 
 def words_of(text: str) -> list[str]:
-    return ["".join(character.lower()[0] for character in run) for run in re.findall(r"[^\W_]+", text)]
+    words = list[str]()
+    for run in re.findall(r"[^\W_]+", text):
+        for unspaced, characters in groupby(run, is_unspaced):
+            lower = [character.lower()[0] for character in characters]
+            words += map("".join, pairwise(lower)) if unspaced and len(lower) > 1 else ["".join(lower)]
+    return words
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=6))

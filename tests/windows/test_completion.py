@@ -143,6 +143,8 @@ def test_words_that_only_begin_like_a_reference_are_none(text: str) -> None:
         ([SAYS, Line("x" * MAX_LABEL_CHARS)], (1, 1), True),
         ([SAYS, Line("Costs\n\nof the audit\n")], (1, 1), False),
         ([SAYS, Line("Costs\nof the audit.")], (1, 1), True),
+        *(([SAYS, Line(f"Costs{end}")], (1, 1), True) for end in "。！؟।”"),
+        ([SAYS, Line("退款如下：")], (1, 1), False),
         ([SAYS, Line(" \n")], (1, 1), False),
         ([SAYS, None], (1, 1), False),
     ],

@@ -221,6 +221,10 @@ def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
         (["No.", "x" * 95, "Yes."], 7),
         (["No.", "Yes.", "No.", "Yes."], 7),  # never more than two
         (["Fees", "x" * 200 + "."], 7),  # a label
+        (["年费", "退" * 200 + "。"], 7),  # a label
+        (["退" * 99 + "。"], 5),  # none, as it ends with a mark
+        (["“" + "x" * 98 + ".”"], 5),
+        (["x" * 99 + "؟"], 5),
     ],
 )
 def test_a_hit_opens_forward_as_far_as_it_needs(texts: list[str], last: int) -> None:

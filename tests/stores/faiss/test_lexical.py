@@ -112,6 +112,25 @@ def test_every_language_has_words(words: WordEmbeddings) -> None:
         assert len(store.lexical_search(query)) == 1, query
 
 
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("退款", ["a", "b"]),  # the shorter text first
+        ("退款多久支付？", ["b", "a"]),  # 退款 and 支付 are both of b
+        ("カード", ["c"]),
+        ("Tribune合同", ["d"]),
+        ("款", []),  # a character is a word where it stands alone
+        ("税", ["d"]),
+        ("환불", ["e"]),
+    ],
+)
+def test_words_are_found_where_no_spaces_part_them(words: WordEmbeddings, query: str, ids: list[str]) -> None:
+    texts = ["退款政策", "所有退款在两周内支付。", "カードに支払われます。", "在Tribune合同中：税", "환불을 받습니다."]
+    store = FaissStore.from_texts(texts, words, ids=list("abcde"))
+    assert [each.id for each, _ in store.lexical_search(query)] == ids
+    assert store.check().is_sound
+
+
 @pytest.mark.parametrize("damage", ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind"])
 def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, damage: str) -> None:
     folder = tmp_path / LEXICAL_FOLDER

@@ -1,7 +1,6 @@
 """A lexical index over the rows of the database, ranked by BM25 with tantivy.
 
-The words of a text are its runs of letters and digits, in lower case. There are no stop words and no stemming, so every
-language is treated the same.
+Words are those of `langchain_sentence_window.ranking.words`, in lower case. There are no stop words and no stemming.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,12 +11,13 @@ import numpy as np
 
 from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Rows
+from langchain_sentence_window.ranking.words import separated
 from langchain_sentence_window.stores.faiss.database.of_rows import are_in
 
 T = TypeVar("T")
 
 _ROW = "row"
-_TEXT = "heading_and_text"
+_TEXT = "heading_and_text_separated"
 """The field's name says what it holds, as tantivy opens no index whose fields have other names."""
 
 _TOKENIZER = "words"
@@ -64,7 +64,7 @@ class LexicalIndex:
                 for row, text in added:
                     document = tantivy.Document()
                     document.add_integer(_ROW, row)
-                    document.add_text(_TEXT, encodable(text))
+                    document.add_text(_TEXT, separated(encodable(text)))
                     writer.add_document(document)
                 writer.commit()
                 writer.wait_merging_threads()
@@ -102,7 +102,7 @@ class LexicalSearcher:
         Returns:
             ``(row, BM25 score)``, best first, ties by row.
         """
-        words = list(dict.fromkeys(self._analyzer.analyze(encodable(query))))
+        words = list(dict.fromkeys(self._words_of(query)))
         if not words or (allowed is not None and not len(allowed)):
             return []
         k = min(k, self._searcher.num_docs) or 1
@@ -119,12 +119,11 @@ class LexicalSearcher:
         """Return how many texts hold each word, and how many texts there are.
 
         Args:
-            words: Words as the index has them: runs of letters and digits, in any case. Of another string, the rarest
-                of its words counts.
+            words: Words as the index has them, in any case. Of another string, the rarest of its words counts.
         """
         # Removed texts count until their part of the index is rewritten.
         texts = int(self._searcher.num_docs)
-        analyzed = [self._analyzer.analyze(encodable(word)) for word in words]
+        analyzed = [self._words_of(word) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 
@@ -156,13 +155,17 @@ class LexicalSearcher:
 
     def has_words(self, row: int, text: str) -> bool:
         """Return whether a row's text has all words of another text."""
-        words = list(dict.fromkeys(self._analyzer.analyze(encodable(text))))[:_MAX_WORDS_COMPARED]
+        words = list(dict.fromkeys(self._words_of(text)))[:_MAX_WORDS_COMPARED]
         tantivy = _tantivy()
         must = tantivy.Occur.Must
         terms = [tantivy.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
         of_row = tantivy.Query.term_query(self._schema, _ROW, row)
         every = tantivy.Query.boolean_query([(must, each) for each in (of_row, *terms)])
         return bool(self._searcher.search(every, 1, count=False).hits)
+
+    def _words_of(self, text: str) -> list[str]:
+        words: list[str] = self._analyzer.analyze(separated(encodable(text)))
+        return words
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
