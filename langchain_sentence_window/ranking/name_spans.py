@@ -59,22 +59,21 @@ def tokens_of(query: str) -> list[Token]:
     tokens: list[Token] = []
     is_shouted = query.isupper()
     end = 0
-    for match in runs_of(query):
-        text = match.group()
-        begins = not tokens or _SENTENCE_END.search(query, end, match.start()) is not None
-        end = match.end()
-        tokens.append(Token(text.lower(), match.start(), end, _is_name(text, begins=begins, is_shouted=is_shouted)))
+    for text, start, stop, _ in runs_of(query):
+        begins = not tokens or _SENTENCE_END.search(query, end, start) is not None
+        end = stop
+        tokens.append(Token(text.lower(), start, end, _is_name(text, begins=begins, is_shouted=is_shouted)))
     return tokens
 
 
 def written_words(text: str) -> list[str]:
     """Return the words of a text as they are written, in order."""
-    return [run[0] for run in runs_of(text)]
+    return [run.text for run in runs_of(text)]
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return [run[0].lower() for run in runs_of(text)]
+    return [run.text.lower() for run in runs_of(text)]
 
 
 def capitalized(words: Iterable[str]) -> set[str]:

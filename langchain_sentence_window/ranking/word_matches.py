@@ -173,8 +173,8 @@ def _letters(end: int) -> _Codes:
 def _in_words(text: str, *, only_unspaced: bool = False) -> Flags:
     flags = np.zeros(len(text), dtype=np.bool_)
     for run in runs_of(text):
-        if run["unspaced"] is not None or not only_unspaced:
-            flags[run.start() : run.end()] = True
+        if run.is_unspaced or not only_unspaced:
+            flags[run.start : run.end] = True
     return flags
 
 

@@ -1,50 +1,82 @@
 r"""The words of a text: what a search by words compares, and what a question shares with a sentence.
 
-A word is a run of letters and digits, the regular expression ``[^\W_]+``. Chinese and Japanese put no spaces between
-words, and Korean puts none before endings. There, each pair of neighboring characters is a word, as in Lucene's
-``CJKAnalyzer``; a character that stands alone is one, too.
+A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
+put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
+There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a character that stands alone is
+one, too.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
-_RANGES = """
-    3005-3007 3400-4DBF 4E00-9FFF F900-FA6D FA70-FAD9
-    20000-2A6DF 2A700-2B738 2B740-2B81D 2B820-2CEA1 2CEB0-2EBE0 2F800-2FA1D 30000-3134A
-    3041-3096 309D-309F 30A1-30FA 30FC-30FF 31F0-31FF FF66-FF9F
-    1AFF0-1AFF3 1AFF5-1AFFB 1AFFD-1AFFE 1B000-1B001 1B11F-1B122 1B150-1B152 1B164-1B167
-    1100-11FF 3131-318E A960-A97C AC00-D7A3 D7B0-D7C6 D7CB-D7FB FFA0-FFBE FFC2-FFC7 FFCA-FFCF FFD2-FFD7 FFDA-FFDC
-"""
-"""The letters of Chinese, Japanese and Korean: ideographs, Kana and Hangul of Unicode 14."""
-
-_UNSPACED = "".join(
-    f"{chr(int(first, 16))}-{chr(int(last, 16))}"
-    for first, _, last in (each.partition("-") for each in _RANGES.split())
+_UNSPACED = (
+    # All but their digits, which are words as other digits are.
+    "\u0e00-\u0e4f\u0e5a-\u0ecf\u0eda-\u0eff\u1780-\u17df\u17ea-\u17ff"  # Thai, Lao, Khmer
+    "\u1000-\u103f\u104a-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9ff\uaa60-\uaa7f"  # Burmese
+    "\u3000-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001aff0-\U0001b16f"  # Japanese
+    "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # ideographs
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdf"  # Korean
 )
-_RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
+_STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+"""Marks that say how the character before is drawn, as in emoji."""
 
 
-def runs_of(text: str) -> Iterator[re.Match[str]]:
-    """Yield the runs of letters and digits, each in scripts with spaces or in others; these have an ``unspaced``."""
-    return _RUN.finditer(text)
+class _Blanks(dict[int, int]):
+    """Code points by themselves, and a space for each that is in no word; filled as texts need them."""
+
+    def __missing__(self, code: int) -> int:
+        character = chr(code)
+        is_mark = unicodedata.category(character) in {"Mn", "Mc"} and code not in _STYLES
+        self[code] = code if is_mark or character.isalnum() else ord(" ")
+        return self[code]
+
+
+_BLANKS = _Blanks()
+_ASCII_BLANKS = "".join(map(chr, map(_BLANKS.__getitem__, range(128))))
+
+
+class Run(NamedTuple):
+    """A run of letters and digits.
+
+    Attributes:
+        text: The run.
+        start: Where it starts.
+        end: Where it ends, exclusive.
+        is_unspaced: Whether it is of a script without spaces between words.
+    """
+
+    text: str
+    start: int
+    end: int
+    is_unspaced: bool
+
+
+def runs_of(text: str) -> Iterator[Run]:
+    """Yield the runs of letters and digits of a text, each either in scripts with spaces between words or in others."""
+    for run in _RUN.finditer(_blanked(text)):
+        yield Run(run[0], *run.span(), run["unspaced"] is not None)
 
 
 def words_of(text: str) -> Iterator[str]:
     """Yield the words of a text as they are written, in order."""
-    for run in runs_of(text):
-        if run["unspaced"] is None or len(run[0]) == 1:
-            yield run[0]
-        else:
-            yield from map("".join, pairwise(run[0]))
+    return filter(None, separated(text).split(" "))
 
 
 def separated(text: str) -> str:
-    """Return a text for an index that takes each run of letters and digits for a word: spaces part the words."""
-    return text if text.isascii() else _UNSPACED_RUN.sub(_separated, text)
+    """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
+    blanked = _blanked(text)
+    return blanked if text.isascii() else _UNSPACED_RUN.sub(_pairs, blanked)
 
 
-def _separated(run: re.Match[str]) -> str:
-    words = map("".join, pairwise(run[0])) if len(run[0]) > 1 else [run[0]]
-    return f" {' '.join(words)} "
+def _blanked(text: str) -> str:
+    """Return a text of the same length, with spaces for all that is in no word."""
+    return text.translate(_ASCII_BLANKS if text.isascii() else _BLANKS)
+
+
+def _pairs(run: re.Match[str]) -> str:
+    return f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} "

@@ -1,6 +1,5 @@
 """Words of queries in texts, by hand, and compared with a plain implementation on any text."""
 
-import re
 from itertools import groupby, pairwise
 from random import Random
 
@@ -16,11 +15,11 @@ from langchain_sentence_window.ranking.word_matches import (
     find_words,
     query_terms,
 )
-from tests.ranking.test_words import is_unspaced
+from tests.ranking.test_words import is_of_word, is_unspaced
 
 # Letters of all widths and lengths of their lower case, what stands between words, and any character at all.
 LETTERS = list("aBéÉİiЖжǅ𝐀𐐀𐐨字7٣²")
-WORDS = ["ab", "Ab", "i̇", "ΣΑΣ", "σας", "हिन्दी", "文字", "文字の", "字a", "한국어", "𠀀𠀁"]
+WORDS = ["ab", "Ab", "i̇", "ΣΑΣ", "σας", "हिन्दी", "文字", "文字の", "字a", "한국어", "คืน๑", "e\u0301", "𠀀𠀁"]
 BETWEEN = [" ", "  ", "_", "-", "'", "\n", "\0", ".", "\ud800", "\udc00", "😀", "\u2028", ""]
 PIECES = st.sampled_from([*LETTERS, *WORDS, *BETWEEN])
 TEXTS = st.lists(PIECES | st.characters(categories=None), max_size=12).map("".join)
@@ -28,7 +27,7 @@ TEXTS = st.lists(PIECES | st.characters(categories=None), max_size=12).map("".jo
 
 def words_of(text: str) -> list[str]:
     words = list[str]()
-    for run in re.findall(r"[^\W_]+", text):
+    for run in "".join(character if is_of_word(character) else " " for character in text).split(" "):
         for unspaced, characters in groupby(run, is_unspaced):
             lower = [character.lower()[0] for character in characters]
             words += map("".join, pairwise(lower)) if unspaced and len(lower) > 1 else ["".join(lower)]

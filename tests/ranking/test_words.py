@@ -3,6 +3,7 @@
 import re
 import sys
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -11,15 +12,19 @@ from hypothesis import strategies as st
 from langchain_sentence_window.ranking.words import runs_of, separated, words_of
 
 NAMES = re.compile(
-    r"(?:CJK (?:UNIFIED|COMPATIBILITY) IDEOGRAPH|HIRAGANA|KATAKANA|HANGUL|HALFWIDTH KATAKANA|HALFWIDTH HANGUL"
-    r"|IDEOGRAPHIC (?:ITERATION|CLOSING|NUMBER ZERO))\b"
+    r"(?:CJK|HENTAIGANA|IDEOGRAPHIC (?!ANNOTATION|TALLY)\w+|HANGZHOU|VERTICAL (?:IDEOGRAPHIC|KANA)|MASU"
+    r"|COMBINING KATAKANA|(?:HALFWIDTH )?(?:HIRAGANA|KATAKANA|HANGUL)|THAI|LAO|MYANMAR|KHMER)\b"
 )
-UNICODE_14 = (14, 0, 0)
+
+
+def is_of_word(character: str) -> bool:
+    is_mark = unicodedata.category(character) in {"Mn", "Mc"}
+    return character.isalnum() or (is_mark and not unicodedata.name(character).startswith("VARIATION SELECTOR-"))
 
 
 def is_unspaced(character: str) -> bool:
-    is_letter = re.fullmatch(r"[^\W_]", character) is not None
-    return is_letter and NAMES.match(unicodedata.name(character, "")) is not None
+    named = NAMES.match(unicodedata.name(character, "")) is not None
+    return named and is_of_word(character) and unicodedata.category(character) != "Nd"
 
 
 @pytest.mark.parametrize(
@@ -35,30 +40,29 @@ def is_unspaced(character: str) -> bool:
         ("テスト・データ", ["テス", "スト", "デー", "ータ"]),
         ("환불을 받다", ["환불", "불을", "받다"]),
         ("𠀀𠀁𠀂", ["𠀀𠀁", "𠀁𠀂"]),
+        ("คืนเงิน 7 วัน", ["คื", "ืน", "นเ", "เง", "งิ", "ิน", "7", "วั", "ัน"]),
+        ("๑๒ บาท", ["๑๒", "บา", "าท"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("cafe\u0301 ❤\ufe0f", ["cafe\u0301"]),
+        ("a\ud800b_c", ["a", "b", "c"]),
     ],
 )
 def test_words(text: str, words: list[str]) -> None:
     assert list(words_of(text)) == words
 
 
-def test_every_letter_of_these_scripts_is_known() -> None:
-    known = {character for character in map(chr, range(sys.maxunicode + 1)) if is_unspaced(character)}
-    found = {
-        character
-        for character in map(chr, range(sys.maxunicode + 1))
-        for run in runs_of(character)
-        if run["unspaced"] is not None
-    }
-    version = tuple(map(int, unicodedata.unidata_version.split(".")))
-    assert found <= known
-    # Later versions of Unicode add rare ideographs, which are words of their own.
-    assert found == known or version > UNICODE_14
+def test_every_character_of_words_is_known() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        runs = list(runs_of(character))
+        assert bool(runs) == is_of_word(character)
+        if runs:
+            assert runs[0].is_unspaced == is_unspaced(character)
 
 
-@given(st.text(st.sampled_from("ab1é 退款の환.·_")))
-def test_separated_texts_have_the_same_words_between_spaces(text: str) -> None:
-    assert re.findall(r"[^\W_]+", separated(text)) == list(words_of(text))
-
-
-def test_other_texts_stay_as_they_are() -> None:
-    assert separated("Die Gebühr beträgt 5 €, naïve") == "Die Gebühr beträgt 5 €, naïve"
+@given(st.text(st.sampled_from("ab1é 退款の환.·_คื๑\ud800")))
+def test_runs_hold_the_words_and_stand_where_they_say(text: str) -> None:
+    words = list[str]()
+    for run in runs_of(text):
+        assert text[run.start : run.end] == run.text
+        words += map("".join, pairwise(run.text)) if run.is_unspaced and len(run.text) > 1 else [run.text]
+    assert words == list(words_of(text)) == separated(text).split()

@@ -20,7 +20,7 @@ _ROW = "row"
 _TEXT = "heading_and_text_separated"
 """The field's name says what it holds, as tantivy opens no index whose fields have other names."""
 
-_TOKENIZER = "words"
+_TOKENIZER = "words"  # of texts as `separated` returns them
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
 _MAX_WORDS_COMPARED = 200
 _MAX_ROWS_IN_QUERY = 10_000
@@ -45,7 +45,7 @@ class LexicalIndex:
         builder.add_text_field(_TEXT, tokenizer_name=_TOKENIZER, index_option="freq")
         self._schema = builder.build()
         self._analyzer = (
-            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
+            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase()).build()
         )
         self._index = tantivy.Index(self._schema, path=str(folder) if folder else None)
         self._index.register_tokenizer(_TOKENIZER, self._analyzer)
