@@ -36,9 +36,6 @@ _Row: TypeAlias = tuple[int, int | None, int, int | None, bytes]
 def in_order(execute: Callable[..., sqlite3.Cursor], condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
     """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
     sql, parameters = condition
-    if " OR " in sql:
-        # Else SQLite would go through all sentences, as they are in order in an index. Other conditions use that index.
-        sql = f"row IN (SELECT row FROM sentences WHERE {sql})"  # noqa: S608
     cursor = execute(
         "SELECT row, document, section, sentence_index, vector FROM sentences JOIN vectors USING (row) "  # noqa: S608
         f"WHERE {sql} ORDER BY document, sentence_index",
