@@ -92,7 +92,7 @@ class SearchMethods(StoreTraits):
         Args:
             io: Makes the calls.
             words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title and the file name.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
             filter: A filter, in the store's form; of what it forbids, nothing is told. ``None`` for no filter.
 
         Returns:

@@ -11,16 +11,19 @@ MAX_NAME_CHARS = 300
 
 
 def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]:
-    """Return the names in a document's metadata, each once: its title, its file name, and values of other keys.
+    """Return the names in a document's metadata, each once.
+
+    They are its title, its file name, the folder of the file, which often says more than a name such as ``index.md``,
+    and values of other keys.
 
     Args:
         metadata: The document's metadata.
         keys: Keys whose values are names too: strings or numbers, or lists of these.
     """
     source = source_of(metadata) or ""
-    file_name = source.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
     stem, _, ending = file_name.rpartition(".")
-    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else ""]
+    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folders.rpartition("/")[2]]
     for key in keys:
         value = metadata.get(key)
         given += value if isinstance(value, list | tuple) else [value]

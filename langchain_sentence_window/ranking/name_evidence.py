@@ -56,7 +56,7 @@ class DocumentNames:
 
     Attributes:
         head: Its first characters; see `HEAD_CHARS`.
-        names: Its title, its file name, and other values of metadata.
+        names: Its title, its file name and folder, and other values of metadata.
     """
 
     head: str
@@ -90,7 +90,8 @@ class NamedDocument:
     Attributes:
         doc_id: The document.
         words: The words that name it, in the order of the question, in lower case.
-        name: The name that the question holds as a whole; ``None`` if it was named by words alone.
+        name: The name that the question holds as a whole, or all of it but its first or last word; ``None`` if it was
+            named by words alone.
     """
 
     doc_id: str

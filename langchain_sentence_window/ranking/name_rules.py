@@ -1,7 +1,8 @@
 """The rules by which a question names documents: by words, and by whole names."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from langchain_sentence_window.ranking.name_evidence import (
@@ -14,6 +15,7 @@ from langchain_sentence_window.ranking.name_evidence import (
     NamedDocument,
 )
 from langchain_sentence_window.ranking.name_spans import (
+    CONNECTORS,
     Token,
     as_names,
     capitalized,
@@ -25,10 +27,13 @@ from langchain_sentence_window.ranking.name_spans import (
 )
 
 MIN_SHARE_ALONE = 0.95
-"""`MIN_SHARE` of a word that names a document alone."""
+"""`MIN_SHARE` of a word that names a document alone, though none of its names holds it."""
 
 MIN_SENTENCES_ALONE = 5
 """`MIN_SENTENCES` of a word that names a document alone."""
+
+MIN_SHARE_OF_WHOLE = 0.5
+"""`MIN_SHARE` of a word that is the whole of a document's name."""
 
 MIN_LIKENESS = 0.6
 """The least share of the words in two documents' heads and names that both have, for the two to share a name."""
@@ -36,9 +41,15 @@ MIN_LIKENESS = 0.6
 MAX_RIVAL_SHARE = 1 / 3
 """The largest share of its name words that a document may have which isn't named."""
 
+_COMPARES = re.compile(
+    r"\b(?:compar\w*|differ\w*|versus|vs|vergl(?:eich|ich)\w*|unterschie\w*|diff[ée]r\w*|diferen\w*|confront\w*)\b",
+    re.IGNORECASE,
+)
 _MIN_WORDS = 2
+_MIN_WORDS_OF_PART = 3
 _MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a name
 _MIN_WORD_CHARS = 2
+_MIN_CHARS_ALONE = 3
 _MIN_PLURAL_CHARS = 4
 
 
@@ -111,8 +122,12 @@ class Question:
         if is_plain:
             # A topic, such as a plan, begins a sentence or stands in a heading too.
             tokens = as_names(tokens, {word for each in evidence.documents for word in known[each].only_capitals})
-        written = {token.word for token in tokens if token.is_name}
-        return cls(query, tokens, is_plain, evidence, known, written)
+        return cls(query, tokens, is_plain, evidence, known, _as_names_written(tokens))
+
+    def without(self, positions: Set[int]) -> "Question":
+        """Return the question without the words at some positions."""
+        tokens = [token for at, token in enumerate(self.tokens) if at not in positions]
+        return replace(self, tokens=tokens, written=_as_names_written(tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,28 +146,59 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     for sharing in range(1, MAX_NAMED + 1):
         words = _name_words(question, sharing)
         named = _named_by_several(question, words)
-        if sharing == 1:
-            named = named or _named_by_one(question, words)
-        elif len(named) == 1:
+        if sharing == 1 and not named and (alone := named_alone(question)):
+            return alone
+        if sharing > 1 and len(named) == 1:
             continue  # shared words say nothing of one of those that share them
         if named:
             return [NamedDocument(doc_id, tuple(words[doc_id])) for doc_id in named]
     return []
 
 
+def named_alone(question: Question, *, beside_name: bool = False) -> list[NamedDocument]:
+    """Return the documents that a question names by a single word each; none if that isn't sure.
+
+    Args:
+        question: The question.
+        beside_name: Whether it names another document too. Then a word that is the whole of a name is one for sure.
+    """
+    if question.is_plain or not question.evidence.is_complete:
+        return []
+    words = _name_words(question, 1)
+    if not all(_count(of_it) == 1 and _names_alone(of_it[0], doc_id, question) for doc_id, of_it in words.items()):
+        return []
+    named = {doc_id: of_it[0] for doc_id, of_it in words.items()}
+    whole = _one_word_names(question)
+    if beside_name or named or any(_is_sure_of_whole(doc_id, word, question) for doc_id, word in whole.items()):
+        named |= whole  # what a question names beside a name is a name more likely than a topic
+    if len(named) == 1 and not beside_name and _COMPARES.search(question.query):
+        (known,) = (question.known[doc_id] for doc_id in named)
+        if not question.written <= known.words:
+            return []  # the other side would be found nowhere
+    return [NamedDocument(doc_id, (word,)) for doc_id, word in sorted(named.items())]
+
+
 def whole_names(question: Question) -> list[WholeName]:
-    """Find the names that stand in the question, without those that are a part of a longer one."""
+    """Find the names that stand in the question, without those that are a part of a longer one.
+
+    A name of several words may lack its first or its last one, such as that of a company.
+    """
     owners: dict[tuple[str, ...], dict[str, str]] = {}
     for doc_id, document in question.evidence.documents.items():
         for name in document.names:
-            owners.setdefault(tuple(words_of(name)), {}).setdefault(doc_id, name)
-    words = [token.word for token in question.tokens]
+            whole = tuple(words_of(name))
+            parts = [whole[1:], whole[:-1]] if len(whole) > _MIN_WORDS_OF_PART else []
+            for words in (whole, *parts):
+                owners.setdefault(words, {}).setdefault(doc_id, name)
+    asked = [token.word for token in question.tokens]
     found = [
         WholeName(min(of_documents.values()), name, tuple(sorted(of_documents)), first, first + len(name))
         for name, of_documents in owners.items()
         if len(name) > 1 and len(of_documents) <= MAX_NAMED
-        for first in _places(name, words)
+        for first in _places(name, asked)
         if _is_written_as_name(question, question.tokens[first : first + len(name)])
+        if len(name) == len(words_of(min(of_documents.values())))
+        or sum(token.is_name for token in question.tokens[first : first + len(name)]) >= _MIN_WORDS
     ]
     longest = [
         each
@@ -164,6 +210,10 @@ def whole_names(question: Question) -> list[WholeName]:
     ]
     firsts = {each.doc_ids: each for each in reversed(longest)}
     return sorted(firsts.values(), key=lambda each: each.first)
+
+
+def _as_names_written(tokens: Iterable[Token]) -> Set[str]:
+    return {token.word for token in tokens if token.is_name}
 
 
 def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
@@ -239,27 +289,41 @@ def _written(question: Question, words: Mapping[str, Sequence[str]], doc_id: str
     return _count(written & question.known[doc_id].only_capitals if question.is_plain else written)
 
 
-def _named_by_one(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the documents if each is named by a single word, and each for sure."""
-    if question.is_plain or not question.evidence.is_complete or len(words) > MAX_NAMED:
-        return []
-    is_sure = all(_count(of_it) == 1 and _names_alone(of_it[0], doc_id, question) for doc_id, of_it in words.items())
-    return sorted(words) if is_sure else []
-
-
 def _names_alone(word: str, doc_id: str, question: Question) -> bool:
-    use = question.evidence.words[word]
-    inside = use.documents[doc_id]
-    is_everywhere_there = inside >= max(MIN_SENTENCES_ALONE, MIN_SHARE_ALONE * use.sentences)
-    return word in question.written and (
-        not use.sentences or (is_everywhere_there and word in question.known[doc_id].capitals)
-    )
+    use, known = question.evidence.words[word], question.known[doc_id]
+    inside, least = use.documents[doc_id], MIN_SHARE if word in known.of_names else MIN_SHARE_ALONE
+    is_everywhere_there = inside >= max(MIN_SENTENCES_ALONE, least * use.sentences) and word in known.capitals
+    is_long = len(word) >= _MIN_CHARS_ALONE or word in known.of_names  # "IP" is a topic
+    return word in question.written and is_long and (not use.sentences or is_everywhere_there)
+
+
+def _one_word_names(question: Question) -> dict[str, str]:
+    """Return the documents of which a word of the question is a whole name, written as one, and no other's."""
+    owners: dict[str, list[str]] = {}
+    for doc_id, document in question.evidence.documents.items():
+        for word in {words[0] for name in document.names if len(words := words_of(name)) == 1}:
+            owners.setdefault(word, []).append(doc_id)
+    return {
+        of_word[0]: word
+        for word, of_word in owners.items()
+        if len(of_word) == 1 and word in question.written and len(word) >= _MIN_WORD_CHARS
+    }
+
+
+def _is_sure_of_whole(doc_id: str, word: str, question: Question) -> bool:
+    """Check whether a word that is the whole of a document's name is mostly there, or another name has a word, too."""
+    of_names = set(map(_singular, question.known[doc_id].of_names - CONNECTORS)) - {_singular(word)}
+    if any(_singular(token.word) in of_names for token in question.tokens):
+        return True
+    use = question.evidence.words.get(word)
+    return use is not None and use.documents.get(doc_id, 0) >= max(MIN_SENTENCES, MIN_SHARE_OF_WHOLE * use.sentences)
 
 
 def _count(words: Iterable[str]) -> int:
     """Count words; the singular and the plural of a word are one."""
-    return len({word[:-1] if _is_plural(word) else word for word in words})
+    return len(set(map(_singular, words)))
 
 
-def _is_plural(word: str) -> bool:
-    return len(word) >= _MIN_PLURAL_CHARS and word.endswith("s") and not word.endswith("ss")
+def _singular(word: str) -> str:
+    is_plural = len(word) >= _MIN_PLURAL_CHARS and word.endswith("s") and not word.endswith("ss")
+    return word[:-1] if is_plural else word

@@ -19,7 +19,7 @@ _PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "o
 _ARTICLES = frozenset({"a", "an", "the"})
 _JOINING = frozenset({"and", "or", "s"})
 _OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
-_CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
+CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
 """Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
 _MAX_CONNECTORS = 3
@@ -190,7 +190,7 @@ def _next_part(query: str, tokens: Sequence[Token], known: Set[str], last: int) 
             return None
         if _is_part(tokens[at], known):
             return at
-        if not is_glued(gap) and tokens[at].word not in _CONNECTORS:
+        if not is_glued(gap) and tokens[at].word not in CONNECTORS:
             return None
     return None
 
@@ -205,7 +205,7 @@ def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
-    small = _CONNECTORS | _OPENERS
+    small = CONNECTORS | _OPENERS
     rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
     is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
     return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)

@@ -22,7 +22,7 @@ from langchain_sentence_window.ranking.name_evidence import (
     QueryWords,
     WordUse,
 )
-from langchain_sentence_window.ranking.name_rules import Question, named_by_words, whole_names
+from langchain_sentence_window.ranking.name_rules import Question, named_alone, named_by_words, whole_names
 from langchain_sentence_window.ranking.name_spans import left_out, tokens_of
 
 __all__ = [
@@ -65,13 +65,15 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
     """
     question = Question.of(query, evidence)
     whole = whole_names(question)
+    of_whole = {at for each in whole for at in range(each.first, each.end)}
     if whole:
         named = [NamedDocument(doc_id, each.words, each.name) for each in whole for doc_id in each.doc_ids]
+        others = named_alone(question.without(of_whole), beside_name=True)
+        named += [each for each in others if each.doc_id not in {known.doc_id for known in named}]
     else:
         named = named_by_words(question)
     if not 0 < len(named) <= MAX_NAMED:
         return None
-    of_whole = {at for each in whole for at in range(each.first, each.end)}
     naming = [(question.known[each.doc_id].words, frozenset(each.words)) for each in named]
     without, removed = left_out(query, question.tokens, naming, of_whole)
     return Heard(tuple(named), without, removed)

@@ -4,6 +4,7 @@ A store with a lexical index hears names before the query is embedded; then what
 query without the names. For another store, names are heard from what a search found, and one more search follows.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.name_spans import words_of
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
@@ -28,8 +30,8 @@ from langchain_sentence_window.windows.geometry import Hit
 FoundSentences: TypeAlias = tuple[Sequence[StoredSentence], Sequence[Hit]]
 """Sentences, and a hit for each, best first."""
 
-Find: TypeAlias = Callable[[str, Scope], Awaitable[FoundSentences]]
-"""Searches for a text in a scope."""
+Find: TypeAlias = Callable[[str, Scope, int], Awaitable[FoundSentences]]
+"""Searches for a text in a scope, for at most so many sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +58,53 @@ async def named_search(
         io: Makes the calls.
         scope: Where the sentences are, and which of them may be found. It binds what may be heard, too.
         query: The question.
-        find: Searches for a text in a scope. It is called once if the query names nothing, and at most twice.
+        find: Searches for a text. It is called once if the query names nothing, and at most twice.
         k: The number of sentences that are enough.
-        names: Whether to listen for names; keys of metadata that hold names, beside the title and the file name.
+        names: Whether to listen for names; keys of metadata that hold names, beside the title, the file name and its
+            folder.
 
     Returns:
         The sentences that were found. One of another document has at most the score of the last one of those named.
     """
     words = query_words(query)
     if names is False or not words.all:
-        return NamedSearch(*await find(query, scope))
+        return NamedSearch(*await find(query, scope, k))
     keys = () if names is True else tuple(names)
     evidence = await scope.adapter.name_evidence(io, words, keys, scope.filter)
     if evidence is not None:
         heard = hear(query, evidence)
         inside = None if heard is None else _within(scope, heard)
         if heard is None or inside is None:
-            return NamedSearch(*await find(query, scope))
-        found = await find(heard.question, inside)
+            return NamedSearch(*await find(query, scope, k))
+        found = await _find_named(find, heard, inside, k)
         if len(found[1]) < k:
-            found = _joined(found, await find(query, scope), heard)
+            found = _joined(found, await find(query, scope, k), heard)
         return NamedSearch(*found, heard)
-    everywhere = await find(query, scope)
+    everywhere = await find(query, scope, k)
     # Of what was found, two words tell a document, both written as names; a whole name is told by the names alone.
     telling = () if len(words.written) == 1 else words.all
     heard = hear(query, found_evidence(telling, everywhere[0], keys))
     if heard is None:
         return NamedSearch(*everywhere)
     inside = _within(scope, heard)
-    first = everywhere if inside is None else await find(heard.question, inside)
+    first = everywhere if inside is None else await _find_named(find, heard, inside, k)
     return NamedSearch(*_joined(first, everywhere, heard), heard)
+
+
+async def _find_named(find: Find, heard: Heard, inside: Scope, k: int) -> FoundSentences:
+    """Search the named documents. Of several, each is as likely to hold a part of the answer, as in a comparison."""
+    if len(heard.documents) == 1:
+        return await find(heard.question, inside, k)
+    sentences, hits = await find(heard.question, inside, max(k, CANDIDATES))
+    best: dict[str, float] = {}
+    places: Counter[str] = Counter()
+    raised: list[tuple[StoredSentence, Hit, int]] = []
+    for sentence, hit in zip(sentences, hits, strict=True):
+        missing = hits[0].score - best.setdefault(hit.doc_id, hit.score)
+        raised.append((sentence, replace(hit, score=hit.score + missing), places[hit.doc_id]))
+        places[hit.doc_id] += 1
+    raised = sorted(raised, key=lambda each: (-each[1].score, each[2]))[:k]
+    return [sentence for sentence, _, _ in raised], [hit for _, hit, _ in raised]
 
 
 def found_evidence(words: Collection[str], sentences: Iterable[StoredSentence], keys: Sequence[str] = ()) -> Evidence:
@@ -94,7 +113,7 @@ def found_evidence(words: Collection[str], sentences: Iterable[StoredSentence], 
     Args:
         words: The words of the question that may tell a document, in lower case; none to collect the names alone.
         sentences: The sentences, in any order.
-        keys: Keys of metadata that hold names, beside the title and the file name.
+        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
     """
     uses: dict[str, dict[str, int]] = {}
     heads: dict[str, list[StoredSentence]] = {}

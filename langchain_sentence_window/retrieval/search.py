@@ -76,7 +76,7 @@ class Search:
         settings: Further arguments of the store's search.
         bm25_index: Searches by words if the store can't.
         names: Whether documents that the question names are searched first; keys of metadata that hold names, beside
-            the title and the file name.
+            the title, the file name and its folder.
         min_relevance: Whether it is judged what the question supports.
         observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
         judge: Called with the candidates, reordered or not, the positions of the best first, and their scores.
@@ -153,9 +153,9 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
         coverage = Evidence(search.query, candidates).coverage
         judged.append(judge_relevance(order, scores, candidates.dense, coverage, matches))
 
-    async def find(text: str, within: Scope) -> FoundSentences:
+    async def find(text: str, within: Scope, most: int) -> FoundSentences:
         judging = None if search.min_relevance is None else judge
-        return await _find(io, within, replace(search, query=text, judge=judging), k, read)
+        return await _find(io, within, replace(search, query=text, judge=judging), most, read)
 
     found = await named_search(io, scope, search.query, find, k=k, names=search.names)
     # A question that names a document is of the collection's subject.

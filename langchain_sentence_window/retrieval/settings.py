@@ -87,8 +87,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     `fit_ranking` writes. ``None`` keeps the order of the search."""
     names: bool | Sequence[str] = True
     """Whether a question that names documents, such as "In the agreement between A and B, …", is asked of these first.
-    Names are heard from titles, file names and the first lines of documents; keys of metadata add others, such as
-    ``names=["customer"]``. See "Ask about a document by name" in the page "Find the right sentence first"."""
+    Names are heard from titles, file names, folders and the first lines of documents; keys of metadata add others, such
+    as ``names=["customer"]``. See "Ask about a document by name" in the page "Find the right sentence first"."""
     min_relevance: MinRelevance = None
     """``auto`` leaves out windows that the question doesn't support, so that a question on another subject returns
     nothing. ``None`` returns ``k`` windows for any question."""

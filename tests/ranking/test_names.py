@@ -224,6 +224,72 @@ def test_a_word_of_names_alone() -> None:
     assert not heard("in the applieduv contract, who pays?", known)
 
 
+def test_a_word_of_a_name_needs_fewer_of_the_sentences() -> None:
+    documents = {"a": DocumentNames("Zebra", ("Zebra Terms",)), "b": DocumentNames("Lease")}
+    assert heard("What do the Zebra rules say?", evidence(documents, zebra=use(8, "a", 2))) == [("a", ("zebra",))]
+    assert not heard("What do the Zebra rules say?", evidence(documents, zebra=use(7, "a", 3)))
+    assert not heard("What do the Zebra rules say?", evidence(documents, zebra=use(4, "a", 1)))
+
+
+def test_an_abbreviation_of_two_letters_is_a_topic() -> None:
+    documents = {"a": DocumentNames("IP and fees"), "b": DocumentNames("Lease", ("HP.md", "HP"))}
+    assert not heard("Who owns the IP at last?", evidence(documents, ip=use(9, "a")))
+    assert heard("Who pays by the HP rules?", evidence(documents, hp=use(9, "b"))) == [("b", ("hp",))]
+
+
+OFFICES = {
+    "es": DocumentNames("Dear friend", ("Spain.md", "Spain", "Offer Letters")),
+    "ie": DocumentNames("Dear friend", ("Ireland.md", "Ireland", "Offer Letters")),
+    "tax": DocumentNames("Taxes", ("index.md", "index", "taxes")),
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "spain", "named"),
+    [
+        ("How many days off are there in Spain?", use(4, "es", 4), ["es"]),
+        ("How many days off are there in Spain?", use(4, "es", 5), []),
+        ("How many days off are there in Spain?", use(1, "es"), []),
+        ("how many days off are there in spain?", use(4, "es"), []),
+        # Its folder is named, too.
+        ("How many days off are in the offer letter for Spain?", use(1, "es", 9), ["es"]),
+        # Beside a name, another one is no topic.
+        ("Compare the days off in Spain and Ireland", use(4, "es", 4), ["es", "ie"]),
+        ("Compare the days off in Spain and Ireland", use(4, "es", 5), []),
+        # Of two that are compared, both must be known.
+        ("Compare the days off in Spain and Iceland", use(4, "es", 4), []),
+        ("Are days off in Spain paid by Visa?", use(4, "es", 4), ["es"]),
+    ],
+)
+def test_a_name_of_a_single_word(query: str, spain: WordUse, named: list[str]) -> None:
+    found = hear(query, evidence(OFFICES, spain=spain))
+    assert sorted(each.doc_id for each in found.documents) == named if found else not named
+
+
+def test_a_word_that_is_the_name_of_several_names_none() -> None:
+    several = {**OFFICES, "es-tax": DocumentNames("Taxes", ("Spain.pdf", "Spain"))}
+    assert not heard("How many days off are there in Spain?", evidence(several, spain=use(4, "es", 4)))
+
+
+def test_a_name_may_lack_its_first_or_last_word() -> None:
+    documents = {"a": DocumentNames("", ("Acme Market Seller Agreement",)), "b": DocumentNames("", ("Lease",))}
+    for query in ("What does the Market Seller Agreement say?", "Who pays under Acme Market Seller rules?"):
+        assert [doc_id for doc_id, _ in heard(query, evidence(documents))] == ["a"]
+    for query in ("Who pays under Seller Agreement rules?", "What should a market Seller agreement say?"):
+        assert not heard(query, evidence(documents))
+    two = {**documents, "c": DocumentNames("", ("Globex Market Seller Agreement",))}
+    assert len(heard("What does the Market Seller Agreement say?", evidence(two))) == 2
+
+
+def test_a_whole_name_and_a_word_name_two_documents() -> None:
+    documents = {
+        "a": DocumentNames("Zebra", ("zebra.md", "zebra")),
+        "b": DocumentNames("Terms", ("terms.md", "terms", "Acme.com")),
+    }
+    found = heard("What differs between the Zebra and the Acme.com terms?", evidence(documents, zebra=use(9, "a")))
+    assert [doc_id for doc_id, _ in found] == ["b", "a"]
+
+
 # The question without the name
 
 

@@ -31,13 +31,13 @@ CONTRACTS = [contract("Zebra", "Motorola"), contract("Tribune", "Tube"), contrac
 class Searches:
     """Searches a store by meaning, and keeps what it was asked for."""
 
-    def __init__(self, io: IO, k: int = 50) -> None:
-        self.io, self.k = io, k
+    def __init__(self, io: IO) -> None:
+        self.io = io
         self.asked: list[str] = []
 
-    async def __call__(self, text: str, scope: Scope) -> FoundSentences:
+    async def __call__(self, text: str, scope: Scope, k: int) -> FoundSentences:
         self.asked.append(text)
-        scored = await scope.adapter.search(self.io, text, {"k": self.k, **scope.search_settings})
+        scored = await scope.adapter.search(self.io, text, {"k": k, **scope.search_settings})
         sentences = [scope.adapter.read(document) for document, _ in scored]
         return sentences, [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
 
@@ -74,7 +74,7 @@ async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
 async def test_one_search_is_enough_if_names_were_heard_before(words: WordEmbeddings) -> None:
     store = FaissStore(words)
     SentenceWindowRetriever(vectorstore=store).add_documents(CONTRACTS)
-    find = Searches(BLOCKING, k=5)
+    find = Searches(BLOCKING)
     found = await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=5)
     assert find.asked == [WITHOUT]
     assert documents_of(found) == ["zebra-motorola"]
@@ -87,8 +87,24 @@ async def test_a_query_that_names_nothing_is_untouched(store: VectorStore, names
     query = "when is the fee due?"
     found = await named_search(BLOCKING, scope, query, find, k=50, names=names)
     assert found.heard is None
-    assert (found.sentences, found.hits) == await find(query, scope)
+    assert (found.sentences, found.hits) == await find(query, scope, 50)
     assert find.asked == [query, query]
+
+
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+async def test_each_of_several_named_documents_is_found(words: WordEmbeddings, io: IO) -> None:
+    store = FaissStore(words, neighbor_weights=(1,))
+    texts = {"plans.md": "Refund. " * 9, "cards.md": "Refund, annual. " * 9, "other.md": "A refund. " * 9}
+    documents = [Document(text, id=name, metadata={"source": name}) for name, text in texts.items()]
+    SentenceWindowRetriever(vectorstore=store).add_documents(documents)
+    # The sentences of the plans are all nearer to the question: their cosine is 1, and that of the cards .71.
+    query = "In plans.md and cards.md, what is a refund?"
+    found = await named_search(io, scope_of(store, {}), query, Searches(io), k=4)
+    assert sorted(documents_of(found)) == ["cards.md", "plans.md"]
+    assert len(found.hits) == 4
+    assert [hit.score for hit in found.hits] == pytest.approx([found.hits[0].score] * 4)
+    found = await named_search(io, scope_of(store, {}), query, Searches(io), k=4, names=False)
+    assert "cards.md" not in documents_of(found)
 
 
 async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> None:

@@ -329,7 +329,7 @@ class StoreEngine:
 
         Args:
             words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title and the file name.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
             where: A condition on the records; of others, nothing is told.
         """
         return self._search(lambda: self._searcher.name_evidence(words, keys, where))

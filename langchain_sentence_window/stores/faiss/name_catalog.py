@@ -90,7 +90,7 @@ class NameCatalog:
         self._kept: dict[tuple[str, ...], _Kept] = {}
 
     def find(self, snapshot: Snapshot, words: Sequence[str], keys: Sequence[str]) -> dict[str, list[NamePlace]]:
-        """Find the documents with some words in their titles, file names, or values of some keys.
+        """Find the documents with some words in their titles, file names, folders, or values of some keys.
 
         Returns:
             The documents by word; words that none or too many have are left out.

@@ -67,7 +67,7 @@ class Naming:
             snapshot: The state of the database.
             searcher: The lexical index of that state.
             words: The words.
-            keys: Keys of metadata that hold names, beside the title and the file name.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
             allowed: The rows of which anything may be told, in order; ``None`` for all.
         """
         if not words.all or not _are_several(snapshot, allowed):
@@ -156,9 +156,9 @@ def _evidence(
 
 
 def _in_whole_names(named: Mapping[str, set[int]]) -> list[int]:
-    """Return the documents of which a name holds two words or more."""
+    """Return the documents of which names hold two words or more, as often as there are words."""
     counts = Counter(document for documents in named.values() for document in documents)
-    return [document for document, count in counts.items() if count > 1]
+    return [document for document in counts.elements() if counts[document] > 1]
 
 
 def _names(

@@ -256,7 +256,7 @@ class SearchMethods(VectorStore):
 
         Args:
             words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title and the file name.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
             filter: A filter on the metadata; of what it forbids, nothing is told.
 
         Raises:

@@ -57,7 +57,7 @@ async def test_evidence_counts_sentences_by_document(store: FaissStore, way: Inv
     assert evidence.words["pays"].documents == {"zebra-motorola": 1, "tribune-tube": 1, "acme-globex": 1}
     known = evidence.documents["zebra-motorola"]
     assert "between Zebra and Motorola" in known.head
-    assert known.names == ("zebra_2020.md", "zebra_2020")
+    assert known.names == ("zebra_2020.md", "zebra_2020", "files")
     assert evidence.is_complete
 
 
