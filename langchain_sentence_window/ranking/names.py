@@ -74,6 +74,9 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
         named = named_by_words(question)
     if not 0 < len(named) <= MAX_NAMED:
         return None
+    if len(named) > 1:  # a word that is left would favor its document
+        alone = {each.words for each in named if len(each.words) == 1}
+        of_whole |= {at for at, token in enumerate(question.tokens) if (token.word,) in alone}
     naming = [(question.known[each.doc_id].words, frozenset(each.words)) for each in named]
     without, removed = left_out(query, question.tokens, naming, of_whole)
     return Heard(tuple(named), without, removed)

@@ -286,8 +286,12 @@ def test_a_whole_name_and_a_word_name_two_documents() -> None:
         "a": DocumentNames("Zebra", ("zebra.md", "zebra")),
         "b": DocumentNames("Terms", ("terms.md", "terms", "Acme.com")),
     }
-    found = heard("What differs between the Zebra and the Acme.com terms?", evidence(documents, zebra=use(9, "a")))
-    assert [doc_id for doc_id, _ in found] == ["b", "a"]
+    found = hear("What differs between the Zebra and the Acme.com terms?", evidence(documents, zebra=use(9, "a")))
+    assert found is not None
+    assert [each.doc_id for each in found.documents] == ["b", "a"]
+    # Neither is favored by its name.
+    assert found.question == "What differs between the and the terms?"
+    assert found.left_out == ("Zebra", "Acme.com")
 
 
 # The question without the name
