@@ -2,29 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from langchain_sentence_window.ranking.name_evidence import (
-    HEAD_CHARS,
     MAX_NAMED,
     MIN_SENTENCES,
     MIN_SHARE,
-    DocumentNames,
-    Evidence,
     NamedDocument,
 )
-from langchain_sentence_window.ranking.name_spans import (
-    CONNECTORS,
-    Token,
-    as_names,
-    capitalized,
-    is_glued,
-    tokens_of,
-    uncapitalized,
-    words_of,
-    written_words,
-)
+from langchain_sentence_window.ranking.name_question import KnownDocument, Question
+from langchain_sentence_window.ranking.name_spans import CONNECTORS, Token, is_glued, words_of
 
 MIN_SHARE_ALONE = 0.95
 """`MIN_SHARE` of a word that names a document alone, though none of its names holds it."""
@@ -51,83 +39,6 @@ _MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a n
 _MIN_WORD_CHARS = 2
 _MIN_CHARS_ALONE = 3
 _MIN_PLURAL_CHARS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDocument:
-    """The words by which a document can be named.
-
-    Attributes:
-        words: The words of its head and its names, in lower case.
-        capitals: Those of them that begin with a capital or a digit somewhere.
-        only_capitals: Those that begin so wherever they stand in the head.
-        of_names: The words of its names.
-    """
-
-    words: Set[str]
-    capitals: Set[str]
-    only_capitals: Set[str]
-    of_names: Set[str]
-
-    @classmethod
-    def of(cls, names: DocumentNames) -> "KnownDocument":
-        """Look at a head and names."""
-        head = written_words(names.head[:HEAD_CHARS])
-        of_names = [word for name in names.names for word in written_words(name)]
-        capitals, small = capitalized([*head, *of_names]), uncapitalized(head)
-        own = frozenset(map(str.lower, of_names))
-        return cls(own.union(map(str.lower, head)), capitals, capitals - small, own)
-
-
-class KnownDocuments(dict[str, KnownDocument]):
-    """Known documents by ``doc_id``, each looked at when it is first asked for, as most questions ask for none."""
-
-    def __init__(self, names: Mapping[str, DocumentNames]) -> None:
-        """Take the names of documents."""
-        super().__init__()
-        self._names = names
-
-    def __missing__(self, doc_id: str) -> KnownDocument:
-        """Look at a document."""
-        known = self[doc_id] = KnownDocument.of(self._names[doc_id])
-        return known
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question, and what is known of its words.
-
-    Attributes:
-        query: The question.
-        tokens: Its words. If it writes none as a name, those are that a known document always writes with a capital.
-        is_plain: Whether it writes none as a name.
-        evidence: Where its words are, and the names of documents.
-        known: The words of the known documents' heads and names, by ``doc_id``.
-        written: The words of ``tokens`` that are written as names.
-    """
-
-    query: str
-    tokens: Sequence[Token]
-    is_plain: bool
-    evidence: Evidence
-    known: KnownDocuments
-    written: Set[str]
-
-    @classmethod
-    def of(cls, query: str, evidence: Evidence) -> "Question":
-        """Look at a question."""
-        tokens = tokens_of(query)
-        known = KnownDocuments(evidence.documents)
-        is_plain = not any(token.is_name for token in tokens)
-        if is_plain:
-            # A topic, such as a plan, begins a sentence or stands in a heading too.
-            tokens = as_names(tokens, {word for each in evidence.documents for word in known[each].only_capitals})
-        return cls(query, tokens, is_plain, evidence, known, _as_names_written(tokens))
-
-    def without(self, positions: Set[int]) -> "Question":
-        """Return the question without the words at some positions."""
-        tokens = [token for at, token in enumerate(self.tokens) if at not in positions]
-        return replace(self, tokens=tokens, written=_as_names_written(tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,21 +95,22 @@ def whole_names(question: Question) -> list[WholeName]:
     A name of several words may lack its first or its last one, such as that of a company.
     """
     owners: dict[tuple[str, ...], dict[str, str]] = {}
+    of_parts: dict[tuple[str, ...], dict[str, str]] = {}
     for doc_id, document in question.evidence.documents.items():
         for name in document.names:
-            whole = tuple(words_of(name))
-            parts = [whole[1:], whole[:-1]] if len(whole) > _MIN_WORDS_OF_PART else []
-            for words in (whole, *parts):
-                owners.setdefault(words, {}).setdefault(doc_id, name)
+            words = tuple(words_of(name))
+            owners.setdefault(words, {}).setdefault(doc_id, name)
+            for part in (words[1:], words[:-1]) if len(words) > _MIN_WORDS_OF_PART else ():
+                of_parts.setdefault(part, {}).setdefault(doc_id, name)
     asked = [token.word for token in question.tokens]
     found = [
         WholeName(min(of_documents.values()), name, tuple(sorted(of_documents)), first, first + len(name))
-        for name, of_documents in owners.items()
+        for name, of_documents in {**of_parts, **owners}.items()
         if len(name) > 1 and len(of_documents) <= MAX_NAMED
         for first in _places(name, asked)
-        if _is_written_as_name(question, question.tokens[first : first + len(name)])
-        if len(name) == len(words_of(min(of_documents.values())))
-        or sum(token.is_name for token in question.tokens[first : first + len(name)]) >= _MIN_WORDS
+        for tokens in [question.tokens[first : first + len(name)]]
+        if _is_written_as_name(question, tokens)
+        if name in owners or sum(token.is_name for token in tokens) >= _MIN_WORDS
     ]
     longest = [
         each
@@ -210,10 +122,6 @@ def whole_names(question: Question) -> list[WholeName]:
     ]
     firsts = {each.doc_ids: each for each in reversed(longest)}
     return sorted(firsts.values(), key=lambda each: each.first)
-
-
-def _as_names_written(tokens: Iterable[Token]) -> Set[str]:
-    return {token.word for token in tokens if token.is_name}
 
 
 def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
@@ -311,9 +219,12 @@ def _one_word_names(question: Question) -> dict[str, str]:
 
 
 def _is_sure_of_whole(doc_id: str, word: str, question: Question) -> bool:
-    """Check whether a word that is the whole of a document's name is mostly there, or another name has a word, too."""
-    of_names = set(map(_singular, question.known[doc_id].of_names - CONNECTORS)) - {_singular(word)}
-    if any(_singular(token.word) in of_names for token in question.tokens):
+    """Check whether a word that is the whole of a document's name is mostly there, or its other names are told, too."""
+    names = {each: question.known[each].of_names for each in question.evidence.documents}
+    others = [set(map(_singular, names[each])) for each in names if each != doc_id]
+    own = set(map(_singular, names[doc_id] - CONNECTORS)) - {_singular(word)}
+    told = own.intersection(_singular(token.word) for token in question.tokens)
+    if any(not others or any(each not in of_it for of_it in others) for each in told):  # a folder may hold all of them
         return True
     use = question.evidence.words.get(word)
     return use is not None and use.documents.get(doc_id, 0) >= max(MIN_SENTENCES, MIN_SHARE_OF_WHOLE * use.sentences)

@@ -22,7 +22,8 @@ from langchain_sentence_window.ranking.name_evidence import (
     QueryWords,
     WordUse,
 )
-from langchain_sentence_window.ranking.name_rules import Question, named_alone, named_by_words, whole_names
+from langchain_sentence_window.ranking.name_question import Question
+from langchain_sentence_window.ranking.name_rules import named_alone, named_by_words, whole_names
 from langchain_sentence_window.ranking.name_spans import left_out, tokens_of
 
 __all__ = [

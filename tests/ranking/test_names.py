@@ -266,6 +266,11 @@ def test_a_name_of_a_single_word(query: str, spain: WordUse, named: list[str]) -
     assert sorted(each.doc_id for each in found.documents) == named if found else not named
 
 
+def test_a_folder_of_all_documents_says_nothing() -> None:
+    names = {name: DocumentNames("", (f"{name.title()}.md", name.title(), "guides")) for name in ("git", "tox")}
+    assert not heard("Which guides use Git at last?", evidence(names, git=use(3, "git", 9)))
+
+
 def test_a_word_that_is_the_name_of_several_names_none() -> None:
     several = {**OFFICES, "es-tax": DocumentNames("Taxes", ("Spain.pdf", "Spain"))}
     assert not heard("How many days off are there in Spain?", evidence(several, spain=use(4, "es", 4)))
@@ -279,6 +284,9 @@ def test_a_name_may_lack_its_first_or_last_word() -> None:
         assert not heard(query, evidence(documents))
     two = {**documents, "c": DocumentNames("", ("Globex Market Seller Agreement",))}
     assert len(heard("What does the Market Seller Agreement say?", evidence(two))) == 2
+    # It is another document's name as a whole.
+    two = {**documents, "c": DocumentNames("", ("Market Seller Agreement",))}
+    assert [doc_id for doc_id, _ in heard("What does the Market Seller Agreement say?", evidence(two))] == ["c"]
 
 
 def test_a_whole_name_and_a_word_name_two_documents() -> None:
