@@ -289,8 +289,10 @@ class Snapshot:
 
     def sample_vectors(self, size: int) -> Vectors:
         """Return about ``size`` vectors, spread evenly over the database."""
-        step = self.state.sentences // size + 1
-        found = self._execute("SELECT vector FROM vectors WHERE row % ? = 0", [step]).fetchall()
+        state = self.state
+        step = state.sentences // size + 1
+        rows = json.dumps([*range(step, state.last_row + 1, step)])  # not "row % step = 0", which reads all vectors
+        found = self._execute(f"SELECT vector FROM vectors WHERE {IS_ONE_OF.format('row')}", [rows]).fetchall()  # noqa: S608
         if not found:
             found = self._execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
         return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
