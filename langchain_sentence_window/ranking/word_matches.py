@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import JoinedTexts
-from langchain_sentence_window.ranking.words import runs_of, words_of
+from langchain_sentence_window.ranking.words import END_OF_LETTERS, UNSPACED_RUN, is_of_word, words_of
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 _Codes: TypeAlias = npt.NDArray[Any]
@@ -116,7 +116,7 @@ def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
     if folded.itemsize == 1:
         edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
         return edges[::2], edges[1::2]
-    is_unspaced = _unspaced(_BASIC if folded.itemsize == 2 else _ALL)[folded]  # noqa: PLR2004 - bytes
+    is_unspaced = in_word & _unspaced(_BASIC if folded.itemsize == 2 else _ALL)[folded]  # noqa: PLR2004 - bytes
     edges = np.flatnonzero((in_word[1:] != in_word[:-1]) | (is_unspaced[1:] != is_unspaced[:-1])) + 1
     inside = in_word[edges[:-1]]
     starts, ends = edges[:-1][inside], edges[1:][inside]
@@ -162,26 +162,30 @@ def _letters(end: int) -> _Codes:
     """Return for each code point below an end what `_folded` says."""
     if end == _ALL:
         # No character there has a lower case of several characters, or one that depends on its neighbors.
-        text = np.arange(_BASIC, _ALL, dtype=_TYPES[_ALL]).tobytes().decode(_ENCODINGS[_ALL])
+        text = _characters(_BASIC, END_OF_LETTERS)
         lower = np.frombuffer(text.lower().encode(_ENCODINGS[_ALL]), dtype=_TYPES[_ALL])
-        return np.concatenate([_letters(_BASIC).astype(_TYPES[_ALL]), lower * _in_words(text)])
-    text = "".join(map(chr, range(end)))
+        beyond = np.zeros(_ALL - END_OF_LETTERS, dtype=_TYPES[_ALL])
+        return np.concatenate([_letters(_BASIC).astype(_TYPES[_ALL]), lower * _in_words(text), beyond])
+    text = _characters(0, end)
     lower = np.array([ord(_lower(character)) for character in text], dtype=_TYPES[end])
     return np.asarray(lower * _in_words(text))
 
 
-def _in_words(text: str, *, only_unspaced: bool = False) -> Flags:
-    flags = np.zeros(len(text), dtype=np.bool_)
-    for run in runs_of(text):
-        if run.is_unspaced or not only_unspaced:
-            flags[run.start : run.end] = True
+@cache
+def _unspaced(end: int) -> Flags:
+    """Return for each code point below an end whether it may be of a script without spaces between words."""
+    flags = np.zeros(end, dtype=np.bool_)
+    for run in UNSPACED_RUN.finditer(_characters(0, min(end, END_OF_LETTERS))):
+        flags[run.start() : run.end()] = True
     return flags
 
 
-@cache
-def _unspaced(end: int) -> Flags:
-    """Return for each code point below an end whether it is of a script without spaces between words."""
-    return _in_words("".join(map(chr, range(end))), only_unspaced=True)
+def _in_words(text: str) -> Flags:
+    return np.array([*map(is_of_word, text)])
+
+
+def _characters(start: int, end: int) -> str:
+    return "".join(map(chr, range(start, end)))
 
 
 def _lower(word: str) -> str:

@@ -20,20 +20,30 @@ _UNSPACED = (
     "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # ideographs
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdf"  # Korean
 )
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+"""A run of characters of these scripts, once all that is in no word is left out."""
+
 _RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
+END_OF_LETTERS = 0x40000
+"""The planes from this code point on hold no letters."""
+
 _STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 """Marks that say how the character before is drawn, as in emoji."""
+
+
+def is_of_word(character: str) -> bool:
+    """Return whether a character may be in a word: a letter, a digit, or a mark that belongs to a letter."""
+    return character.isalnum() or (unicodedata.category(character) in {"Mn", "Mc"} and ord(character) not in _STYLES)
 
 
 class _Blanks(dict[int, int]):
     """Code points by themselves, and a space for each that is in no word; filled as texts need them."""
 
     def __missing__(self, code: int) -> int:
-        character = chr(code)
-        is_mark = unicodedata.category(character) in {"Mn", "Mc"} and code not in _STYLES
-        self[code] = code if is_mark or character.isalnum() else ord(" ")
-        return self[code]
+        blank = code if is_of_word(chr(code)) else ord(" ")
+        if code < END_OF_LETTERS:
+            self[code] = blank
+        return blank
 
 
 _BLANKS = _Blanks()
@@ -70,7 +80,7 @@ def words_of(text: str) -> Iterator[str]:
 def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
-    return blanked if text.isascii() else _UNSPACED_RUN.sub(_pairs, blanked)
+    return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
 
 
 def _blanked(text: str) -> str:

@@ -64,7 +64,7 @@ class LexicalIndex:
                 for row, text in added:
                     document = tantivy.Document()
                     document.add_integer(_ROW, row)
-                    document.add_text(_TEXT, separated(encodable(text)))
+                    document.add_text(_TEXT, separated(text))
                     writer.add_document(document)
                 writer.commit()
                 writer.wait_merging_threads()
@@ -164,7 +164,7 @@ class LexicalSearcher:
         return bool(self._searcher.search(every, 1, count=False).hits)
 
     def _words_of(self, text: str) -> list[str]:
-        words: list[str] = self._analyzer.analyze(separated(encodable(text)))
+        words: list[str] = self._analyzer.analyze(separated(text))
         return words
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
