@@ -1,4 +1,4 @@
-r"""The words of a text: what a search by words compares, and what a question shares with a sentence.
+"""The words of a text: what a search by words compares, and what a question shares with a sentence.
 
 A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
 put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
@@ -29,25 +29,6 @@ END_OF_LETTERS = 0x40000
 
 _STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 """Marks that say how the character before is drawn, as in emoji."""
-
-
-def is_of_word(character: str) -> bool:
-    """Return whether a character may be in a word: a letter, a digit, or a mark that belongs to a letter."""
-    return character.isalnum() or (unicodedata.category(character) in {"Mn", "Mc"} and ord(character) not in _STYLES)
-
-
-class _Blanks(dict[int, int]):
-    """Code points by themselves, and a space for each that is in no word; filled as texts need them."""
-
-    def __missing__(self, code: int) -> int:
-        blank = code if is_of_word(chr(code)) else ord(" ")
-        if code < END_OF_LETTERS:
-            self[code] = blank
-        return blank
-
-
-_BLANKS = _Blanks()
-_ASCII_BLANKS = "".join(map(chr, map(_BLANKS.__getitem__, range(128))))
 
 
 class Run(NamedTuple):
@@ -83,6 +64,11 @@ def separated(text: str) -> str:
     return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
 
 
+def is_of_word(character: str) -> bool:
+    """Return whether a character may be in a word: a letter, a digit, or a mark that belongs to a letter."""
+    return character.isalnum() or (unicodedata.category(character) in {"Mn", "Mc"} and ord(character) not in _STYLES)
+
+
 def _blanked(text: str) -> str:
     """Return a text of the same length, with spaces for all that is in no word."""
     return text.translate(_ASCII_BLANKS if text.isascii() else _BLANKS)
@@ -90,3 +76,17 @@ def _blanked(text: str) -> str:
 
 def _pairs(run: re.Match[str]) -> str:
     return f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} "
+
+
+class _Blanks(dict[int, int]):
+    """Code points by themselves, and a space for each that is in no word; filled as texts need them."""
+
+    def __missing__(self, code: int) -> int:
+        blank = code if is_of_word(chr(code)) else ord(" ")
+        if code < END_OF_LETTERS:
+            self[code] = blank
+        return blank
+
+
+_BLANKS = _Blanks()
+_ASCII_BLANKS = "".join(map(chr, map(_BLANKS.__getitem__, range(128))))
