@@ -31,7 +31,8 @@ class HitTrace:
         lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the candidates, or there is no
             lexical search.
         lexical_score: The BM25 score of the sentence alone.
-        signals: The part of each signal in the score, by the signal's name; empty without a ranking.
+        signals: The part of each signal in the score, by the signal's name; empty without a ranking. If the question
+            names several documents, the score is higher by as much as the best hit of its document was raised.
         opened: The first and last index of its own window, both included.
         cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
             if nothing did.
