@@ -1,23 +1,31 @@
 """Lexical search: BM25 computed by hand, filters, changes, damage."""
 
+import json
 import math
 import re
 import shutil
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tantivy
 from langchain_core.documents import Document
 
 from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of
+from langchain_sentence_window.ranking.words import separated
+from langchain_sentence_window.stores.faiss.checks.whole import check_folder
+from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of, seals_in
+from langchain_sentence_window.stores.faiss.database.schema import checksum_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import LEXICAL_FOLDER
-from langchain_sentence_window.stores.faiss.lexical import cache
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER
+from langchain_sentence_window.stores.faiss.lexical import cache, index
+from langchain_sentence_window.stores.faiss.lexical.texts import texts_with_headings
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -129,6 +137,36 @@ def test_words_are_found_where_no_spaces_part_them(words: WordEmbeddings, query:
     store = FaissStore.from_texts(texts, words, ids=list("abcde"))
     assert [each.id for each, _ in store.lexical_search(query)] == ids
     assert store.check().is_sound
+
+
+def test_what_is_indexed_belongs_to_its_format() -> None:
+    """Whoever changes what is indexed for a text, or the index's field, must increase the format."""
+    indexed = list(texts_with_headings([(7, "At-card 退款政策", '{"heading":"Fees"}')]))
+    assert (cache.FORMAT, index._TEXT, [(row, separated(text)) for row, text in indexed]) == (
+        3,
+        "heading_and_text_separated",
+        [(7, "Fees At card  退款 款政 政策 ")],
+    )
+
+
+def test_an_index_of_an_earlier_format_is_built_again(words: WordEmbeddings, tmp_path: Path) -> None:
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+    folder, database = tmp_path / LEXICAL_FOLDER, tmp_path / DATABASE_FILE
+    shutil.rmtree(folder)
+    folder.mkdir()
+    schema = tantivy.SchemaBuilder().add_text_field("text").build()
+    tantivy.Index(schema, path=str(folder))  # as another version of the package made it
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        (kept,) = connection.execute("SELECT value FROM facts WHERE name = 'lexical'").fetchone()
+        value = json.dumps({**json.loads(kept), "format": cache.FORMAT - 1, "files": seals_in(folder)})
+        connection.execute(
+            "UPDATE facts SET value = ?, checksum = ? WHERE name = 'lexical'", [value, checksum_of("lexical", value)]
+        )
+    with FaissStore.open(tmp_path, words) as store:
+        assert [each.id for each, _ in store.lexical_search("refund")] == ["a", "b"]
+        store.save()
+    assert check_folder(tmp_path).is_sound
 
 
 @pytest.mark.parametrize("damage", ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind"])

@@ -27,7 +27,7 @@ MIN_ROWS_TO_CATCH_UP = 2_000
 """The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
 so after smaller writes the next lexical search makes one update for all of them."""
 
-FORMAT = 2
+FORMAT = 3
 """Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
 
 _FACT = "lexical"
