@@ -23,7 +23,8 @@ def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]
     source = source_of(metadata) or ""
     folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
     stem, _, ending = file_name.rpartition(".")
-    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folders.rpartition("/")[2]]
+    folder = folders.rpartition("/")[2] if file_name.strip() else ""
+    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
     for key in keys:
         value = metadata.get(key)
         given += value if isinstance(value, list | tuple) else [value]
