@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--own-size", action="store_true", help="measure --data once more at its own number")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep the vectors of --data here between runs")
     parser.add_argument("--folder", type=Path, help="where stores are made and removed; the default is temporary")
-    parser.add_argument("--steps", default="", help="leave out other steps, such as search,open")
+    parser.add_argument("--steps", default="", help="such as search,opening; leave out those not named")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
