@@ -1,4 +1,4 @@
-"""What Ctrl-C does for a while."""
+"""Replace what Ctrl-C does for a while."""
 
 import signal
 from collections.abc import Callable, Iterator

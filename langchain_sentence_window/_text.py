@@ -1,4 +1,4 @@
-"""What texts of any language and script need."""
+"""Name the marks that end sentences in many scripts, and make texts encodable."""
 
 COLONS = (":", "：")
 """The marks at the end of what introduces what stands below it."""

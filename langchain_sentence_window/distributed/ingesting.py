@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 Given: TypeAlias = "Dataset | str | PathLike[str] | Iterable[str | PathLike[str]] | Iterable[Document]"
-"""What is ingested: a Ray Dataset, paths or addresses of files and folders, or Documents."""
+"""Holds what is ingested: a Ray Dataset, paths or addresses of files and folders, or Documents."""
 
 MAX_FAILURES = 100
 """Documents that may fail before an ingest stops."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
-"""What became of a document. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""
+"""Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""
 
 _MAX_SHOWN = 5
 

@@ -1,4 +1,4 @@
-"""What the searches of `FaissStore` take: efforts, filters and weights."""
+"""Check what the searches of `FaissStore` take: efforts, filters and weights."""
 
 from collections.abc import Mapping, Sequence
 

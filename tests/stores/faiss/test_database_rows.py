@@ -16,8 +16,9 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.stores.faiss.database.opening import make_tables
-from langchain_sentence_window.stores.faiss.database.schema import Record, uuid_numbers, with_ids
+from langchain_sentence_window.stores.faiss.database.schema import Record, with_ids
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.database.uuids import uuid_numbers
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.toys import WordEmbeddings
 

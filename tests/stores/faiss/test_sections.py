@@ -20,7 +20,6 @@ from langchain_sentence_window.stores.faiss.database.filters import Condition, f
 from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense import reading
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.stores.faiss.test_faiss_store import names, values
@@ -288,9 +287,10 @@ def test_vectors_of_a_document_are_read_in_time_that_their_number_says(words: Wo
         counted = [0]
         with database(folder) as connection:
             connection.set_progress_handler(lambda: counted.__setitem__(0, counted[0] + 1), 10)
-            found = list(reading.of_documents(Snapshot(connection), [documents, 2], [1.0, 0.5]))
-        rows = [row for each, _ in found for row in each.tolist()]
+            found = list(Snapshot(connection).vectors_in_order((f"document IN (2,{documents:d})", [])))
+        rows = [row for each, _, _ in found for row in each.tolist()]
         assert rows == [*range(21, 41), *range(20 * documents - 19, 20 * documents + 1)]
+        assert [at for _, _, each in found for at in each.indexes.tolist()] == [*range(20), *range(20)]
         return counted[0]
 
     assert steps(400) < 2 * steps(4)

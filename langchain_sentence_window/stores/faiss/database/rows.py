@@ -12,8 +12,8 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     checksum_of,
     source_row,
     stored_text,
-    uuid_numbers,
 )
+from langchain_sentence_window.stores.faiss.database.uuids import uuid_numbers
 
 Row: TypeAlias = tuple[Any, ...]
 

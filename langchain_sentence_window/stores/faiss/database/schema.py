@@ -5,18 +5,18 @@ up to one catches up with the rows after it and the list of those removed since.
 """
 
 import json
-import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from langchain_sentence_window._types import Rows, Vectors
-from langchain_sentence_window.documents.ids import ID_LENGTH, is_storable_id
+from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
+from langchain_sentence_window.stores.faiss.database.uuids import uuid_numbers
 
 FORMAT_VERSION = 8
 """Increases with each change that makes other versions of this package unable to read the database."""
@@ -139,9 +139,6 @@ _DIGESTS = 2**62
 
 IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
 
-_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_IS_UUID, _ARE_UUIDS = re.compile(_UUID), re.compile(f"(?:{_UUID})*")
-
 
 class Record(NamedTuple):
     """A sentence, or another Document, as the database stores it.
@@ -240,18 +237,6 @@ def with_ids(ids: Iterable[str]) -> Condition:
         f"({' OR '.join(sql for sql, _ in conditions)})",
         [json.dumps(values) for _, lists in conditions for values in lists],
     )
-
-
-def uuid_numbers(ids: Sequence[str]) -> list[tuple[int, int] | tuple[None, None]]:
-    """Return the halves of each UUID as signed numbers of 64 bits; ``None`` for other ids, also those in upper case."""
-    if set(map(len, ids)) == {ID_LENGTH} and _ARE_UUIDS.fullmatch("".join(ids)):
-        return [*_halves(ids)]  # as almost always; one by one takes twice as long
-    return [_halves([id_])[0] if _IS_UUID.fullmatch(id_) else (None, None) for id_ in ids]
-
-
-def _halves(uuids: Sequence[str]) -> list[tuple[int, int]]:
-    numbers = np.frombuffer(bytes.fromhex("".join(uuids).replace("-", "")), dtype=">i8").tolist()
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:

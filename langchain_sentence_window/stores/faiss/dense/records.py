@@ -26,7 +26,7 @@ ERRORS_TO_COVER = 4.0
 
 _LARGEST = 31
 _ZERO = 32
-"""What stands for 0, as codes are stored without a sign."""
+"""Stands for 0, as codes are stored without a sign."""
 _BITS = 6
 _SPREAD_OVER = 3
 """Bytes over which the bits of a code of the last quarter are spread."""
