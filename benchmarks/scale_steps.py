@@ -143,6 +143,7 @@ def build(folder: Path) -> Figures:
     """Add all sentences with their vectors, and wait until the index is as it will be."""
     setting, asked = Setting.read(folder), Asked.read(folder)
     stream, embedding = setting.stream(), asked.embeddings()
+    _load_libraries()
     store = make_store(embedding, folder / "store", setting.index)
     own, start = 0.0, time.process_time()
     text_bytes = 0
@@ -150,6 +151,7 @@ def build(folder: Path) -> Figures:
         began = time.thread_time()
         documents, vectors = stream.documents(number), stream.vectors(number)
         text_bytes += sum(len(each.page_content.encode()) for each in documents)
+        gc.collect()  # making so many objects made this due
         own += time.thread_time() - began
         store.add_embeddings(documents, vectors)
         began = time.thread_time()
@@ -368,7 +370,7 @@ def row_of(document: Document) -> int:
 
 
 def _load_libraries() -> None:
-    """Load all that searches need, so that it counts neither as time nor as memory."""
+    """Load all that a store needs, so that it counts neither as time nor as memory."""
     _QUESTIONS["a"] = _TEXTS["A b."] = [1.0] * DIMENSION
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(LookedUp()))
     retriever.add_documents([Document("A b.")])

@@ -3,9 +3,9 @@
 import json
 import math
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any
 
 import orjson
@@ -31,7 +31,6 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
 _STRING = frozenset({str})
-_NUMBERS = frozenset({int})
 
 
 def to_records(
@@ -156,13 +155,14 @@ class _OwnPart:
     """Writes some keys of metadata as JSON, whose values are numbers as a rule."""
 
     def __init__(self, keys: list[str]) -> None:
-        self._keys = keys
+        self._keys, self._values_of = keys, _getter(keys)
+        self._numbers = [int] * len(keys)
         self._of_numbers = "{" + ",".join(f'"{key}":%d' for key in keys) + "}"
 
     def write(self, metadata: Mapping[str, Any]) -> str:
         """Return the JSON of the keys."""
-        values = tuple([metadata[key] for key in self._keys])
-        if set(map(type, values)) == _NUMBERS and max(map(abs, values)) < MAX_INDEX:
+        values = self._values_of(metadata)
+        if list(map(type, values)) == self._numbers and values and -MAX_INDEX < min(values) <= max(values) < MAX_INDEX:
             return self._of_numbers % values
         return _to_json(dict(zip(self._keys, values, strict=True)))
 
@@ -172,30 +172,38 @@ class _SharedPart:
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._values: list[Any] = []
+        self._values_of = _getter([])
+        self._values: tuple[Any, ...] = ()
         self._types: list[type] = []
         self._text = ""
 
     def choose(self, keys: list[str]) -> None:
         """Set the keys to write from now on."""
         if keys != self._keys:
-            self._keys, self._text = keys, ""
+            self._keys, self._values_of, self._text = keys, _getter(keys), ""
 
     def write(self, metadata: Mapping[str, Any]) -> str:
         """Return the JSON of the chosen keys."""
-        values = [metadata[key] for key in self._keys]
+        values = self._values_of(metadata)
         if self._text and self._are_unchanged(values):
             return self._text
         self._values, self._types = values, list(map(type, values))
         self._text = _to_json(dict(zip(self._keys, values, strict=True)))
         return self._text
 
-    def _are_unchanged(self, values: list[Any]) -> bool:
+    def _are_unchanged(self, values: tuple[Any, ...]) -> bool:
         if all(map(is_, values, self._values)):
             return True
         # Equal values of different types may differ in JSON.
         types = list(map(type, values))
         return types == self._types and _ALIKE.issuperset(types) and values == self._values
+
+
+def _getter(keys: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return a function that returns the values of some keys."""
+    if len(keys) > 1:
+        return itemgetter(*keys)  # of one key, this returns no tuple
+    return lambda metadata: tuple([metadata[key] for key in keys])
 
 
 def _to_json(metadata: dict[str, Any]) -> str:
