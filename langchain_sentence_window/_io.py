@@ -24,12 +24,9 @@ from langchain_core.runnables import run_in_executor
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_COMPUTING_THREADS = 2
-"""Threads in which flows compute. They take turns at Python's lock with the event loop, which waits longer the more
-there are, and more would compute no faster."""
-
-SEARCHING_THREADS = min(4, max(2, os.cpu_count() or 2))
-"""Threads that search this machine's memory at once, for the same reason."""
+COMPUTING_THREADS = min(4, max(2, os.cpu_count() or 2))
+"""Threads in which flows compute and search this machine's memory. They take turns at Python's lock with the event
+loop, which waits longer the more there are, and more would compute no faster."""
 
 
 class IO(Protocol):
@@ -225,21 +222,10 @@ async def _until_done(step: Future[object]) -> asyncio.CancelledError | None:
     return canceled
 
 
-async def in_searching_thread(function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-    """Call a function that searches this machine's memory, in one of few threads that do nothing else."""
-    return await run_in_executor(_searching_threads(), partial(function, *arguments, **keywords))
-
-
-@cache
-def _searching_threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(SEARCHING_THREADS, thread_name_prefix="sentence-window-search")
-
-
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_COMPUTING_THREADS, thread_name_prefix="sentence-window-flow")
+    return ThreadPoolExecutor(COMPUTING_THREADS, thread_name_prefix="sentence-window-flow")
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.cache_clear)  # threads stay behind
-    os.register_at_fork(after_in_child=_searching_threads.cache_clear)

@@ -66,8 +66,7 @@ class FaissStoreAdapter(StoreAdapter):
 
         if any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _IN_ONE_ROUND):
             return None
-        find, afind = self.store.find_sentences, self.store.afind_sentences
-        found: FoundSentences = await io.call(find, afind, query, rank=rank, beside=beside, **settings)
+        found: FoundSentences = await self.store.find_sentences(io, query, rank=rank, beside=beside, **settings)
         return found
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
@@ -82,8 +81,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
         """Collect it from the lexical index and the database, in one state."""
-        collect, acollect = self.store.name_evidence, self.store.aname_evidence
-        found: Evidence = await io.call(collect, acollect, words, keys, filter=filter)
+        found: Evidence = await io.compute(self.store.name_evidence, words, keys, filter=filter)
         return found
 
     async def replace_documents(

@@ -9,7 +9,6 @@ from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._io import in_searching_thread
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_count
@@ -264,12 +263,6 @@ class SearchMethods(VectorStore):
             StoreError: The lexical index is out of date and can't be written.
         """
         return self._engine.name_evidence(words, keys, condition_of(filter))
-
-    async def aname_evidence(
-        self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None
-    ) -> Evidence:
-        """Async version of `name_evidence`."""
-        return await in_searching_thread(self.name_evidence, words, keys, filter=filter)
 
     def _effort(self, of_call: float | None) -> float:
         return self._search_effort if of_call is None else checked_effort(of_call)

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from langchain_sentence_window._io import in_searching_thread
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_count, checked_weight
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.stores.faiss.candidates import Rank
@@ -15,8 +16,9 @@ from langchain_sentence_window.stores.faiss.searcher import HybridQuery
 class SentenceSearch(SearchMethods):
     """The methods of a store that find sentences without making Documents of them."""
 
-    def find_sentences(
+    async def find_sentences(
         self,
+        io: IO,
         query: str,
         k: int,
         *,
@@ -30,6 +32,7 @@ class SentenceSearch(SearchMethods):
         """Find the ``k`` sentences that match a text best, and read others beside them in the same state of the store.
 
         Args:
+            io: Makes the calls. The query is embedded in an event loop, and the rest is computed in a thread.
             query: Any text.
             k: The maximum number of sentences.
             rank: Ranks the candidates; see `hybrid_search`.
@@ -44,27 +47,10 @@ class SentenceSearch(SearchMethods):
             InvalidInputError: As for `hybrid_search`, which raises the other errors, too.
         """
         effort = self._effort(search_effort)
-        vector = self._guard.queries.embed(query)
+        queries = self._guard.queries
+        vector: Vectors = await io.call(queries.embed, queries.aembed, query)
         asked = HybridQuery(vector, query, k, lexical_weight, spreads=spreads, effort=effort)
-        return self._find(asked, rank, beside, filter)
-
-    async def afind_sentences(
-        self,
-        query: str,
-        k: int,
-        *,
-        rank: Rank,
-        beside: Beside,
-        lexical_weight: float,
-        filter: Filter | None = None,
-        spreads: bool = False,
-        search_effort: float | None = None,
-    ) -> FoundSentences:
-        """Async version of `find_sentences`; ``rank`` and ``beside`` are called in a thread."""
-        effort = self._effort(search_effort)
-        vector = await self._guard.queries.aembed(query)
-        asked = HybridQuery(vector, query, k, lexical_weight, spreads=spreads, effort=effort)
-        return await in_searching_thread(self._find, asked, rank, beside, filter)
+        return await io.compute(self._find, asked, rank, beside, filter)
 
     def _find(self, asked: HybridQuery, rank: Rank, beside: Beside, filter: Filter | None) -> FoundSentences:
         checked_count("k", asked.k)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from langchain_sentence_window._io import SEARCHING_THREADS
+from langchain_sentence_window._io import COMPUTING_THREADS
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Turns:
                     self.reset()
 
 
-SEARCHES = Turns(SEARCHING_THREADS)
+SEARCHES = Turns(COMPUTING_THREADS)
 """The turns of all searches in this process, as all stores share its cores."""
 
 if hasattr(os, "register_at_fork"):

@@ -12,7 +12,6 @@ from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.ranking.names import Evidence, Heard, QueryWords, hear, query_words
 from langchain_sentence_window.stores.faiss import name_catalog, word_samples
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
-from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
 CLAUSES = "The fee is due at the end of each month. Notice is given by letter."
@@ -49,8 +48,8 @@ def named(
     return [each.doc_id for each in heard(store, query, keys, filter).documents]
 
 
-async def test_evidence_counts_sentences_by_document(store: FaissStore, way: Invoke) -> None:
-    evidence = await way(store, "name_evidence", query_words("Who pays Zebra and Motorola?"))
+def test_evidence_counts_sentences_by_document(store: FaissStore) -> None:
+    evidence = store.name_evidence(query_words("Who pays Zebra and Motorola?"))
     assert evidence.words["zebra"].documents == {"zebra-motorola": 5}
     assert evidence.words["zebra"].sentences == 5
     assert evidence.words["motorola"].sentences == 4

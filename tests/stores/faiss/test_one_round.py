@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.documents.found_sentences import FoundSentences
 from langchain_sentence_window.documents.sentence_documents import (
@@ -45,6 +46,12 @@ def by_meaning(candidates: Candidates) -> Numbers:
     return candidates.dense
 
 
+def find(store: FaissStore, query: str, k: int, **settings: Any) -> FoundSentences:
+    """Find sentences by meaning alone, and none beside them."""
+    settings = {"rank": by_meaning, "beside": nothing, "lexical_weight": 0.0, **settings}
+    return run(store.find_sentences(BLOCKING, query, k, **settings))
+
+
 def nothing(_: FoundSentences) -> Sequence[SentenceKey]:
     return []
 
@@ -60,7 +67,8 @@ def documents(count: int, per_document: int = 10) -> list[Document]:
     ]
 
 
-async def test_what_is_found_is_what_documents_give(words: WordEmbeddings, way: Invoke) -> None:
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+async def test_what_is_found_is_what_documents_give(words: WordEmbeddings, io: IO) -> None:
     rare: list[dict[str, Any]] = [
         {"separator": "\n"},
         {
@@ -77,15 +85,16 @@ async def test_what_is_found_is_what_documents_give(words: WordEmbeddings, way: 
     ]
     given_ = [sentence("a", at, 5, f"card {at}", **each) for at, each in enumerate(rare)]
     store = FaissStore.from_documents(given_, words)
-    made = await way(store, "find_sentences", "card", 4, rank=by_meaning, beside=nothing, lexical_weight=0.5)
-    plain = await way(store, "hybrid_search", "card", 4, rank=by_meaning, lexical_weight=0.5)
+    made = await store.find_sentences(io, "card", 4, rank=by_meaning, beside=nothing, lexical_weight=0.5)
+    plain = store.hybrid_search("card", 4, rank=by_meaning, lexical_weight=0.5)
     assert len(made.sentences) == len(plain) == 4
     assert list(made.scores) == list(made.similarities) == [score for _, score in plain]
     assert all(same(one, read_sentence(document)) for one, (document, _) in zip(made.sentences, plain, strict=True))
     assert made.beside == {}
 
 
-async def test_what_is_beside_is_read_with_it_and_within_the_filter(words: WordEmbeddings, way: Invoke) -> None:
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+async def test_what_is_beside_is_read_with_it_and_within_the_filter(words: WordEmbeddings, io: IO) -> None:
     store = FaissStore.from_documents(documents(40), words)
     asked: list[list[SentenceKey]] = []
 
@@ -94,8 +103,8 @@ async def test_what_is_beside_is_read_with_it_and_within_the_filter(words: WordE
         near = [(each.doc_id, each.index + step) for each in made.sentences for step in (-1, 0, 1)]
         return [*near, *near, ("0", 99), ("elsewhere", 1), ("0", -1)]
 
-    settings = {"rank": by_meaning, "beside": beside, "lexical_weight": 0.0}
-    whole = await way(store, "find_sentences", "card 12", 3, **settings)
+    settings: dict[str, Any] = {"rank": by_meaning, "beside": beside, "lexical_weight": 0.0}
+    whole = await store.find_sentences(io, "card 12", 3, **settings)
     expected = {
         (doc_id, near) for doc_id, index in asked[0] for near in (index - 1, index, index + 1) if 0 <= near < 10
     }
@@ -103,14 +112,14 @@ async def test_what_is_beside_is_read_with_it_and_within_the_filter(words: WordE
     assert all(whole.beside[each.key] is each for each in whole.sentences)
     for (doc_id, index), each in whole.beside.items():
         assert same(each, read_sentence(store.get_by_ids([f"{doc_id}/{index}"])[0]))
-    bound = await way(store, "find_sentences", "card 12", 3, filter={"tag": 0}, **settings)
+    bound = await store.find_sentences(io, "card 12", 3, filter={"tag": 0}, **settings)
     assert {each.source["tag"] for each in bound.beside.values()} == {0}
     assert bound.beside.keys() == {each.key for each in bound.sentences}
 
 
 def test_of_a_sentence_that_is_not_shown_only_text_and_place_are_read(words: WordEmbeddings) -> None:
     store = FaissStore.from_documents(documents(20), words)
-    made = store.find_sentences("card", 9, rank=by_meaning, beside=nothing, lexical_weight=0.0)
+    made = find(store, "card", 9)
     late = made.sentences[0]
     assert isinstance(late, LateSentence)
     unread = {field for field in StoredSentence.__slots__ if field not in vars_of(late)}
@@ -136,7 +145,7 @@ def vars_of(late: StoredSentence) -> set[str]:
 
 def test_sources_are_not_shared_among_sentences(words: WordEmbeddings) -> None:
     store = FaissStore.from_documents([sentence("a", at, 2, "card", tags=["x"]) for at in range(2)], words)
-    made = store.find_sentences("card", 2, rank=by_meaning, beside=nothing, lexical_weight=0.0)
+    made = find(store, "card", 2)
     one, other = made.sentences
     one.source["tags"].append("y")
     assert other.source["tags"] == ["x"]
@@ -146,27 +155,24 @@ def test_sources_are_not_shared_among_sentences(words: WordEmbeddings) -> None:
 def test_a_document_that_is_no_sentence_is_told(words: WordEmbeddings, metadata: dict[str, Any]) -> None:
     store = FaissStore.from_documents([Document(id="plain", page_content="card", metadata=metadata)], words)
     with pytest.raises(IncompleteWindowError, match="without '(doc_id|sentence_index|start_index)' in its metadata"):
-        store.find_sentences("card", 1, rank=by_meaning, beside=nothing, lexical_weight=0.0)
+        find(store, "card", 1)
 
 
 def test_metadata_that_cannot_be_right_is_told_when_it_is_read(words: WordEmbeddings) -> None:
     store = FaissStore.from_documents(
         [sentence("a", at, 2, "card", start_index=9, end_index=3) for at in (0, 1)], words
     )
-    found = store.find_sentences("card", 1, rank=by_meaning, beside=nothing, lexical_weight=0.0)
+    made = find(store, "card", 1)
     with pytest.raises(IncompleteWindowError, match="start_index is 9 and end_index is 3; delete that document"):
-        found.sentences[0].start  # noqa: B018
+        made.sentences[0].start  # noqa: B018
 
 
 @pytest.mark.parametrize("bad", [{"k": 0}, {"k": "x"}, {"lexical_weight": -1.0}, {"search_effort": 0.0}])
 def test_bad_arguments_are_told(words: WordEmbeddings, bad: dict[str, Any]) -> None:
     store = FaissStore.from_documents(documents(3), words)
-    settings: dict[str, Any] = {"k": 1, "rank": by_meaning, "beside": nothing, "lexical_weight": 0.5, **bad}
     with pytest.raises(InvalidInputError):
-        store.find_sentences("card", **settings)
-    assert (
-        not FaissStore(words).find_sentences("card", 1, rank=by_meaning, beside=nothing, lexical_weight=0.5).sentences
-    )
+        find(store, "card", **{"k": 1, "lexical_weight": 0.5, **bad})
+    assert not find(FaissStore(words), "card", 1, lexical_weight=0.5).sentences
 
 
 async def test_a_query_makes_one_read_for_names_and_one_for_everything_else(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from langchain_sentence_window._io import SEARCHING_THREADS
+from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window.stores.faiss import turns
 from langchain_sentence_window.stores.faiss.turns import Turns
 
@@ -88,13 +88,13 @@ def test_turns_that_do_not_end_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_waits_for_no_thread_that_it_does_not_have() -> None:
-    inside, end = threading.Barrier(SEARCHING_THREADS + 1), threading.Event()
+    inside, end = threading.Barrier(COMPUTING_THREADS + 1), threading.Event()
 
     def stay() -> None:
         inside.wait(30)
         end.wait(30)
 
-    stuck = [threading.Thread(target=turns.SEARCHES.run, args=(stay,)) for _ in range(SEARCHING_THREADS)]
+    stuck = [threading.Thread(target=turns.SEARCHES.run, args=(stay,)) for _ in range(COMPUTING_THREADS)]
     for thread in stuck:
         thread.start()
     inside.wait(30)
