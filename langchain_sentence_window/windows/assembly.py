@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window.windows.completion import (
     Lookup,
-    before_announcements,
+    ending_well,
     is_heading_alone,
     says_something,
 )
@@ -174,7 +174,7 @@ def _labels(ranked: Sequence[Ranked], left_out: Mapping[int, str], lookup: Looku
 def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
     if not item.is_open:
         return item
-    window = before_announcements(item.window, lookup)
+    window = ending_well(item.window, lookup)
     return item if window is item.window else replace(item, window=window)
 
 

@@ -138,12 +138,20 @@ def is_heading_alone(window: Window, lookup: Lookup) -> bool:
     return all(around.line(index).is_heading for index in range(window.first, window.last + 1))
 
 
-def before_announcements(window: Window, lookup: Lookup) -> Window:
-    """Cut sentences after the best hit that announce, with a colon, what isn't in the section any more."""
-    around, last = _Around(window, lookup), window.last
-    while last > window.best.index and _announces(around.line(last)):
+def ending_well(window: Window, lookup: Lookup) -> Window:
+    """Cut what ends a window after its best hit and only points to what isn't in it.
+
+    That is a sentence that announces, with a colon, what isn't in the section any more; and a short line alone between
+    others, such as a heading without marks, unless it was hit.
+    """
+    around, last, best = _Around(window, lookup), window.last, window.best.index
+    while last > best and _announces(around.line(last)):
         last -= 1
-    if last == window.last or around.at(window.last + 1) is not None:
+    if last < window.last and around.at(window.last + 1) is not None:
+        return window
+    if last > best and _is_alone(around, last) and all(hit.index != last for hit in window.hits):
+        last -= 1
+    if last == window.last:
         return window
     return replace(window, last=last, hits=tuple(hit for hit in window.hits if hit.index <= last))
 
@@ -253,6 +261,14 @@ def _begins_item(line: Line) -> bool:
 
 def _announces(line: Line) -> bool:
     return line.text.rstrip().endswith(COLONS)
+
+
+def _is_alone(around: _Around, index: int) -> bool:
+    """Return whether a sentence is a short line between a sentence and something that it may name."""
+    line = around.line(index)
+    if line.text[-1:] in _USUAL_ENDS or line.in_list or not _is_label(line):
+        return False
+    return not _is_label(around.line(index - 1)) and around.at(index + 1) is not None
 
 
 def _is_label(line: Line) -> bool:

@@ -7,8 +7,8 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.windows.completion import (
     MAX_COMPLETED,
     Lookup,
-    before_announcements,
     complete,
+    ending_well,
     with_whole_sentences,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
@@ -181,7 +181,7 @@ class GrowingWindows:
             return False
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
-        wider = replace(item, window=before_announcements(window.widened(first, last), self.lookup))
+        wider = replace(item, window=ending_well(window.widened(first, last), self.lookup))
         for gap in (NEAR, 0):
             grown, joined = self.grown(wider, gap)
             if self.afford(grown, rank, joined):

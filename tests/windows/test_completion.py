@@ -1,5 +1,7 @@
 """What windows need around them, worked out by hand for each rule, and what holds for any section."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,8 +10,8 @@ from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS
 from langchain_sentence_window.windows.completion import (
     MAX_ADDED,
     Line,
-    before_announcements,
     complete,
+    ending_well,
     is_heading_alone,
     refers_back,
     says_something,
@@ -162,13 +164,28 @@ def test_headings_alone() -> None:
 def test_what_announces_something_that_does_not_follow_is_cut() -> None:
     lines = Lines(a=[SAYS, COLON, COLON, SAYS])
     end = (0, 3)
-    assert run_of(before_announcements(window(0, 2, section=end), lines)) == (0, 0)
-    assert run_of(before_announcements(window(0, 2, hit=1, section=end), lines)) == (0, 1)
-    assert run_of(before_announcements(window(0, 2, section=(0, 4)), lines)) == (0, 2)
+    assert run_of(ending_well(window(0, 2, section=end), lines)) == (0, 0)
+    assert run_of(ending_well(window(0, 2, hit=1, section=end), lines)) == (0, 1)
+    assert run_of(ending_well(window(0, 2, section=(0, 4)), lines)) == (0, 2)
     two = Window("a", 0, 2, (Hit("a", 0, *end, 0.9), Hit("a", 1, *end, 0.1)))
-    assert before_announcements(two, lines).hits == two.hits[:1]
+    assert ending_well(two, lines).hits == two.hits[:1]
     unread = Lines(a=[SAYS, COLON, None])
-    assert run_of(before_announcements(window(0, 1), unread)) == (0, 0)
+    assert run_of(ending_well(window(0, 1), unread)) == (0, 0)
+
+
+def test_a_short_line_alone_at_the_end_is_cut_as_it_names_what_follows() -> None:
+    lines = Lines(a=[SAYS, SAYS, LABEL, SAYS])
+    assert run_of(ending_well(window(0, 2), lines)) == (0, 1)
+    assert run_of(ending_well(window(0, 2, section=(0, 3)), lines)) == (0, 2)  # nothing follows
+    assert run_of(ending_well(window(2, 2), lines)) == (2, 2)
+    hit = Window("a", 0, 2, (Hit("a", 0, 0, 4, 0.9), Hit("a", 2, 0, 4, 0.1)))
+    assert ending_well(hit, lines) is hit
+    of_labels = Lines(a=[SAYS, LABEL, LABEL, SAYS])  # such as code
+    assert run_of(ending_well(window(0, 2), of_labels)) == (0, 2)
+    items = Lines(a=[SAYS, ITEM, replace(LABEL, in_list=True), SAYS])
+    assert run_of(ending_well(window(0, 2), items)) == (0, 2)
+    names_a_colon = Lines(a=[SAYS, LABEL, COLON])
+    assert run_of(ending_well(window(0, 2, section=(0, 3)), names_a_colon)) == (0, 0)
 
 
 @given(searches((*KINDS, None)), st.booleans())
