@@ -24,12 +24,11 @@ from pathlib import Path
 
 from langchain_core.documents import Document
 
-from benchmarks.recall import read_corpus
+from benchmarks.question_sets import Collection, read_collections
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.evaluation import read_questions
+from langchain_sentence_window.errors import SentenceWindowError
 
 SENTENCES = 200
 AROUND = 2
@@ -90,12 +89,9 @@ def read_golds(options: Namespace) -> list[Gold]:
     Raises:
         InvalidInputError: There are fewer than two collections.
     """
-    folders = sorted(path.parent for path in options.folder.glob("*/questions.jsonl"))
-    if len(folders) < 2:
-        raise InvalidInputError(f"{options.folder} holds {len(folders)} collections; give a folder with two or more")
     chance = random.Random(1)
-    collections = [_Collection(folder) for folder in folders]
-    share = -(-options.sentences // len(folders))
+    collections = [_Sentences(each) for each in read_collections(options.folder, at_least=2)]
+    share = -(-options.sentences // len(collections))
     golds: list[Gold] = []
     for at, collection in enumerate(collections):
         other = collections[at - 1]
@@ -107,13 +103,13 @@ def read_golds(options: Namespace) -> list[Gold]:
     return golds[: options.sentences]
 
 
-class _Collection:
-    """Documents cut into sentences."""
+class _Sentences:
+    """The sentences of a collection's documents about which something is asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, collection: Collection) -> None:
         splitter = SentenceSplitter()
-        self.questions = read_questions(folder / "questions.jsonl")
-        self.texts = {str(each.metadata["doc_id"]): each.page_content for each in read_corpus(folder)}
+        self.questions = collection.questions
+        self.texts = {str(each.metadata["doc_id"]): each.page_content for each in collection.documents}
         asked = {each.doc_id for each in self.questions}
         self.texts = {doc_id: text for doc_id, text in self.texts.items() if doc_id in asked}
         self.spans = {doc_id: splitter.spans(text) for doc_id, text in self.texts.items()}
