@@ -212,7 +212,7 @@ def test_closing_that_is_cut_short_while_files_are_let_go_can_be_done_again(
 
     store = FaissStore.from_texts(["card"], words, path=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(held_files, "seal_of_open", interrupted)
+        patch.setattr(held_files, "seal_of_parts", interrupted)
         patch.setattr(HELD_FILES, "release", cut_short)
         with pytest.raises(KeyboardInterrupt):
             store.close()

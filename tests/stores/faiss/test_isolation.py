@@ -22,6 +22,7 @@ from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates
+from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.connection import Connection
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.held_files import HeldFiles, identity_of
@@ -503,6 +504,21 @@ def test_a_store_that_is_collected_while_another_opens_its_file_lets_go_of_it(tm
     assert [identity_of(tmp_path / name) in held._files for name in "ab"] == [False, True]
     held.release(second)
     assert not held._files
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="only where processes fork")
+def test_a_file_is_read_where_no_forked_process_can_move_its_place(tmp_path: Path) -> None:
+    """A forked process has the same open file, and moves its place by reading."""
+    path, holder = tmp_path / "a", object()
+    path.write_bytes(b"0123456789" * 1_000_000)
+    held = HeldFiles()
+    known = held.hold(path, holder)
+    place = held._files[known][0][0]
+    place.seek(7)
+    assert held.seal(known) == seal_of(path)
+    assert held.read(known, 3, 4) == b"3456"
+    assert os.lseek(place.fileno(), 0, os.SEEK_CUR) == 7
+    held.release(holder)
 
 
 def test_what_a_process_that_was_killed_has_left_unfinished_goes_when_it_is_old(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from langchain_sentence_window.stores.faiss.database.files import open_regular
 
@@ -18,15 +18,19 @@ def seal_of(path: Path) -> Seal | None:
     """Read a whole file and return its seal; ``None`` if it can't be read."""
     try:
         with open_regular(path) as file:
-            return seal_of_open(file)
+            return seal_of_parts(lambda _, size: file.read(size))
     except OSError:
         return None
 
 
-def seal_of_open(file: BinaryIO) -> Seal:
-    """Read the rest of an open file and return its seal."""
+def seal_of_parts(read: Callable[[int, int], bytes]) -> Seal:
+    """Read a file in parts and return its seal.
+
+    Args:
+        read: Reads at a place, and so many bytes at most; nothing at the end.
+    """
     checksum = size = 0
-    while part := file.read(_READ_BATCH_SIZE):
+    while part := read(size, _READ_BATCH_SIZE):
         checksum = zlib.crc32(part, checksum)
         size += len(part)
     return [size, checksum]

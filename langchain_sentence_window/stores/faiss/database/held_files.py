@@ -8,10 +8,11 @@ file that replaced it.
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypeVar
 
-from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of_open
+from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of_parts
 from langchain_sentence_window.stores.faiss.database.files import open_regular
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, NestedWriteError
 
@@ -57,7 +58,7 @@ class HeldFiles:
         Raises:
             NestedWriteError: This thread is in a call already, which the garbage collector interrupted.
         """
-        return self._alone(lambda: self._seal(identity))
+        return self._alone(lambda: seal_of_parts(partial(self._read, identity)))
 
     def read(self, identity: Identity, at: int, size: int) -> bytes:
         """Read a part of a file, or less at its end.
@@ -96,11 +97,6 @@ class HeldFiles:
             self._files.setdefault(known, ([], set()))[0].append(file)
         self._files[known][1].add(holder)
         return known
-
-    def _seal(self, identity: Identity) -> Seal:
-        file = self._files[identity][0][0]
-        file.seek(0)
-        return seal_of_open(file)
 
     def _read(self, identity: Identity, at: int, size: int) -> bytes:
         file = self._files[identity][0][0]
