@@ -169,7 +169,7 @@ def test_a_value_becomes_its_nearest_in_json(value: Any, expected: Any) -> None:
         {None: 1},
         {(1, 2): 1},
         np.array([1, 2]),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         np.timedelta64(1, "s"),
         np.float64("nan"),
         CIRCULAR,
