@@ -46,7 +46,7 @@ class IO(Protocol):
         """Call a function that has only a blocking form; an event loop continues meanwhile."""
 
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that computes for some milliseconds and waits for nothing; an event loop continues."""
+        """Call a function that computes, or searches this machine's memory and files; an event loop continues."""
 
     async def result_of(self, future: Future[T], /) -> T:
         """Wait for the result of what another thread does; an event loop continues meanwhile."""
