@@ -31,11 +31,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     path = find_chromium()
     if path is None:
         pytest.skip("no Chromium: install Debian's chromium, or run `playwright install chromium`")
+    expect.set_options(timeout=10_000)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if is_root else [])

@@ -174,7 +174,7 @@ def test_the_skip_link_leads_to_the_content(page: Page) -> None:
     assert page.evaluate(FOCUSED)["name"] == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
-    assert page.locator(".view:visible").count() == 1  # and no other view was opened
+    expect(page.locator(".view:visible")).to_have_count(1)  # and no other view was opened
 
 
 def test_a_question_is_asked_and_explained_with_keys_alone(page: Page) -> None:
@@ -234,8 +234,8 @@ def test_nothing_moves_for_those_who_do_not_want_it(page: Page) -> None:
 def test_changes_are_announced(page: Page) -> None:
     page.goto("/#/documents")
     page.locator(".document-open").first.wait_for()
-    assert page.get_by_role("status").filter(has_text="3 documents").count() == 1
-    assert page.locator("#messages[role=status][aria-live=polite]").count() == 1
+    expect(page.get_by_role("status").filter(has_text="3 documents")).to_have_count(1)
+    expect(page.locator("#messages[role=status][aria-live=polite]")).to_have_count(1)
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -1,6 +1,7 @@
 """The view Ask in a browser: questions by mouse and keys, windows as cards, addresses, and what else stands there."""
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -46,7 +47,8 @@ def test_windows_are_cards_with_their_hits_marked(page: "Page", retriever: Sente
     page.goto("/")
     found = ask(page, QUESTION)
     windows = retriever.invoke(QUESTION)
-    assert found.count() == len(windows) == 10
+    assert len(windows) == 10
+    expect(found).to_have_count(len(windows))
     for number, window in enumerate(windows):
         card = found.nth(number)
         assert card.locator(".rank").inner_text().split() == ["Rank", str(number + 1)]
@@ -57,9 +59,11 @@ def test_windows_are_cards_with_their_hits_marked(page: "Page", retriever: Sente
             for hit in window.metadata["hits"]
         ]
         assert card.locator("mark").all_text_contents() == hits
-        assert window.metadata["heading"].split(" > ")[-1] in card.locator(".breadcrumb").inner_text()
-    assert "10 windows of" in page.get_by_role("status").first.inner_text()
-    assert "ms in the retriever" in page.get_by_role("status").first.inner_text()
+        expect(card.locator(".breadcrumb")).to_contain_text(
+            window.metadata["heading"].split(" > ")[-1], use_inner_text=True
+        )
+    expect(page.get_by_role("status").first).to_contain_text("10 windows of", use_inner_text=True)
+    expect(page.get_by_role("status").first).to_contain_text("ms in the retriever", use_inner_text=True)
     assert axe(page) == []
     shot(page, "ask-windows")
 
@@ -76,10 +80,10 @@ def test_scores_are_told_in_full_when_opened(page: "Page", retriever: SentenceWi
     page.goto(address(q=QUESTION))
     first = cards(page).first
     window = retriever.invoke(QUESTION)[0].metadata
-    assert f"{window['score']:.3f}" in first.locator(".score").inner_text()
+    expect(first.locator(".score")).to_contain_text(f"{window['score']:.3f}", use_inner_text=True)
     first.locator("summary").click()
     for hit in window["hits"]:
-        assert f"{hit['similarity']:.3f}" in first.locator("table").inner_text()
+        expect(first.locator("table")).to_contain_text(f"{hit['similarity']:.3f}", use_inner_text=True)
     assert axe(page, within="#view-ask .left") == []
 
 
@@ -87,27 +91,27 @@ def test_questions_are_written_and_brought_back_by_keys(page: "Page") -> None:
     page.goto("/")
     page.locator(".examples").wait_for()
     page.locator("body").press("/")
-    assert box(page).evaluate("each => each === document.activeElement")
+    expect(box(page)).to_be_focused()
     page.keyboard.type("What is a seat")
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("and who pays?")
-    assert box(page).input_value() == "What is a seat\nand who pays?"
+    expect(box(page)).to_have_value("What is a seat\nand who pays?")
     page.keyboard.press("Enter")
     cards(page)
     ask(page, QUESTION)
     box(page).fill("a draft")
     box(page).fill("")
     page.keyboard.press("ArrowUp")
-    assert box(page).input_value() == QUESTION
+    expect(box(page)).to_have_value(QUESTION)
     page.keyboard.press("ArrowUp")
-    assert box(page).input_value() == "What is a seat\nand who pays?"
+    expect(box(page)).to_have_value("What is a seat\nand who pays?")
     page.keyboard.press("ArrowDown")
-    assert box(page).input_value() == QUESTION
+    expect(box(page)).to_have_value(QUESTION)
     page.reload()
     cards(page)
     box(page).fill("")
     page.keyboard.press("ArrowUp")
-    assert box(page).input_value() == QUESTION
+    expect(box(page)).to_have_value(QUESTION)
 
 
 def test_an_address_shows_the_same_again(page: "Page") -> None:
@@ -117,10 +121,10 @@ def test_an_address_shows_the_same_again(page: "Page") -> None:
     texts = cards(page).locator(".window-text").all_text_contents()
     page.reload()
     assert cards(page).locator(".window-text").all_text_contents() == texts
-    assert box(page).input_value() == QUESTION
+    expect(box(page)).to_have_value(QUESTION)
     page.goto(address(q=QUESTION, settings={"k": 2, "window": [0, 0]}))
     page.locator(".result-status", has_text="2 windows").wait_for()
-    assert "k = 2, window = [0,0]" in page.locator(".ask-settings > summary").inner_text()
+    expect(page.locator(".ask-settings > summary")).to_contain_text("k = 2, window = [0,0]", use_inner_text=True)
 
 
 def test_going_back_asks_the_question_before(page: "Page") -> None:
@@ -131,35 +135,35 @@ def test_going_back_asks_the_question_before(page: "Page") -> None:
     expect(cards(page).first).not_to_have_text(first, use_inner_text=True)
     page.go_back()
     page.wait_for_function("text => document.querySelector('.window-card')?.innerText === text", arg=first)
-    assert box(page).input_value() == QUESTION
+    expect(box(page)).to_have_value(QUESTION)
     page.locator("#views a", has_text="Documents").click()
     page.locator("#views a", has_text="Ask").click()
-    assert box(page).input_value() == QUESTION
-    assert cards(page).first.inner_text() == first
+    expect(box(page)).to_have_value(QUESTION)
+    expect(cards(page).first).to_have_text(first, use_inner_text=True)
 
 
 @pytest.mark.parametrize("settings", ['{"k": ', "[1]", "null", '"k"', "3"])
 def test_an_address_with_broken_settings_asks_without(page: "Page", settings: str) -> None:
     page.goto(address(q=QUESTION, settings=settings, start="x", doc="", sentence="-1", tab="none"))
-    assert cards(page).count() == 10
+    expect(cards(page)).to_have_count(10)
 
 
 def test_windows_are_chosen_by_keys_and_by_mouse(page: "Page") -> None:
     page.goto(address(q=QUESTION))
     found = cards(page)
     page.keyboard.press("j")
-    assert found.nth(1).get_attribute("aria-current") == "true"
+    expect(found.nth(1)).to_have_attribute("aria-current", "true")
     page.keyboard.press("j")
     page.keyboard.press("k")
-    assert page.locator(".window-card[aria-current]").count() == 1
-    assert found.nth(1).get_attribute("aria-current") == "true"
+    expect(page.locator(".window-card[aria-current]")).to_have_count(1)
+    expect(found.nth(1)).to_have_attribute("aria-current", "true")
     assert page.evaluate("document.activeElement.closest('article').dataset.rank") == "2"
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    assert "start=" in page.evaluate("location.hash")
+    expect(page).to_have_url(re.compile("start="))
     found.nth(3).locator(".window-text").click()
-    assert found.nth(3).get_attribute("aria-current") == "true"
+    expect(found.nth(3)).to_have_attribute("aria-current", "true")
 
 
 def test_selecting_text_chooses_no_window(page: "Page") -> None:
@@ -172,25 +176,25 @@ def test_selecting_text_chooses_no_window(page: "Page") -> None:
     page.mouse.move(place["x"] + 120, place["y"] + 10, steps=4)
     page.mouse.up()
     assert page.evaluate("String(getSelection())")
-    assert card.get_attribute("aria-current") is None
+    expect(card).not_to_have_attribute("aria-current", re.compile(""))
     card.locator(".window-place").click()
-    assert card.get_attribute("aria-current") == "true"
+    expect(card).to_have_attribute("aria-current", "true")
 
 
 def test_tabs_are_changed_by_arrow_keys(page: "Page") -> None:
     page.goto("/")
     page.get_by_role("tab", name="Windows").focus()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_role("tab", name="Answer").get_attribute("aria-selected") == "true"
-    assert page.get_by_role("tabpanel", name="Answer").is_visible()
+    expect(page.get_by_role("tab", name="Answer")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel", name="Answer")).to_be_visible()
     page.keyboard.press("End")
-    assert page.get_by_role("tabpanel", name="Why").is_visible()
+    expect(page.get_by_role("tabpanel", name="Why")).to_be_visible()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_role("tabpanel", name="Windows").is_visible()
+    expect(page.get_by_role("tabpanel", name="Windows")).to_be_visible()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Home")
     assert page.evaluate("document.activeElement.id") == "tab-windows"
-    assert page.locator("[role=tab][tabindex='0']").count() == 1
+    expect(page.locator("[role=tab][tabindex='0']")).to_have_count(1)
 
 
 def test_text_and_citation_are_copied(page: "Page", retriever: SentenceWindowRetriever) -> None:
@@ -216,7 +220,7 @@ def test_without_a_question_there_is_something_to_try(page: "Page") -> None:
     shot(page, "ask-start")
     example.click()
     cards(page)
-    assert box(page).input_value() == text
+    expect(box(page)).to_have_value(text)
 
 
 def test_an_empty_index_leads_to_documents(page: "Page", serve: Serve) -> None:
@@ -232,8 +236,8 @@ def test_an_empty_index_leads_to_documents(page: "Page", serve: Serve) -> None:
 def test_it_says_why_nothing_was_found(page: "Page") -> None:
     page.goto(address(q=QUESTION, settings={"min_score": 2, "filter": {"source": "none.md"}}))
     page.get_by_role("heading", name="Nothing was found").wait_for()
-    assert "Lower it or remove it" in page.locator(".result .empty").inner_text()
-    assert "A filter is set" in page.locator(".result .empty").inner_text()
+    expect(page.locator(".result .empty")).to_contain_text("Lower it or remove it", use_inner_text=True)
+    expect(page.locator(".result .empty")).to_contain_text("A filter is set", use_inner_text=True)
     assert axe(page, within="#view-ask .left") == []
 
 
@@ -242,10 +246,10 @@ def test_an_error_stands_where_the_windows_would(page: "Page", seen: Seen) -> No
     page.goto(address(q=QUESTION, settings={"k": 0}))
     alert = page.locator(".result [role=alert]")
     alert.wait_for()
-    assert "k is 0" in alert.inner_text()
+    expect(alert).to_contain_text("k is 0", use_inner_text=True)
     page.get_by_role("button", name="Ask again").click()
     alert.wait_for()
-    assert page.locator("#messages").inner_text() == ""
+    expect(page.locator("#messages")).to_have_text("", use_inner_text=True)
 
 
 def test_a_server_that_is_gone_is_told_of(page: "Page", seen: Seen) -> None:
@@ -258,7 +262,7 @@ def test_a_server_that_is_gone_is_told_of(page: "Page", seen: Seen) -> None:
     page.get_by_text("Is the program still running?").wait_for()
     page.unroute("**/api/ask")
     page.get_by_role("button", name="Ask again").click()
-    assert cards(page).count() == 10
+    expect(cards(page)).to_have_count(10)
 
 
 def test_the_newest_question_wins(page: "Page", seen: Seen) -> None:
@@ -281,8 +285,8 @@ def test_the_newest_question_wins(page: "Page", seen: Seen) -> None:
     for route in held:
         route.abort()
     page.wait_for_timeout(100)
-    assert cards(page).first.inner_text() == first
-    assert page.locator("[role=alert] .error").count() == 0
+    expect(cards(page).first).to_have_text(first, use_inner_text=True)
+    expect(page.locator("[role=alert] .error")).to_have_count(0)
 
 
 OWASP = [
@@ -316,12 +320,12 @@ def test_no_text_is_ever_markup(page: "Page", serve: Serve, at: int) -> None:
     texts = found.locator(".window-text").all_text_contents()
     assert [each.page_content for each in served.retriever.invoke(f"refund {OWASP[at]}")] == texts
     for tag in ("script", "iframe", "style", "math", "svg", "img[src='x']"):
-        assert page.locator(f"#main {tag}").count() == 0
+        expect(page.locator(f"#main {tag}")).to_have_count(0)
     page.locator(".window-open").first.click()
     page.keyboard.press("n")
     page.wait_for_timeout(100)
     page.reload()
-    assert cards(page).count() == len(texts)
+    expect(cards(page)).to_have_count(len(texts))
 
 
 def test_marks_count_code_points(page: "Page", serve: Serve) -> None:
@@ -359,7 +363,7 @@ def test_equal_texts_lead_to_their_other_places(page: "Page", serve: Serve) -> N
     link = cards(page).get_by_role("link", name="two.md")
     link.click()
     page.wait_for_function("location.hash.includes('doc=two')")
-    assert cards(page).count() == 1
+    expect(cards(page)).to_have_count(1)
 
 
 def test_dark_and_narrow_pages_are_as_accessible(page: "Page") -> None:
@@ -380,17 +384,17 @@ def test_on_a_phone_the_document_covers_the_list_until_back(page: "Page") -> Non
     cards(page).nth(1).locator(".window-open").click()
     back = page.get_by_role("button", name="Back to the list")
     back.wait_for()
-    assert back.evaluate("each => each === document.activeElement")
-    assert not page.locator(".window-card").first.is_visible()
+    expect(back).to_be_focused()
+    expect(page.locator(".window-card").first).to_be_hidden()
     shot(page, "ask-phone-reading")
     page.reload()
     back.wait_for()
     back.click()
-    assert cards(page).nth(1).is_visible()
-    assert "doc=" not in page.evaluate("location.hash")
+    expect(cards(page).nth(1)).to_be_visible()
+    expect(page).not_to_have_url(re.compile("doc="))
     cards(page).nth(2).locator(".window-open").click()
     page.keyboard.press("Escape")
-    assert cards(page).nth(2).is_visible()
+    expect(cards(page).nth(2)).to_be_visible()
 
 
 def test_settings_are_a_form(page: "Page") -> None:
@@ -399,8 +403,8 @@ def test_settings_are_a_form(page: "Page") -> None:
     page.locator(".ask-settings > summary").click()
     page.locator(".ask-settings [data-name=k] input").fill("3")
     page.locator(".result-status", has_text="3 windows").wait_for()
-    assert "settings=" in page.evaluate("location.hash")
+    expect(page).to_have_url(re.compile("settings="))
     assert axe(page) == []
     page.get_by_role("button", name="Reset").click()
     page.locator(".result-status", has_text="10 windows").wait_for()
-    assert "settings=" not in page.evaluate("location.hash")
+    expect(page).not_to_have_url(re.compile("settings="))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_openai import ChatOpenAI
+from playwright.sync_api import expect
 from pydantic import SecretStr
 
 from langchain_sentence_window import SentenceWindowRetriever
@@ -64,11 +65,11 @@ def test_statements_have_chips_and_quotes_their_verdicts(page: "Page", url: str)
     assert text == (
         "Refunds go back 😀. 1 ✓ They are tried again. 2 ⇄ Cash works. ✕ unverified Nothing is said of coins."
     )
-    assert "1 of 3 quotes stand in the sources" in page.locator(".answer-status").inner_text()
+    expect(page.locator(".answer-status")).to_contain_text("1 of 3 quotes stand in the sources", use_inner_text=True)
     verdicts = page.locator(".quote .verdict").all_inner_texts()
     assert [each.split(" · ")[0] for each in verdicts] == ["✓ verbatim", "⇄ misattributed", "✕ not found"]
     chip = page.get_by_role("button", name="Source 1, billing-policy.md, quote verbatim")
-    assert chip.count() == 1
+    expect(chip).to_have_count(1)
     assert axe(page, within="#view-ask .left") == []
     shot(page, "ask-answer")
 
@@ -82,14 +83,14 @@ def test_chips_and_quotes_lead_to_their_places(page: "Page", url: str, retriever
         page.evaluate("history.replaceState(null, '', location.hash.replace(/&start=\\d+/, ''))")
         button.click()
         page.wait_for_function("start => location.hash.includes(`start=${start}&`)", arg=start)
-    assert page.get_by_role("tab", name="Answer").get_attribute("aria-selected") == "true"
+    expect(page.get_by_role("tab", name="Answer")).to_have_attribute("aria-selected", "true")
 
 
 def test_numbers_are_cited_and_quotations_verified(page: "Page", url: str, server: OpenAIServer) -> None:
     server.reply = lambda _: 'It is "cash only" [2], and so on [1][99]. `[1]` and [1](javascript:alert(1)) are none.'
     text = answered(page, url, "numbers")
     assert text == 'It is "cash only" 2 ✕, and so on 1[99]. `[1]` and [1](javascript:alert(1)) are none.'
-    assert page.locator(".answer-text a").count() == 0
+    expect(page.locator(".answer-text a")).to_have_count(0)
     assert page.locator(".quote .verdict").first.inner_text().startswith("✕ not found")
 
 
@@ -99,7 +100,7 @@ def test_enter_asks_the_model_again_only_in_its_tab(page: "Page", url: str, serv
     page.get_by_role("tab", name="Windows").click()
     ask(page, "How are replicas promoted?")
     page.get_by_role("tab", name="Answer").click()
-    assert page.locator(".turn").count() == 0
+    expect(page.locator(".turn")).to_have_count(0)
     assert len(server.prompts()) == 1
     page.get_by_role("textbox", name="Question").fill("What is a seat?")
     page.keyboard.press("Enter")
@@ -122,8 +123,8 @@ def test_an_answer_is_shown_as_it_is_written_and_can_be_stopped(
     page.locator(".answer-status", has_text="Waiting for the model, which is shown 10 windows").wait_for()
     stop.click()
     page.locator(".answer-status", has_text="Stopped").wait_for()
-    assert not stop.is_visible()
-    assert page.locator(".answer [role=alert]").inner_text() == ""
+    expect(stop).to_be_hidden()
+    expect(page.locator(".answer [role=alert]")).to_have_text("", use_inner_text=True)
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer-status", has_text="Answered in").wait_for()
 
@@ -136,12 +137,12 @@ def test_a_slow_model_writes_bit_by_bit(page: "Page", serve: Serve, retriever: S
     page.get_by_label("Citations").select_option("numbers")
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer-text", has_text="So it is").wait_for()
-    assert page.locator(".answer-text").get_attribute("aria-busy") == "true"
+    expect(page.locator(".answer-text")).to_have_attribute("aria-busy", "true")
     page.locator(".chip").click()
-    assert "doc=" in page.evaluate("location.hash")
+    expect(page).to_have_url(re.compile("doc="))
     go_on.set()
     page.locator(".answer-status", has_text="Answered in").wait_for()
-    assert page.locator(".answer-text").inner_text() == "So it is 1 and ends."
+    expect(page.locator(".answer-text")).to_have_text("So it is 1 and ends.", use_inner_text=True)
 
 
 def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, server: OpenAIServer) -> None:
@@ -155,9 +156,9 @@ def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, se
     page.get_by_role("textbox", name="Follow-up question").fill("And <b>replicas</b>?")
     page.keyboard.press("Enter")
     page.locator(".turn").nth(1).locator(".answer-status", has_text="Answered in").wait_for()
-    assert page.get_by_role("heading", name="And <b>replicas</b>?").is_visible()
-    assert page.locator(".answer-text").first.inner_text() == first
-    assert page.get_by_role("textbox", name="Follow-up question").evaluate("each => each === document.activeElement")
+    expect(page.get_by_role("heading", name="And <b>replicas</b>?")).to_be_visible()
+    expect(page.locator(".answer-text").first).to_have_text(first, use_inner_text=True)
+    expect(page.get_by_role("textbox", name="Follow-up question")).to_be_focused()
     said = [str(each["content"]) for each in server.prompts()[-1]]
     assert said[1] == QUESTION
     assert said[2].startswith("Refunds go back 😀. They are tried again.")
@@ -169,10 +170,10 @@ def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, se
     page.get_by_role("textbox", name="Follow-up question").fill("And then?")
     page.keyboard.press("Enter")
     page.locator(".turn").nth(2).get_by_text("the chat model failed").wait_for()
-    assert page.get_by_role("textbox", name="Follow-up question").input_value() == "And then?"
+    expect(page.get_by_role("textbox", name="Follow-up question")).to_have_value("And then?")
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer-status", has_text="Answered in").wait_for()
-    assert page.locator(".turn").count() == 1
+    expect(page.locator(".turn")).to_have_count(1)
 
 
 @pytest.mark.parametrize("fault", [500, "die"])
@@ -183,8 +184,10 @@ def test_a_model_that_fails_is_told_of_in_its_place(page: "Page", url: str, serv
     page.get_by_label("Citations").select_option("numbers")
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer [role=alert]", has_text="the chat model failed").wait_for()
-    assert page.locator(".answer-text").inner_text() == ("One <b>two</b> three" if fault == "die" else "")
-    assert page.locator("#messages").inner_text() == ""
+    expect(page.locator(".answer-text")).to_have_text(
+        "One <b>two</b> three" if fault == "die" else "", use_inner_text=True
+    )
+    expect(page.locator("#messages")).to_have_text("", use_inner_text=True)
     assert axe(page, within="#view-ask .left") == []
 
 
@@ -196,7 +199,7 @@ def test_no_answer_is_ever_markup(page: "Page", url: str, server: OpenAIServer) 
     assert "<img src=x onerror=alert(1)><script>alert(2)</script>" in text
     assert attack in (page.locator(".quote blockquote").text_content() or "")
     for tag in ("script", "img"):
-        assert page.locator(f"#main {tag}").count() == 0
+        expect(page.locator(f"#main {tag}")).to_have_count(0)
 
 
 def test_without_sources_the_model_isnt_asked(page: "Page", url: str, server: OpenAIServer) -> None:
@@ -209,8 +212,8 @@ def test_without_sources_the_model_isnt_asked(page: "Page", url: str, server: Op
 def test_without_a_model_the_tab_says_how_to_start_with_one(page: "Page") -> None:
     page.goto(address(q=QUESTION, tab="answer"))
     page.get_by_role("heading", name="There is no chat model").wait_for()
-    assert not page.get_by_role("button", name="Write an answer").is_visible()
-    assert "chat_model=" in page.get_by_role("tabpanel", name="Answer").inner_text()
+    expect(page.get_by_role("button", name="Write an answer")).to_be_hidden()
+    expect(page.get_by_role("tabpanel", name="Answer")).to_contain_text("chat_model=", use_inner_text=True)
     assert axe(page, within="#view-ask .left") == []
 
 

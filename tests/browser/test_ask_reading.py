@@ -1,5 +1,6 @@
 """The document beside the windows: chosen places, hits by key over several documents, sentences that are clicked."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,7 @@ def small(page: "Page", serve: Serve) -> "Page":
     given = [document(ONE, "one", source="one.md"), document(TWO, "two", source="two.md")]
     retriever = SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE, window=0, min_score=0.3)
     page.goto(serve(retriever).url + address(q="refund"))
-    assert cards(page).count() == 3
+    expect(cards(page)).to_have_count(3)
     return page
 
 
@@ -41,7 +42,7 @@ def test_the_best_window_is_read_at_once(page: "Page") -> None:
     cards(page)
     expect(page.locator(".reader-title")).to_have_text("billing-policy.md")
     expect(page.locator(".reader .in-current").first).to_be_in_viewport()
-    assert "doc=" not in page.evaluate("location.hash")
+    expect(page).not_to_have_url(re.compile("doc="))
     assert axe(page) == []
 
 
@@ -79,7 +80,7 @@ def test_a_sentence_of_a_window_chooses_its_card(small: "Page") -> None:
     page.get_by_role("tab", name="Answer").click()
     sentence(page, HITS[1]).click()
     expect(page.locator(".window-card[aria-current] .window-text")).to_have_text(HITS[1])
-    assert page.get_by_role("tab", name="Windows").get_attribute("aria-selected") == "true"
+    expect(page.get_by_role("tab", name="Windows")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_sentence_outside_asks_why_it_isnt_here(small: "Page") -> None:
@@ -92,7 +93,7 @@ def test_a_sentence_outside_asks_why_it_isnt_here(small: "Page") -> None:
     page.reload()
     expect(why).to_contain_text("Nobody asks for this.")
     page.get_by_role("tab", name="Windows").click()
-    assert "sentence=" not in page.evaluate("location.hash")
+    expect(page).not_to_have_url(re.compile("sentence="))
     shot(page, "ask-why-sentence")
 
 
@@ -138,6 +139,6 @@ def test_a_document_that_is_gone_is_told_of_in_its_place(small: "Page", seen: Se
     seen.allow("status of 404")
     page.goto(page.url.partition("/#")[0] + address(q="refund", doc="none", start=3))
     expect(page.locator(".reader .error")).to_be_visible()
-    assert page.locator("#messages").inner_text() == ""
+    expect(page.locator("#messages")).to_have_text("", use_inner_text=True)
     cards(page).first.locator(".window-open").click()
     expect(current_hit(page)).to_have_text(HITS[0])

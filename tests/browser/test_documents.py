@@ -46,8 +46,8 @@ def rows(page: Page) -> Locator:
     return page.locator("#view-documents tbody tr[data-doc]")
 
 
-def names(page: Page) -> list[str]:
-    return page.locator(".document-open").all_inner_texts()
+def names(page: Page) -> Locator:
+    return page.locator(".document-open")
 
 
 def wait_for_rows(page: Page, count: int) -> None:
@@ -62,24 +62,24 @@ def drop(page: Page, files: dict[str, str]) -> None:
         files,
     )
     page.dispatch_event("#view-documents", "dragenter", {"dataTransfer": transfer})
-    assert page.get_by_text("Drop files to add them").is_visible()
+    expect(page.get_by_text("Drop files to add them")).to_be_visible()
     page.dispatch_event("#view-documents .documents-list", "drop", {"dataTransfer": transfer})
-    assert not page.get_by_text("Drop files to add them").is_visible()
+    expect(page.get_by_text("Drop files to add them")).to_be_hidden()
 
 
 def test_documents_are_listed_searched_and_sorted(page: Page, own: Served) -> None:
     page.goto(f"{own.url}/#/documents")
     wait_for_rows(page, 3)
-    assert names(page) == ["agreement.pdf", "billing-policy.md", "notes.txt"]
-    assert page.get_by_text("3 documents, 361 sentences").first.is_visible()
+    expect(names(page)).to_have_text(["agreement.pdf", "billing-policy.md", "notes.txt"])
+    expect(page.get_by_text("3 documents, 361 sentences").first).to_be_visible()
     page.get_by_role("button", name="Sentences").click()
     expect(page.locator(".document-open").first).to_have_text("billing-policy.md")
-    assert page.locator("th.column-sentences").get_attribute("aria-sort") == "descending"
-    assert page.locator("th.column-name").get_attribute("aria-sort") == "none"
+    expect(page.locator("th.column-sentences")).to_have_attribute("aria-sort", "descending")
+    expect(page.locator("th.column-name")).to_have_attribute("aria-sort", "none")
     page.keyboard.press("/")
     page.keyboard.type("agree")
     wait_for_rows(page, 1)
-    assert "search=agree" in page.url
+    expect(page).to_have_url(re.compile("search=agree"))
     page.reload()
     wait_for_rows(page, 1)
     page.get_by_role("searchbox").fill("nothing like it")
@@ -94,14 +94,17 @@ def test_a_document_is_read_with_its_sentences_and_metadata(page: Page, own: Ser
     page.goto(f"{own.url}/#/documents")
     page.get_by_role("button", name="notes.txt").click()
     page.locator(".document-head h2", has_text="notes.txt").wait_for()
-    assert rows(page).nth(2).get_attribute("aria-current") == "true"
+    expect(rows(page).nth(2)).to_have_attribute("aria-current", "true")
     page.get_by_role("tab", name="Sentences").click()
-    assert page.locator(".document-sentence-text").all_inner_texts() == [
-        "A refund takes five days.",
-        "It is <b>free</b>.",
-    ]
+    expect(page.locator(".document-sentence-text")).to_have_text(
+        [
+            "A refund takes five days.",
+            "It is <b>free</b>.",
+        ],
+        use_inner_text=True,
+    )
     page.get_by_role("tab", name="Sentences").press("ArrowRight")
-    assert page.get_by_role("rowheader", name="content_type").is_visible()
+    expect(page.get_by_role("rowheader", name="content_type")).to_be_visible()
     assert axe(page) == []
     shot(page, "documents-metadata")
     page.reload()
@@ -119,15 +122,15 @@ def test_dropped_files_are_added_with_what_failed(page: Page, own: Served, folde
     drop(page, {"trials.md": text, "empty.txt": "", "program.exe": "x", "CON.txt": "A seat."})
     page.get_by_role("heading", name="2 files added, 1 failed").wait_for()
     panel = page.locator(".adding-panel")
-    assert "empty.txt: empty.txt is empty" in panel.inner_text()
-    assert "program.exe: files of this kind can't be read" in panel.inner_text()
+    expect(panel).to_contain_text("empty.txt: empty.txt is empty", use_inner_text=True)
+    expect(panel).to_contain_text("program.exe: files of this kind can't be read", use_inner_text=True)
     wait_for_rows(page, 5)
-    assert names(page) == ["_CON.txt", "agreement.pdf", "billing-policy.md", "notes.txt", "trials.md"]
-    assert "5 documents" in page.locator("#about").inner_text()
+    expect(names(page)).to_have_text(["_CON.txt", "agreement.pdf", "billing-policy.md", "notes.txt", "trials.md"])
+    expect(page.locator("#about")).to_contain_text("5 documents", use_inner_text=True)
     assert axe(page) == []
     shot(page, "documents-added")
     panel.get_by_role("button", name="Close").click()
-    assert panel.count() == 0
+    expect(panel).to_have_count(0)
     drop(page, {"again.md": text})
     page.get_by_role("heading", name="0 files added, 1 in the index already").wait_for()
     assert len(list((folder / "uploads").iterdir())) == 2
@@ -184,7 +187,7 @@ def test_documents_are_deleted_after_a_question(page: Page, own: Served) -> None
     page.get_by_text("2 chosen").wait_for()
     page.get_by_role("button", name="Delete…").first.click()
     dialog = page.get_by_role("dialog")
-    assert dialog.get_by_role("heading").inner_text() == "Delete 2 documents with 28 sentences?"
+    expect(dialog.get_by_role("heading")).to_have_text("Delete 2 documents with 28 sentences?", use_inner_text=True)
     assert page.evaluate("document.activeElement.textContent") == "Cancel"
     assert axe(page) == []
     shot(page, "documents-delete")
@@ -193,9 +196,9 @@ def test_documents_are_deleted_after_a_question(page: Page, own: Served) -> None
     page.get_by_role("button", name="Delete…").first.click()
     dialog.get_by_role("button", name="Delete 2 documents").click()
     wait_for_rows(page, 1)
-    assert page.get_by_text("2 documents deleted").is_visible()
-    assert "1 document," in page.locator("#about").inner_text()
-    assert not page.get_by_text("2 chosen").is_visible()
+    expect(page.get_by_text("2 documents deleted")).to_be_visible()
+    expect(page.locator("#about")).to_contain_text("1 document,", use_inner_text=True)
+    expect(page.get_by_text("2 chosen")).to_be_hidden()
 
 
 def test_the_document_that_is_read_is_deleted(page: Page, own: Served) -> None:
@@ -205,7 +208,7 @@ def test_the_document_that_is_read_is_deleted(page: Page, own: Served) -> None:
     page.get_by_role("button", name="Delete 1 document").click()
     wait_for_rows(page, 2)
     page.get_by_text("Choose a document to read it").wait_for()
-    assert "doc=" not in page.url
+    expect(page).not_to_have_url(re.compile("doc="))
 
 
 def test_the_index_follows_its_folders(page: Page, own: Served, folder: Path) -> None:
@@ -215,13 +218,13 @@ def test_the_index_follows_its_folders(page: Page, own: Served, folder: Path) ->
     (folder / "notes.txt").unlink()
     page.get_by_role("button", name="Update from folders…").click()
     dialog = page.get_by_role("dialog")
-    assert str(folder) in dialog.inner_text()
+    expect(dialog).to_contain_text(str(folder), use_inner_text=True)
     assert axe(page) == []
     dialog.get_by_role("checkbox").check()
     dialog.get_by_role("button", name="Update").click()
     page.get_by_role("heading", name="1 file added, 0 updated, 2 unchanged, 1 deleted").wait_for()
     expect(page.get_by_role("button", name="new.md")).to_be_visible()
-    assert names(page) == ["agreement.pdf", "billing-policy.md", "new.md"]
+    expect(names(page)).to_have_text(["agreement.pdf", "billing-policy.md", "new.md"])
 
 
 def test_a_read_only_page_offers_no_change(page: Page, retriever: SentenceWindowRetriever, serve: Serve) -> None:
@@ -231,9 +234,9 @@ def test_a_read_only_page_offers_no_change(page: Page, retriever: SentenceWindow
     page.locator(".document-open").first.click()
     page.locator(".document-head h2").wait_for()
     for name in ("Add files…", "Update from folders…", "Delete…"):
-        assert page.get_by_role("button", name=name).count() == 0
-    assert page.get_by_role("checkbox").count() == 0
-    assert "read-only" in page.locator("#about").inner_text()
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("checkbox")).to_have_count(0)
+    expect(page.locator("#about")).to_contain_text("read-only", use_inner_text=True)
 
 
 def test_ten_thousand_documents(page: Page, serve: Serve) -> None:
@@ -241,11 +244,11 @@ def test_ten_thousand_documents(page: Page, serve: Serve) -> None:
     served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE))
     page.goto(f"{served.url}/#/documents")
     wait_for_rows(page, 100)
-    assert page.get_by_text("1–100 of 10,000").is_visible()
-    assert page.get_by_role("button", name="Previous").is_disabled()
+    expect(page.get_by_text("1–100 of 10,000")).to_be_visible()
+    expect(page.get_by_role("button", name="Previous")).to_be_disabled()
     page.get_by_role("button", name="Next").click()
     page.get_by_text("101–200 of 10,000").wait_for()
-    assert names(page)[0] == "report-00100.md"
+    expect(names(page).first).to_have_text("report-00100.md")
     page.get_by_role("searchbox").fill("report-099")
     page.get_by_text("100 of 10,000 documents").wait_for()
     assert page.get_by_text("1–100 of").count() == 0 or not page.get_by_text("1–100 of").is_visible()

@@ -1,11 +1,13 @@
 """The view Evaluate: gold marked by mouse and by keyboard; questions edited; runs, sweeps and fits looked into."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.evaluation import Question, read_questions, write_questions
@@ -96,19 +98,19 @@ def test_gold_is_marked_with_the_mouse(opened: Opened, path: Path) -> None:
     page.get_by_role("button", name="New question").click()
     choose_billing(page)
     mark = page.get_by_role("button", name="Mark the selection as gold")
-    assert mark.is_disabled()
+    expect(mark).to_be_disabled()
     select(page, "sets out how Larkspur")
     mark.click()
     gold = page.locator(".editor .gold-span")
     sentence = gold.locator("blockquote").inner_text()
     assert sentence.startswith(FIRST)
-    assert mark.is_disabled()
+    expect(mark).to_be_disabled()
     page.get_by_label("Whole sentences").uncheck()
     select(page, "written for support")
     page.locator(".editor button:enabled", has_text="Mark the selection").wait_for()
     page.keyboard.press("g")
     gold.nth(1).wait_for()
-    assert gold.nth(1).locator("blockquote").inner_text() == "written for support"
+    expect(gold.nth(1).locator("blockquote")).to_have_text("written for support", use_inner_text=True)
     assert axe(page) == []
     shot(page, "evaluate-marking")
     page.get_by_role("textbox", name="Question").fill("What is this about?")
@@ -118,7 +120,7 @@ def test_gold_is_marked_with_the_mouse(opened: Opened, path: Path) -> None:
     source = Path(BILLING).read_text(encoding="utf-8")
     assert made.question == "What is this about?"
     assert [source[start:end] for start, end in made.spans] == [sentence, "written for support"]
-    assert page.locator(".question-panel h2").inner_text() == "What is this about?"
+    expect(page.locator(".question-panel h2")).to_have_text("What is this about?", use_inner_text=True)
 
 
 def test_gold_is_marked_on_the_pages_of_a_pdf(opened: Opened, path: Path) -> None:
@@ -142,7 +144,8 @@ def test_gold_is_marked_on_the_pages_of_a_pdf(opened: Opened, path: Path) -> Non
     page.get_by_text("2 questions", exact=True).wait_for()
     made = read_questions(path)[1]
     assert made.doc_id.endswith("agreement.pdf")
-    assert page.locator(".question-panel .gold-span").count() == len(made.spans) == 1
+    assert len(made.spans) == 1
+    expect(page.locator(".question-panel .gold-span")).to_have_count(len(made.spans))
 
 
 def test_a_question_is_made_by_keyboard_alone(opened: Opened, path: Path) -> None:
@@ -163,18 +166,18 @@ def test_a_question_is_made_by_keyboard_alone(opened: Opened, path: Path) -> Non
     page.keyboard.type("support desk")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    assert listbox.locator("[aria-selected=true]").count() == 1
+    expect(listbox.locator("[aria-selected=true]")).to_have_count(1)
     page.keyboard.press("Space")
-    assert listbox.locator("[aria-selected=true]").count() == 0
+    expect(listbox.locator("[aria-selected=true]")).to_have_count(0)
     page.get_by_role("searchbox", name="Find a sentence").fill("")
     listbox.get_by_role("option").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
-    assert listbox.locator("[aria-selected=true]").count() == 2
-    assert page.locator(".editor .gold-span").count() == 1  # sentences that follow each other are one span
-    assert "sentences 2 to 3" in page.locator(".editor .gold-span").inner_text()
+    expect(listbox.locator("[aria-selected=true]")).to_have_count(2)
+    expect(page.locator(".editor .gold-span")).to_have_count(1)  # sentences that follow each other are one span
+    expect(page.locator(".editor .gold-span")).to_contain_text("sentences 2 to 3", use_inner_text=True)
     assert axe(page) == []
     tab_to(page, "Save the question")
     page.keyboard.press("Enter")
@@ -206,13 +209,13 @@ def test_sentences_are_chosen_by_number(opened: Opened) -> None:
     page.get_by_label("From sentence").fill("2")
     page.get_by_label("to sentence", exact=True).fill("1")
     page.get_by_role("button", name="Add as gold").click()
-    assert "from 1 to 333" in page.locator(".sentence-picker [role=alert]").inner_text()
+    expect(page.locator(".sentence-picker [role=alert]")).to_contain_text("from 1 to 333", use_inner_text=True)
     page.get_by_label("to sentence", exact=True).fill("4")
     page.get_by_role("button", name="Add as gold").click()
-    assert "sentences 2 to 4" in page.locator(".gold-span").inner_text()
+    expect(page.locator(".gold-span")).to_contain_text("sentences 2 to 4", use_inner_text=True)
     page.get_by_role("button", name="Remove gold 1").click()
     page.get_by_role("button", name="Save the question").click()
-    assert page.locator(".editor > [role=alert]").inner_text() == "Write the question."
+    expect(page.locator(".editor > [role=alert]")).to_have_text("Write the question.", use_inner_text=True)
 
 
 def test_questions_are_changed_deleted_and_brought_back(opened: Opened, path: Path) -> None:
@@ -242,8 +245,8 @@ def test_questions_are_imported_and_exported(opened: Opened, path: Path, tmp_pat
     page.locator("#view-evaluate input[type=file]").set_input_files(other)
     page.get_by_text("2 questions added, 1 were there already.").wait_for()
     page.get_by_role("option", name="<img src=x").click()
-    assert page.locator(".question-panel h2").inner_text() == HOSTILE
-    assert "not in the index" in page.locator(".question-panel").inner_text()
+    expect(page.locator(".question-panel h2")).to_have_text(HOSTILE, use_inner_text=True)
+    expect(page.locator(".question-panel")).to_contain_text("not in the index", use_inner_text=True)
     with page.expect_download() as download:
         page.get_by_role("link", name="Export").click()
     assert download.value.suggested_filename == "questions.jsonl"
@@ -253,7 +256,7 @@ def test_questions_are_imported_and_exported(opened: Opened, path: Path, tmp_pat
     page.locator("#view-evaluate input[type=file]").set_input_files(other)
     page.get_by_text("line 1 of the import lacks").wait_for()
     page.get_by_label("Which questions").select_option("Not in the index")
-    assert rows(page).count() == 1
+    expect(rows(page)).to_have_count(1)
     assert axe(page) == []
 
 
@@ -271,10 +274,10 @@ def test_a_run_shows_its_plot_and_why_a_question_failed(opened: Opened) -> None:
     cells = page.locator(".plot-numbers tbody td").all_inner_texts()
     assert len(cells) == len(means) == 4
     assert all(cell.startswith(mean) for cell, mean in zip(cells, means, strict=True))
-    assert page.locator(".run-table tbody tr").count() == 1
+    expect(page.locator(".run-table tbody tr")).to_have_count(1)
     worst = rows(page).first
-    assert failing[0].question in worst.inner_text()
-    assert "0 %" in worst.inner_text()
+    expect(worst).to_contain_text(failing[0].question, use_inner_text=True)
+    expect(worst).to_contain_text("0 %", use_inner_text=True)
     assert axe(page) == []
     shot(page, "evaluate-run")
     page.get_by_label("Which questions").select_option("Not wholly found")
@@ -282,13 +285,13 @@ def test_a_run_shows_its_plot_and_why_a_question_failed(opened: Opened) -> None:
     worst.click()
     page.get_by_role("heading", name="Missed").wait_for()
     page.locator(".reader", has_text="No credit is issued").wait_for()
-    assert "0.0 % of the gold" in page.locator(".fared").inner_text()
+    expect(page.locator(".fared")).to_contain_text("0.0 % of the gold", use_inner_text=True)
     assert axe(page) == []
     shot(page, "evaluate-failed")
     page.get_by_role("button", name="Ask it").click()
     page.locator("#view-ask").wait_for()
-    assert "doc=" in page.url
-    assert page.locator("#view-ask").get_by_role("textbox").first.input_value() == failing[0].question
+    expect(page).to_have_url(re.compile("doc="))
+    expect(page.locator("#view-ask").get_by_role("textbox").first).to_have_value(failing[0].question)
     page.go_back()
     page.get_by_role("button", name="Why was").click()
     page.locator("#view-ask").wait_for()
@@ -310,15 +313,14 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     page.get_by_text("3 combinations, and the settings as they are").wait_for()
     page.get_by_role("button", name="Run the sweep").click()
     page.get_by_text("Sweep: done.").wait_for(timeout=60_000)
-    names = page.locator(".run-table .run-name").all_inner_texts()
-    assert names == ["window=(0, 2)", "window=1", "as it is"]
-    assert page.locator(".plot-legend li").count() == 3
+    expect(page.locator(".run-table .run-name")).to_have_text(["window=(0, 2)", "window=1", "as it is"])
+    expect(page.locator(".plot-legend li")).to_have_count(3)
     lines = page.locator(".plot-area .plot-line polyline")
     dashes = [lines.nth(number).get_attribute("stroke-dasharray") for number in range(3)]
     assert len(set(dashes)) == 3  # told apart without their colors
-    assert page.locator(".run-table").get_by_text("compared with this").count() == 1
+    expect(page.locator(".run-table").get_by_text("compared with this")).to_have_count(1)
     page.get_by_role("checkbox", name="window=1").uncheck()
-    assert page.locator(".plot-legend li").count() == 2
+    expect(page.locator(".plot-legend li")).to_have_count(2)
     page.get_by_role("button", name="Compare with run 2").click()
     page.locator(".run-table tr", has_text="window=1").get_by_text("compared with this").wait_for()
     assert axe(page) == []
@@ -327,7 +329,7 @@ def test_a_sweep_is_compared_and_stopped(opened: Opened) -> None:
     page.get_by_role("button", name="Run the sweep").click()
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_text("Sweep was stopped.").wait_for()
-    assert page.locator(".run-table tbody tr").count() == 3
+    expect(page.locator(".run-table tbody tr")).to_have_count(3)
     page.get_by_role("button", name="Forget all runs").click()
     page.get_by_text("Nothing was measured yet.").wait_for()
 
@@ -345,14 +347,14 @@ def test_questions_that_others_change_are_shown_as_they_are(opened: Opened, path
     page.get_by_text("another program changed").wait_for()
     rows(page).filter(has_text="Theirs?").click()  # which no run asked
     page.locator(".question-panel h2", has_text="Theirs?").wait_for()
-    assert page.locator(".fared").count() == 0
+    expect(page.locator(".fared")).to_have_count(0)
     rows(page).filter(has_text=ALL[0].question).click()
     page.get_by_role("button", name="Edit").click()
     page.get_by_role("textbox", name="Question").fill("Mine?")
     page.get_by_role("button", name="Save the question").click()
     page.get_by_text("It was changed since “as it is” asked it.").wait_for()
-    assert page.locator(".fared").count() == 0
-    assert "before the change" in rows(page).filter(has_text="Mine?").inner_text()
+    expect(page.locator(".fared")).to_have_count(0)
+    expect(rows(page).filter(has_text="Mine?")).to_contain_text("before the change", use_inner_text=True)
     assert texts(path) == ["Mine?", "Theirs?"]
 
 
@@ -362,9 +364,9 @@ def test_a_ranking_is_fitted(opened: Opened) -> None:
     page.get_by_role("button", name="Fit the ranking").click()
     panel = page.get_by_role("region", name="The fitted ranking")
     panel.wait_for(timeout=60_000)
-    assert "24 questions" in panel.inner_text()
-    assert "ecommended" in panel.inner_text()
-    assert panel.get_by_role("row").count() >= 6
+    expect(panel).to_contain_text("24 questions", use_inner_text=True)
+    expect(panel).to_contain_text("ecommended", use_inner_text=True)
+    expect(panel.get_by_role("row").nth(5)).to_be_attached()
     with page.expect_download() as download:
         panel.get_by_role("link", name="Save as a file").click()
     assert "weights" in Path(download.value.path()).read_text(encoding="utf-8")
@@ -375,11 +377,11 @@ def test_a_ranking_is_fitted(opened: Opened) -> None:
 def test_a_page_that_is_read_only_measures_and_changes_nothing(opened: Opened) -> None:
     page = opened(ALL[:2], read_only=True)
     page.get_by_text("read-only").wait_for()
-    assert page.get_by_role("button", name="New question").count() == 0
-    assert page.get_by_role("button", name="Import").count() == 0
+    expect(page.get_by_role("button", name="New question")).to_have_count(0)
+    expect(page.get_by_role("button", name="Import")).to_have_count(0)
     rows(page).first.click()
     page.get_by_role("button", name="Ask it").wait_for()
-    assert page.get_by_role("button", name="Edit").count() == 0
+    expect(page.get_by_role("button", name="Edit")).to_have_count(0)
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()
     page.get_by_text("Evaluate: done.").wait_for(timeout=60_000)
@@ -391,7 +393,7 @@ def test_arrow_keys_go_through_the_questions(opened: Opened) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    assert page.locator(".question-panel h2").inner_text() == ALL[2].question
+    expect(page.locator(".question-panel h2")).to_have_text(ALL[2].question, use_inner_text=True)
     page.locator("body").press("]")
     page.locator(".question-panel h2", has_text=ALL[3].question).wait_for()
     page.locator("body").press("[")
@@ -411,7 +413,7 @@ def test_it_fits_a_phone(opened: Opened, scheme: Any) -> None:
     shot(page, f"evaluate-phone-{scheme}-list")
     rows(page).first.click()
     page.locator(".reader", has_text="refund").wait_for()
-    assert not rows(page).first.is_visible()
+    expect(rows(page).first).to_be_hidden()
     assert width(page) <= 390
     assert axe(page) == []
     shot(page, f"evaluate-phone-{scheme}-question")
@@ -420,7 +422,7 @@ def test_it_fits_a_phone(opened: Opened, scheme: Any) -> None:
     assert axe(page) == []
     shot(page, f"evaluate-phone-{scheme}-results")
     page.get_by_role("button", name="Back to the questions").click()
-    assert rows(page).first.is_visible()
+    expect(rows(page).first).to_be_visible()
 
 
 def width(page: "Page") -> int:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Served
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("view", ["ask", "tune", "evaluate", "documents"])
 def test_each_view_opens_by_its_address(page: "Page", view: str) -> None:
     page.goto(f"/#/{view}")
-    assert page.locator(f"#view-{view}").is_visible()
+    expect(page.locator(f"#view-{view}")).to_be_visible()
     assert page.locator("#views a[aria-current=page]").inner_text().lower() == view
     assert axe(page) == []
     shot(page, f"frame-{view}")
@@ -26,7 +27,7 @@ def test_views_change_by_key(page: "Page") -> None:
     page.keyboard.press("4")
     page.locator("#view-documents").wait_for()
     page.keyboard.press("?")
-    assert page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("1")
     page.locator("#view-ask").wait_for()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.loaders import load_pdf
@@ -87,15 +88,6 @@ def last(page: "Page", what: str) -> dict[str, Any]:
     return found
 
 
-def in_view(page: "Page", selector: str) -> bool:
-    script = """(selector) => {
-      const box = document.querySelector(selector).getBoundingClientRect();
-      const frame = document.querySelector(".reader-scroll").getBoundingClientRect();
-      return box.top >= frame.top && box.top < frame.bottom;
-    }"""
-    return bool(page.evaluate(script, selector))
-
-
 def test_windows_and_hits_are_marked_in_the_text(reader: "Page") -> None:
     windows = opened(reader, BILLING, "refund")
     spans = reader.evaluate(f"texts({BILLING!r})")
@@ -109,7 +101,7 @@ def test_windows_and_hits_are_marked_in_the_text(reader: "Page") -> None:
     badge = reader.locator(f".s[data-p='{best['sentences'][0]}']").first
     assert badge.get_attribute("data-rank") == str(best["rank"])
     assert f"window {best['rank']} begins" in (badge.get_attribute("aria-description") or "")
-    assert in_view(reader, f".s[data-p='{best['sentences'][0]}']")
+    expect(reader.locator(f".s[data-p='{best['sentences'][0]}']").first).to_be_in_viewport()
     assert spans[first][0] == windows[0]["start_index"]
     assert axe(reader, within=".reader") == []
     shot(reader, "reader-text")
@@ -119,8 +111,8 @@ def test_the_document_holds_its_text_once_and_in_order(reader: "Page") -> None:
     opened(reader, BILLING)
     text = source(BILLING)
     assert reader.evaluate("document.querySelector('.reader-text').textContent") == text.rstrip()
-    assert reader.locator(".reader-text [role=heading]").first.is_visible()
-    assert "#" not in reader.locator(".reader-text [role=heading]").first.inner_text()
+    expect(reader.locator(".reader-text [role=heading]").first).to_be_visible()
+    expect(reader.locator(".reader-text [role=heading]").first).not_to_contain_text("#", use_inner_text=True)
 
 
 def test_hits_are_walked_through(reader: "Page") -> None:
@@ -130,11 +122,10 @@ def test_hits_are_walked_through(reader: "Page") -> None:
     assert reader.locator(".reader-hits").inner_text().split("\n")[1] == f"Hit 1 of {len(hits)}"
     for start in [*hits[1:], hits[0]]:
         assert reader.evaluate("reader.nextHit()")["start"] == start
-        reader.wait_for_timeout(60)
-        assert in_view(reader, ".s.current")
+        expect(reader.locator(".s.current").first).to_be_in_viewport()
     assert reader.evaluate("reader.previousHit()")["start"] == hits[-1]
     reader.get_by_role("button", name="Next hit").click()
-    assert reader.locator(".s.current").count() >= 1
+    expect(reader.locator(".s.current").nth(0)).to_be_attached()
     assert reader.evaluate("reader.highlight({ windows: [] }), reader.nextHit()") is None
 
 
@@ -156,11 +147,11 @@ def test_a_sentence_is_chosen_by_mouse_and_by_keys(reader: "Page") -> None:
     reader.keyboard.press("Enter")
     assert last(reader, "sentences")["index"] == 3
     reader.keyboard.press("End")
-    reader.wait_for_timeout(100)
+    expect(reader.locator(f".s[data-p='{len(spans) - 1}']").first).to_be_focused()
     reader.keyboard.press("Enter")
     assert last(reader, "sentences")["index"] == len(spans) - 1
-    assert in_view(reader, f".s[data-p='{len(spans) - 1}']")
-    assert reader.locator(".s[tabindex='0']").count() == 1
+    expect(reader.locator(f".s[data-p='{len(spans) - 1}']").first).to_be_in_viewport()
+    expect(reader.locator(".s[tabindex='0']")).to_have_count(1)
 
 
 def test_sentences_are_selected_by_keys(reader: "Page") -> None:
@@ -211,7 +202,7 @@ def test_gold_is_marked_to_the_character(reader: "Page") -> None:
     opened(reader, BILLING, gold=[[start, start + 18]])
     painted = reader.evaluate("[...CSS.highlights.get('reader-gold')].map((range) => range.toString())")
     assert painted == ["scheduling product"]
-    assert reader.locator(".s.gold").count() == 1
+    expect(reader.locator(".s.gold")).to_have_count(1)
     reader.evaluate("reader.highlight({ gold: [] })")
     assert reader.evaluate("CSS.highlights.get('reader-gold').size") == 0
 
@@ -219,10 +210,10 @@ def test_gold_is_marked_to_the_character(reader: "Page") -> None:
 def test_fates_are_shown_on_sentences(reader: "Page") -> None:
     opened(reader, BILLING)
     reader.evaluate("reader.highlight({ fates: new Map([[1, 'cut'], [2, { kind: 'left-out', text: 'hit 3' }]]) })")
-    assert reader.locator(".s[data-p='1']").first.get_attribute("data-fate") == "cut"
+    expect(reader.locator(".s[data-p='1']").first).to_have_attribute("data-fate", "cut")
     assert "fate-left-out" in (reader.locator(".s[data-p='2']").first.get_attribute("class") or "")
     reader.evaluate("reader.highlight({ fates: null })")
-    assert reader.locator(".s[data-fate]").count() == 0
+    expect(reader.locator(".s[data-fate]")).to_have_count(0)
 
 
 def test_a_pdf_is_shown_as_pages_with_boxes(reader: "Page") -> None:
@@ -233,8 +224,7 @@ def test_a_pdf_is_shown_as_pages_with_boxes(reader: "Page") -> None:
     hits = {hit["sentence_index"] for window in windows for hit in window["hits"]}
     assert {int(each.get_attribute("data-p") or -1) for each in reader.locator(".box.hit").all()} == hits
     reader.evaluate("reader.nextHit()")
-    reader.wait_for_timeout(100)
-    assert in_view(reader, ".box.current")
+    expect(reader.locator(".box.current").first).to_be_in_viewport()
     wait(reader, "[...document.querySelectorAll('.page img')].every((img) => img.complete && img.naturalWidth > 0)")
     assert axe(reader, within=".reader") == []
     shot(reader, "reader-pages")
@@ -244,9 +234,9 @@ def test_a_pdf_is_shown_as_text_too(reader: "Page") -> None:
     opened(reader, AGREEMENT, "seat")
     reader.locator(".box.hit").first.wait_for()
     reader.get_by_role("button", name="Text", exact=True).click()
-    assert reader.locator(".s.hit").count() > 0
-    assert reader.locator(".reader-text td").count() > 3
-    assert reader.get_by_role("button", name="Text", exact=True).get_attribute("aria-pressed") == "true"
+    expect(reader.locator(".s.hit").nth(0)).to_be_attached()
+    expect(reader.locator(".reader-text td").nth(3)).to_be_attached()
+    expect(reader.get_by_role("button", name="Text", exact=True)).to_have_attribute("aria-pressed", "true")
     assert axe(reader, within=".reader") == []
     shot(reader, "reader-pdf-text")
     reader.get_by_role("button", name="Page", exact=True).click()
@@ -266,10 +256,43 @@ def test_sentences_on_a_page_are_chosen_and_selected(reader: "Page") -> None:
     drag(reader, ".box[data-p='1']", ".box[data-p='3']")
     found = last(reader, "picked")
     assert (found["start"], found["end"]) == (spans[1][0], spans[3][1])
-    assert reader.locator(".box.selected").count() >= 3
+    expect(reader.locator(".box.selected").nth(2)).to_be_attached()
     shot(reader, "reader-page-selection")
     reader.evaluate("reader.clearSelection()")
     assert last(reader, "picked") is None
+
+
+def test_keys_go_on_from_the_page_that_was_scrolled_to(page: "Page", serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "long.pdf"
+    path.write_bytes(drawn(*[lines(f"Seat {i} is free.", f"Card {i} is paid.") for i in range(13)]))
+    retriever = SentenceWindowRetriever.from_documents(load_pdf(path), WordEmbeddings(), **BY_COSINE)
+    mount(page, serve(retriever, folders=[tmp_path]).url)
+    opened(page, str(path))
+    expect(page.locator(".page[data-page='0'] .box[tabindex='0']")).to_have_count(1)
+    page.locator(".page[data-page='12']").scroll_into_view_if_needed()
+    expect(page.locator(".page[data-page='0'] .box")).to_have_count(0)
+    reached = page.locator(".box[tabindex='0']")
+    expect(reached).to_have_count(1)
+    position = int(reached.get_attribute("data-p") or -1)
+    assert position >= 10
+    reached.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(f".box[data-p='{position + 1}']")).to_be_focused()
+    page.keyboard.press("Enter")
+    wait(page, f"sentences.at(-1)?.index === {position + 1}")
+    page.keyboard.press("Home")
+    expect(page.locator(".box[data-p='0']")).to_be_focused()
+    expect(page.locator(".reader-pages[tabindex]")).to_have_count(0)
+
+
+def test_pages_are_scrolled_by_keys_before_their_sentences_are_there(reader: "Page") -> None:
+    reader.route("**/api/boxes*", lambda route: route.fulfill(json={"sentences": []}))
+    opened(reader, AGREEMENT)
+    reader.locator(".page img").first.wait_for()
+    reader.locator(".reader-pages[tabindex='0']").focus()
+    reader.keyboard.press("PageDown")
+    wait(reader, "document.querySelector('.reader-scroll').scrollTop > 100")
+    assert axe(reader, within=".reader") == []
 
 
 def test_a_pdf_that_may_not_be_shown_is_shown_as_text_with_the_reason(
@@ -278,10 +301,10 @@ def test_a_pdf_that_may_not_be_shown_is_shown_as_text_with_the_reason(
     served = serve(studio.retriever)
     mount(page, served.url)
     opened(page, AGREEMENT)
-    assert page.locator(".reader-note").is_visible()
-    assert "folder" in page.locator(".reader-note").inner_text()
-    assert page.locator(".reader-text .s").count() > 10
-    assert page.get_by_role("group", name="Show as").count() == 0
+    expect(page.locator(".reader-note")).to_be_visible()
+    expect(page.locator(".reader-note")).to_contain_text("folder", use_inner_text=True)
+    expect(page.locator(".reader-text .s").nth(10)).to_be_attached()
+    expect(page.get_by_role("group", name="Show as")).to_have_count(0)
 
 
 def test_a_pdf_whose_text_has_changed_becomes_text_with_the_reason(
@@ -295,8 +318,8 @@ def test_a_pdf_whose_text_has_changed_becomes_text_with_the_reason(
     mount(page, serve(retriever, folders=[tmp_path]).url)
     opened(page, str(path), "seat")
     page.locator(".reader-note").wait_for()
-    assert "has changed" in page.locator(".reader-note").inner_text()
-    assert page.locator(".s.hit").count() >= 1
+    expect(page.locator(".reader-note")).to_contain_text("has changed", use_inner_text=True)
+    expect(page.locator(".s.hit").nth(0)).to_be_attached()
     page.get_by_role("button", name="Page", exact=True).click()
     page.locator(".page img").wait_for()
 
@@ -309,8 +332,8 @@ def test_markup_in_a_document_is_only_text(page: "Page", serve: Serve) -> None:
     mount(page, served.url)
     opened(page, "<b>x</b>")
     assert page.evaluate("document.querySelector('.reader-text').textContent") == hostile
-    assert page.locator(".reader script, .reader img, .reader svg, .reader a, .reader i").count() == 0
-    assert page.locator(".reader-title").inner_text() == "<i>t</i>"
+    expect(page.locator(".reader script, .reader img, .reader svg, .reader a, .reader i")).to_have_count(0)
+    expect(page.locator(".reader-title")).to_have_text("<i>t</i>", use_inner_text=True)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +373,7 @@ def test_what_the_filter_hides_is_a_gap(page: "Page", serve: Serve) -> None:
     mount(page, serve(cut).url)
     opened(page, doc_id, "refund")
     assert page.evaluate("document.querySelector('.reader-text').textContent") == texts[0] + texts[2]
-    assert page.locator(".reader-text .gap").count() == 1
+    expect(page.locator(".reader-text .gap")).to_have_count(1)
     page.locator(".s[data-p='2'].hit").click()
     assert last(page, "sentences")["text"] == "The refund comes."
     assert last(page, "sentences")["index"] == 4
@@ -360,7 +383,7 @@ def test_what_cannot_be_opened_is_told(reader: "Page", seen: Seen) -> None:
     seen.allow("status of 404")
     error = reader.evaluate("reader.open('none').catch((error) => error.message)")
     assert "no such document" in error
-    assert "no such document" in reader.locator(".reader").inner_text()
+    expect(reader.locator(".reader")).to_contain_text("no such document", use_inner_text=True)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -383,10 +406,8 @@ def test_a_long_document_opens_at_any_place(page: "Page", serve: Serve) -> None:
     mount(page, serve(retriever).url)
     start = text.index("Seat 90 has card 3.")
     opened(page, "long", scrollTo=start)
-    page.wait_for_timeout(300)
     position = page.evaluate(f"texts('long').then((spans) => spans.findIndex(([start]) => start === {start}))")
-    assert in_view(page, f".s[data-p='{position}']")
-    assert "Part 90" in page.locator(".reader-path").inner_text()
+    expect(page.locator(f".s[data-p='{position}']").first).to_be_in_viewport()
+    expect(page.locator(".reader-path")).to_contain_text("Part 90", use_inner_text=True)
     page.locator(".reader-path button").last.click()
-    page.wait_for_timeout(200)
-    assert in_view(page, f".s[data-p='{position - 4}']")
+    expect(page.locator(f".s[data-p='{position - 4}']").first).to_be_in_viewport()

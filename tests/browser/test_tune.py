@@ -76,15 +76,15 @@ def test_two_settings_are_shown_with_what_differs(page: "Page", retriever: Sente
     only = [sum(not sentences_of(each) & held[1 - n] for each in of) for n, of in enumerate(ours)]
     assert [a.locator(".change-only").count(), b.locator(".change-only").count()] == only
     assert only[0] > 0
-    assert page.get_by_role("status").filter(has_text=f"{only[0]} only in A, {only[1]} only in B").count() == 1
-    assert b.locator(".change-longer").count() > 0
+    expect(page.get_by_role("status").filter(has_text=f"{only[0]} only in A, {only[1]} only in B")).to_have_count(1)
+    expect(b.locator(".change-longer").nth(0)).to_be_attached()
     own = b.locator(".is-own").all_text_contents()
     assert own
     assert not any(each in "".join(texts_of(a)) for each in own)
     for shown in (a, b):
         tokens = [int(each.split()[0]) for each in shown.locator(".tune-card > p:last-child").all_inner_texts()]
-        assert f"{sum(tokens)} tokens" in shown.locator(".tune-cost").inner_text()
-        assert "ms" in shown.locator(".tune-cost").inner_text()
+        expect(shown.locator(".tune-cost")).to_contain_text(f"{sum(tokens)} tokens", use_inner_text=True)
+        expect(shown.locator(".tune-cost")).to_contain_text("ms", use_inner_text=True)
     assert axe(page) == []
     shot(page, "tune")
 
@@ -92,7 +92,7 @@ def test_two_settings_are_shown_with_what_differs(page: "Page", retriever: Sente
 def test_settings_are_live_and_stand_in_the_address(page: "Page", retriever: SentenceWindowRetriever) -> None:
     wide = retriever.invoke(QUESTION, window=(2, 4))
     a, b = opened(page)
-    assert page.get_by_text("Both return the same windows.").is_visible()
+    expect(page.get_by_text("Both return the same windows.")).to_be_visible()
     b.get_by_label("Windows", exact=True).fill("2")
     settled(page, b, 2)
     assert given_in(page) == {"q": QUESTION, "b": {"k": 2}}
@@ -106,7 +106,7 @@ def test_settings_are_live_and_stand_in_the_address(page: "Page", retriever: Sen
     settled(page, b, 2)
     shows(a, wide)
     assert (texts_of(a), texts_of(b)) == shown
-    assert b.get_by_label("Windows", exact=True).input_value() == "2"
+    expect(b.get_by_label("Windows", exact=True)).to_have_value("2")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Swap").click()
     settled(page, a, 2)
@@ -125,11 +125,11 @@ def test_a_value_that_cant_be_used_is_told_while_typing_and_not_asked(page: "Pag
     for wrong, told in problems.items():
         windows.fill(wrong)
         b.get_by_text(f"Write {told}.", exact=True).wait_for()
-        assert windows.get_attribute("aria-invalid") == "true"
+        expect(windows).to_have_attribute("aria-invalid", "true")
         assert texts_of(b) == shown
     windows.fill("3")
     settled(page, b, 3)
-    assert windows.get_attribute("aria-invalid") is None
+    expect(windows).not_to_have_attribute("aria-invalid", re.compile(""))
     b.locator(".settings-more > summary").click()
     b.get_by_label("Filter as JSON").fill('{"source":')
     b.get_by_text("This isn't JSON").wait_for()
@@ -173,8 +173,8 @@ def test_each_setting_can_be_set_and_comes_back_after_a_reload(page: "Page") -> 
     b.locator(".tune-cost", has_text="windows").wait_for()
     page.reload()
     b.locator(".tune-cost", has_text="windows").wait_for()
-    assert b.get_by_label("coverage_own").input_value() == "2"
-    assert b.get_by_label("Keys of metadata that hold names").input_value() == "source, title"
+    expect(b.get_by_label("coverage_own")).to_have_value("2")
+    expect(b.get_by_label("Keys of metadata that hold names")).to_have_value("source, title")
     assert given_in(page) == before
     assert axe(page) == []
     shot(page, "tune-all-settings")
@@ -183,9 +183,9 @@ def test_each_setting_can_be_set_and_comes_back_after_a_reload(page: "Page") -> 
 def test_help_stands_below_for_mouse_and_keys(page: "Page") -> None:
     _, b = opened(page)
     b.get_by_label("Token budget").focus()
-    assert "The most tokens of all windows together" in b.locator(".settings-help").inner_text()
+    expect(b.locator(".settings-help")).to_contain_text("The most tokens of all windows together", use_inner_text=True)
     b.get_by_label("Reranker").hover()
-    assert "Sorts all windows" in b.locator(".settings-help").inner_text()
+    expect(b.locator(".settings-help")).to_contain_text("Sorts all windows", use_inner_text=True)
     assert (
         b.get_by_label("Token budget")
         .evaluate("each => document.getElementById(each.getAttribute('aria-describedby').split(' ')[0]).textContent")
@@ -221,21 +221,21 @@ def test_settings_become_the_default(
         b.get_by_role("button", name="Use as default").click()
         page.get_by_text("from now on, without filter").wait_for()
         settled(page, side(page, "A"), 4)
-        assert side(page, "A").get_by_label("Windows", exact=True).input_value() == "4"
+        expect(side(page, "A").get_by_label("Windows", exact=True)).to_have_value("4")
         assert dict(read_index_settings(folder).retriever) == {"k": 4}
         page.keyboard.press("Escape")
         page.get_by_role("link", name="Ask", exact=True).click()
         page.locator("#view-ask .window-card").nth(4).wait_for(state="detached")
-        assert page.locator("#view-ask .window-card").count() == 4
+        expect(page.locator("#view-ask .window-card")).to_have_count(4)
         page.locator(".ask-settings > summary").click()
-        assert page.locator(".ask-settings").get_by_label("Windows", exact=True).input_value() == "4"
+        expect(page.locator(".ask-settings").get_by_label("Windows", exact=True)).to_have_value("4")
 
 
 def test_a_read_only_page_keeps_no_default(page: "Page", serve: Serve, retriever: SentenceWindowRetriever) -> None:
     page.goto(serve(retriever, read_only=True).url + address())
     button = side(page, "A").get_by_role("button", name="Use as default")
     button.wait_for()
-    assert button.is_disabled()
+    expect(button).to_be_disabled()
 
 
 def test_questions_of_the_set_are_chosen_and_their_answers_marked(
@@ -248,8 +248,8 @@ def test_questions_of_the_set_are_chosen_and_their_answers_marked(
     page.get_by_label("A question of the evaluation set").select_option(label=QUESTION)
     a = side(page, "A")
     settled(page, a, 10)
-    assert a.locator(".badge", has_text="answer").count() == 1
-    assert a.locator(".tune-card").first.locator(".badge").count() == 1
+    expect(a.locator(".badge", has_text="answer")).to_have_count(1)
+    expect(a.locator(".tune-card").first.locator(".badge")).to_have_count(1)
     assert given_in(page)["q"] == QUESTION
 
 
@@ -269,7 +269,7 @@ def test_both_settings_are_tried_on_all_questions(
     page.get_by_role("button", name="Try all").click()
     status = page.locator(".tune-all [role=status]")
     status.get_by_text("Of 2 questions A holds the answer of 2").wait_for()
-    assert "B holds the answer of 1," in status.inner_text()
+    expect(status).to_contain_text("B holds the answer of 1,", use_inner_text=True)
     rows = page.locator(".tune-all tbody tr")
     assert rows.locator("button").all_text_contents() == [f"{QUESTION} ", QUESTION]
     assert ["✓" in each for each in rows.first.locator("td.number").all_inner_texts()] == [True, False]
@@ -283,7 +283,7 @@ def test_an_error_of_one_side_leaves_the_other(page: "Page", seen: Seen) -> None
     seen.allow("status of 400")
     page.goto(address(q=QUESTION, b={"filter": {"page": {"$no": 1}}}))
     side(page, "B").get_by_role("alert").wait_for()
-    assert "$no" in side(page, "B").get_by_role("alert").inner_text()
+    expect(side(page, "B").get_by_role("alert")).to_contain_text("$no", use_inner_text=True)
     assert len(texts_of(side(page, "A"))) == 10
 
 
@@ -313,25 +313,25 @@ def test_text_of_documents_stays_text(page: "Page", serve: Serve, minilm: Embedd
     page.goto(serve(retriever).url + address(q="refund", a={"window": 0, "k": 1, "ranking": None}))
     side(page, "B").locator(".window-text").first.wait_for()
     assert texts_of(side(page, "B")) == [hostile]
-    assert side(page, "A").locator("mark").count() == 1
+    expect(side(page, "A").locator("mark")).to_have_count(1)
     keys = side(page, "B").get_by_label("Add a key of the documents to the filter")
     side(page, "B").locator(".settings-more > summary").click()
     keys.focus()
     keys.locator("option", has_text="<u>key</u>").wait_for(state="attached")
-    assert page.locator(".tune img, .tune script, .tune u, .tune i, .tune-cards b").count() == 0
+    expect(page.locator(".tune img, .tune script, .tune u, .tune i, .tune-cards b")).to_have_count(0)
 
 
 def test_a_phone_shows_a_side_at_a_time(page: "Page") -> None:
     page.set_viewport_size(PHONE)
     opened(page, b={"k": 2})
     tabs = page.get_by_role("tab")
-    assert tabs.all_inner_texts() == ["Settings A", "Settings B"]
-    assert side(page, "A").is_visible()
-    assert not side(page, "B").is_visible()
+    expect(tabs).to_have_text(["Settings A", "Settings B"], use_inner_text=True)
+    expect(side(page, "A")).to_be_visible()
+    expect(side(page, "B")).to_be_hidden()
     tabs.first.focus()
     page.keyboard.press("ArrowRight")
-    assert side(page, "B").is_visible()
-    assert tabs.nth(1).get_attribute("aria-selected") == "true"
+    expect(side(page, "B")).to_be_visible()
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("document.querySelector('#view-tune').scrollWidth") <= PHONE["width"]
     assert axe(page) == []

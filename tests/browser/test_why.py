@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
 from tests.browser.looking import Seen, axe, shot
@@ -54,18 +55,17 @@ def test_the_road_is_drawn_and_told_as_it_was_traced(
     opened(page)
     trace = retriever.explain(QUESTION)
     returned = {window.returned for window in trace.windows if window.returned}
-    assert page.locator(".arrival").count() == len(returned) == trace.counts["returned"]
+    assert len(returned) == trace.counts["returned"]
+    expect(page.locator(".arrival")).to_have_count(len(returned))
     kept = {window.number for window in trace.windows if window.returned}
-    assert page.locator(".thread.returned").count() == 1 + sum(
-        hit.window in kept for hit in trace.hits
-    )  # 1 in the legend
+    expect(page.locator(".thread.returned")).to_have_count(1 + sum(hit.window in kept for hit in trace.hits))
     dropped = sum(hit.window not in kept for hit in trace.hits)
     for each in (".thread.dropped", ".drop"):
-        assert page.locator(f".road-picture {each}").count() == dropped
+        expect(page.locator(f".road-picture {each}")).to_have_count(dropped)
     picture = page.locator(".road-picture").get_attribute("aria-label") or ""
     assert f"{trace.counts['dense']} by meaning" in picture
     assert f"Hits taken: {len(trace.hits)} of {len(trace.candidates)}" in picture
-    assert page.get_by_role("img", name=re.compile("The road of the question")).count() == 1
+    expect(page.get_by_role("img", name=re.compile("The road of the question"))).to_have_count(1)
     assert step(page, "Hits taken").startswith(f"{len(trace.hits)} of {len(trace.candidates)} candidates")
     assert f"{trace.tokens['windows']:,} tokens" in step(page, "Opened to windows")
     assert f"{trace.tokens['returned']:,} tokens" in step(page, "Returned")
@@ -85,8 +85,8 @@ def test_the_steps_say_what_was_dropped_and_why_by_keys_alone(page: "Page", retr
             break
     page.keyboard.press("Enter")
     shown = page.locator("details[open] .sentence-text")
-    assert shown.count() == len(near)
-    assert " ".join(near[0].text.split())[:60] in shown.first.inner_text()
+    expect(shown).to_have_count(len(near))
+    expect(shown.first).to_contain_text(" ".join(near[0].text.split())[:60], use_inner_text=True)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator(".reader [data-fate], .reader .fate-left-out").first.wait_for()
@@ -97,10 +97,10 @@ def test_long_lists_are_shown_in_two_steps(page: "Page") -> None:
     opened(page)
     group = page.locator("details", has=page.get_by_text("left out: there were fetch_k better ones"))
     group.locator("summary").click()
-    assert group.locator("li").count() == 8
+    expect(group.locator("li")).to_have_count(8)
     group.get_by_role("button", name=re.compile(r"Show \d+ more")).click()
-    assert group.locator("li").count() == 150
-    assert group.locator("li").nth(8).locator("button").evaluate("each => each === document.activeElement")
+    expect(group.locator("li")).to_have_count(150)
+    expect(group.locator("li").nth(8).locator("button")).to_be_focused()
 
 
 def test_hits_are_sorted_and_chosen(page: "Page", retriever: SentenceWindowRetriever) -> None:
@@ -108,19 +108,19 @@ def test_hits_are_sorted_and_chosen(page: "Page", retriever: SentenceWindowRetri
     opened(page)
     table = page.get_by_role("region", name="Hits")
     ranks = table.locator("tbody tr:first-child td:first-child")
-    assert ranks.all_inner_texts() == [str(hit.rank) for hit in trace.hits]
-    assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    expect(ranks).to_have_text([str(hit.rank) for hit in trace.hits], use_inner_text=True)
+    expect(table.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending")
     table.get_by_role("button", name="Meaning").click()
     by_meaning = sorted(trace.hits, key=lambda hit: (hit.dense_rank or 10**9, hit.rank))
-    assert ranks.all_inner_texts() == [str(hit.rank) for hit in by_meaning]
+    expect(ranks).to_have_text([str(hit.rank) for hit in by_meaning], use_inner_text=True)
     table.get_by_role("button", name="Score").press("Enter")
-    assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    expect(table.locator("th[aria-sort]")).to_have_attribute("aria-sort", "descending")
     table.get_by_role("button", name="Score").press("Enter")
-    assert ranks.all_inner_texts() == [str(hit.rank) for hit in reversed(trace.hits)]
+    expect(ranks).to_have_text([str(hit.rank) for hit in reversed(trace.hits)], use_inner_text=True)
     table.get_by_role("button", name="Rank").click()
     first = table.locator("tbody").first
     largest = sorted(trace.hits[0].signals.items(), key=lambda each: -abs(each[1]))[:3]
-    assert first.locator(".bar-name").all_inner_texts() == [name for name, _ in largest]
+    expect(first.locator(".bar-name")).to_have_text([name for name, _ in largest], use_inner_text=True)
     first.get_by_role("button").click()
     page.locator(".reader .fate-returned").first.wait_for()
     assert given_in(page)["start"] == str(trace.hits[0].start)
@@ -140,7 +140,7 @@ def test_the_document_shows_what_became_of_its_sentences(page: "Page", retriever
     assert {each.split(",")[0] for each in fates} >= {f"hit {hit.rank}" for hit in left_out}
     taken = {(hit.doc_id, hit.index) for hit in trace.hits}
     only = [each for each in trace.candidates if (each.doc_id, each.index) not in taken]
-    assert page.locator(".reader .fate-candidate").count() > 20
+    expect(page.locator(".reader .fate-candidate").nth(20)).to_be_attached()
     assert {f"candidate {each.rank}" for each in only} >= set(
         page.locator(".reader .fate-candidate").evaluate_all(FATES)
     )
@@ -152,13 +152,13 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
     opened(page, doc=doc_id, sentence=5)
     box = page.locator(".verdict-box")
     box.get_by_role("heading", name="Why isn't this sentence there?").wait_for()
-    assert fate.reason[1:] in box.inner_text()
-    assert fate.advice in box.inner_text()
+    expect(box).to_contain_text(fate.reason[1:], use_inner_text=True)
+    expect(box).to_contain_text(fate.advice, use_inner_text=True)
     rows = box.locator(".verdict-ranks tbody tr").all_inner_texts()
     assert rows[0].split("\t")[:2] == ["This sentence", f"{fate.rank} of {fate.candidates}"]
     assert fate.last_hit is not None
     assert rows[1].split("\t")[:2] == ["The last hit", f"{fate.last_hit.rank} of {fate.candidates}"]
-    assert box.locator(".lowered code").all_inner_texts() == list(fate.signals)[:5]
+    expect(box.locator(".lowered code")).to_have_text(list(fate.signals)[:5], use_inner_text=True)
     assert axe(page) == []
     shot(page, "why-sentence")
     button = box.get_by_role("button", name=re.compile("^Try k="))
@@ -169,16 +169,16 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
     assert json.loads(given_in(page)["settings"]) == {"k": k}
     assert given_in(page)["sentence"] == "5"
     page.locator(".ask-settings summary").first.click()
-    assert page.get_by_label("Windows", exact=True).first.input_value() == str(k)
+    expect(page.get_by_label("Windows", exact=True).first).to_have_value(str(k))
     box.get_by_role("button", name="Close").click()
-    assert not box.is_visible()
+    expect(box).to_be_hidden()
 
 
 def test_a_budget_and_a_reranker_have_their_steps(page: "Page") -> None:
     opened(page, settings={"max_tokens": 120, "reranker": "late interaction"})
     assert re.search(r"\d+ windows · \d[\d,]* ms", step(page, "Reranked"))
     assert "max_tokens 120" in step(page, "Cut")
-    assert page.get_by_text(re.compile(r"left out: it doesn't fit into max_tokens")).count() == 1
+    expect(page.get_by_text(re.compile(r"left out: it doesn't fit into max_tokens"))).to_have_count(1)
     labels = page.locator(".station-name").all_text_contents()
     assert labels == ["Found", "Reordered", "Hits taken", "Opened", "Reranked", "Returned"]
 
@@ -190,15 +190,15 @@ def test_a_question_that_names_a_document_says_so(page: "Page", serve: Serve) ->
     page.goto(serve(retriever).url + address(q="What is the refund in the Zebra contract?"))
     page.locator(".steps").wait_for()
     assert "names 1 document, searched first" in step(page, "Question")
-    assert "Searched there as" in page.locator(".step").first.inner_text()
+    expect(page.locator(".step").first).to_contain_text("Searched there as", use_inner_text=True)
 
 
 def test_nothing_found_is_told(page: "Page") -> None:
     opened(page, settings={"min_score": 0.99})
-    assert page.locator(".arrival").count() == 0
+    expect(page.locator(".arrival")).to_have_count(0)
     assert step(page, "Returned").startswith("0 windows")
-    assert page.get_by_text("left out: its similarity is below min_score").count() == 1
-    assert page.get_by_role("region", name="Hits").count() == 0
+    expect(page.get_by_text("left out: its similarity is below min_score")).to_have_count(1)
+    expect(page.get_by_role("region", name="Hits")).to_have_count(0)
     assert axe(page) == []
 
 
@@ -206,10 +206,10 @@ def test_an_error_is_told_in_its_place(page: "Page", seen: Seen) -> None:
     seen.allow("status of 400")
     page.goto(address(settings={"ranking": "/etc/passwd"}))
     page.locator(".why .error").wait_for()
-    assert "'default'" in page.locator(".why .error").inner_text()
+    expect(page.locator(".why .error")).to_contain_text("'default'", use_inner_text=True)
     page.goto(address())
     page.locator(".steps").wait_for()
-    assert page.locator(".why .error").count() == 0
+    expect(page.locator(".why .error")).to_have_count(0)
 
 
 def test_text_of_documents_stays_text(page: "Page", serve: Serve) -> None:
@@ -222,7 +222,7 @@ def test_text_of_documents_stays_text(page: "Page", serve: Serve) -> None:
     text = page.locator(".why").text_content() or ""
     assert HOSTILE in text
     assert query in text
-    assert page.locator(".why img, .why b:not(.step b), .why script").count() == 0
+    expect(page.locator(".why img, .why b:not(.step b), .why script")).to_have_count(0)
 
 
 def test_the_road_fits_a_phone(page: "Page") -> None:

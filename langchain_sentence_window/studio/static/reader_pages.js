@@ -39,6 +39,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
   const roving = rove(element, {
     count: model.count,
     elementOf: (position) => boxesOf(position)[0] ?? null,
+    standIn: () => pages.flatMap((page) => [...page.boxes.values()].slice(0, 1))[0]?.[0] ?? null,
     show: reach,
     onEnter: onSentence,
     onExtend: selection.select,
@@ -52,6 +53,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     }
   }, { root: scroller, rootMargin: NEAR });
   pages.forEach((page) => observer.observe(page.element));
+  keepReachable();
   // Who scrolls by hand isn't taken back to a sentence whose boxes come late.
   for (const each of ["wheel", "pointerdown", "keydown"]) element.addEventListener(each, () => { target = null; }, { passive: true });
 
@@ -82,6 +84,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       page.isThere = false;
       page.boxes.clear();
       fill(boxes);
+      keepReachable();
     }
 
     function load() {
@@ -113,7 +116,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       relabel();
       selection.show();
       if (target !== null && page.boxes.has(target)) bring(page.boxes.get(target)[0]);
-      if (boxesOf(roving.current).length) roving.set(roving.current);
+      keepReachable();
     }
 
     function relabel() {
@@ -131,6 +134,12 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     const style = { left: percent(x0), top: percent(y0), width: percent(x1 - x0), height: percent(y1 - y0) };
     const first = i === 0 ? { role: "button", aria: { label: model.sentence(position).text } } : { aria: { hidden: "true" } };
     return el("div", { class: "box", data: { p: position }, style, ...first });
+  }
+
+  /** Let Tab reach a sentence, or the pages themselves while none has boxes, so that keys can scroll them. */
+  function keepReachable() {
+    if (roving.set(roving.current)) element.removeAttribute("tabindex");
+    else element.tabIndex = 0;
   }
 
   /** Give up if the file isn't the one any more; a page that is damaged has no boxes, and says so in its picture's place. */

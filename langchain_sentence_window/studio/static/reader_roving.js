@@ -7,23 +7,25 @@
  * @param {Object} options
  * @param {number} options.count The number of sentences.
  * @param {(position: number) => Element|null} options.elementOf The element that takes the focus; null if there is none now.
+ * @param {() => Element|null} [options.standIn] The element that takes the focus meanwhile, of another sentence.
  * @param {(position: number) => Promise<void>|void} options.show Scrolls to a sentence.
  * @param {(position: number) => void} options.onEnter
  * @param {(from: number, to: number) => void} options.onExtend Sentences were selected by Shift and an arrow key.
  * @param {() => void} options.onClear The selection was taken back.
  */
-export function rove(root, { count, elementOf, show, onEnter, onExtend, onClear }) {
+export function rove(root, { count, elementOf, standIn = () => null, show, onEnter, onExtend, onClear }) {
   let current = 0;
   let anchor = null;
   let element = null;
 
-  /** Make a sentence the one that Tab reaches, and perhaps focus it. */
+  /** Make a sentence the one that Tab reaches, and perhaps focus it; return whether Tab reaches any. */
   function set(position, { focus = false } = {}) {
     if (element) element.removeAttribute("tabindex");
     current = Math.min(Math.max(position, 0), count - 1);
-    element = elementOf(current);
+    element = elementOf(current) ?? standIn();
     if (element) element.tabIndex = 0;
     if (focus) element?.focus({ preventScroll: true });
+    return element !== null;
   }
 
   async function go(position, { extends: isExtending = false } = {}) {
@@ -36,7 +38,9 @@ export function rove(root, { count, elementOf, show, onEnter, onExtend, onClear 
   }
 
   root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest?.("[data-p]")) return;
+    const focused = event.target.closest?.("[data-p]");
+    if (event.ctrlKey || event.metaKey || event.altKey || !focused) return;
+    current = Number(focused.dataset.p);
     const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     const isEdge = !event.shiftKey && { Home: 0, End: count - 1 }[event.key];
     if (step) go(current + step, { extends: event.shiftKey });
