@@ -20,7 +20,7 @@ const mounted = new Map();
 
 /** What views share. */
 const app = {
-  /** What `/api/about` says of the index. */
+  /** What `/api/about` says of the index; null if that failed. */
   about: null,
   /** Go to a view. */
   go(view, parameters = {}) { location.hash = hashOf(view, parameters); },
@@ -69,6 +69,8 @@ for (const [name, view] of Object.entries(VIEWS)) {
 }
 Object.keys(VIEWS).forEach((name, i) => addKey(String(i + 1), `Go to ${VIEWS[name].title}`, () => app.go(name)));
 startKeys(document.getElementById("keys"));
-window.addEventListener("hashchange", show);
-app.refresh().catch(complain);
-show();
+// Views may ask `app.about` when they are mounted: whether the page is read-only, for one.
+app.refresh().catch(complain).finally(() => {
+  window.addEventListener("hashchange", show);
+  show();
+});

@@ -11,7 +11,6 @@ const DWELL_MS = 70;
 const WIDTH_STEP = 200;
 const MAX_WIDTH = 2400;
 const TOP = 0.28;
-const FOCUS_TRIES = 40;
 const GONE = new Set([403, 404, 409]);
 
 /**
@@ -157,14 +156,13 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     onSentence(position);
   }
 
-  /** Scroll to a sentence, and wait until its page is there. */
-  async function reach(position) {
+  /** Scroll to a sentence that isn't in view. */
+  function reach(position) {
     const at = boxesOf(position)[0];
     const frame = scroller.getBoundingClientRect();
     const rect = at?.getBoundingClientRect();
     if (rect && rect.top >= frame.top && rect.bottom <= frame.bottom) return;
     show(model.span(position)[0]);
-    for (let i = 0; i < FOCUS_TRIES && !boxesOf(position).length; i += 1) await new Promise((done) => { setTimeout(done, 50); });
   }
 
   function bring(box) {

@@ -8,7 +8,7 @@
  * @param {number} options.count The number of sentences.
  * @param {(position: number) => Element|null} options.elementOf The element that takes the focus; null if there is none now.
  * @param {() => Element|null} [options.standIn] The element that takes the focus meanwhile, of another sentence.
- * @param {(position: number) => Promise<void>|void} options.show Scrolls to a sentence.
+ * @param {(position: number) => void} options.show Scrolls to a sentence.
  * @param {(position: number) => void} options.onEnter
  * @param {(from: number, to: number) => void} options.onExtend Sentences were selected by Shift and an arrow key.
  * @param {() => void} options.onClear The selection was taken back.
@@ -17,30 +17,44 @@ export function rove(root, { count, elementOf, standIn = () => null, show, onEnt
   let current = 0;
   let anchor = null;
   let element = null;
+  let isAwaited = false;
 
-  /** Make a sentence the one that Tab reaches, and perhaps focus it; return whether Tab reaches any. */
+  /**
+   * Make a sentence the one that Tab reaches, and perhaps focus it: as soon as it is there, if the focus hasn't been
+   * taken elsewhere by then. Return whether Tab reaches any.
+   */
   function set(position, { focus = false } = {}) {
-    if (element) element.removeAttribute("tabindex");
     current = Math.min(Math.max(position, 0), count - 1);
-    element = elementOf(current) ?? standIn();
+    const own = elementOf(current);
+    const before = element;
+    element = own ?? standIn();
+    if (element !== before) before?.removeAttribute("tabindex"); // which takes the focus from it
     if (element) element.tabIndex = 0;
-    if (focus) element?.focus({ preventScroll: true });
+    isAwaited = focus || (isAwaited && isFree());
+    if (own && isAwaited) {
+      own.focus({ preventScroll: true });
+      isAwaited = false;
+    }
     return element !== null;
   }
 
-  async function go(position, { extends: isExtending = false } = {}) {
+  /** Say whether the focus is on none of what others hold; it is on the body after its element was removed. */
+  function isFree() {
+    return document.activeElement === document.body || root.contains(document.activeElement);
+  }
+
+  function go(position, { extends: isExtending = false } = {}) {
     const to = Math.min(Math.max(position, 0), count - 1);
     if (isExtending) anchor ??= current;
     else anchor = null;
-    await show(to);
+    show(to);
     set(to, { focus: true });
     if (isExtending) onExtend(Math.min(anchor, to), Math.max(anchor, to));
   }
 
+  root.addEventListener("focusin", ({ target }) => { if (target === element) current = Number(target.dataset.p); });
   root.addEventListener("keydown", (event) => {
-    const focused = event.target.closest?.("[data-p]");
-    if (event.ctrlKey || event.metaKey || event.altKey || !focused) return;
-    current = Number(focused.dataset.p);
+    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest?.("[data-p]")) return;
     const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     const isEdge = !event.shiftKey && { Home: 0, End: count - 1 }[event.key];
     if (step) go(current + step, { extends: event.shiftKey });
@@ -52,5 +66,5 @@ export function rove(root, { count, elementOf, standIn = () => null, show, onEnt
     event.stopPropagation();
   });
 
-  return { set, go, get current() { return current; } };
+  return { set, get current() { return current; } };
 }
