@@ -58,7 +58,8 @@ def test_the_road_is_drawn_and_told_as_it_was_traced(
     assert len(returned) == trace.counts["returned"]
     expect(page.locator(".arrival")).to_have_count(len(returned))
     kept = {window.number for window in trace.windows if window.returned}
-    expect(page.locator(".thread.returned")).to_have_count(1 + sum(hit.window in kept for hit in trace.hits))
+    in_legend = 1
+    expect(page.locator(".thread.returned")).to_have_count(in_legend + sum(hit.window in kept for hit in trace.hits))
     dropped = sum(hit.window not in kept for hit in trace.hits)
     for each in (".thread.dropped", ".drop"):
         expect(page.locator(f".road-picture {each}")).to_have_count(dropped)
@@ -195,10 +196,10 @@ def test_a_question_that_names_a_document_says_so(page: "Page", serve: Serve) ->
 
 def test_nothing_found_is_told(page: "Page") -> None:
     opened(page, settings={"min_score": 0.99})
-    expect(page.locator(".arrival")).to_have_count(0)
+    assert page.locator(".arrival").count() == 0
     assert step(page, "Returned").startswith("0 windows")
     expect(page.get_by_text("left out: its similarity is below min_score")).to_have_count(1)
-    expect(page.get_by_role("region", name="Hits")).to_have_count(0)
+    assert page.get_by_role("region", name="Hits").count() == 0
     assert axe(page) == []
 
 
@@ -222,7 +223,7 @@ def test_text_of_documents_stays_text(page: "Page", serve: Serve) -> None:
     text = page.locator(".why").text_content() or ""
     assert HOSTILE in text
     assert query in text
-    expect(page.locator(".why img, .why b:not(.step b), .why script")).to_have_count(0)
+    assert page.locator(".why img, .why b:not(.step b), .why script").count() == 0
 
 
 def test_the_road_fits_a_phone(page: "Page") -> None:

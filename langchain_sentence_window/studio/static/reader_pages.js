@@ -38,7 +38,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
   const roving = rove(element, {
     count: model.count,
     elementOf: (position) => boxesOf(position)[0] ?? null,
-    standIn: () => pages.flatMap((page) => [...page.boxes.values()].slice(0, 1))[0]?.[0] ?? null,
+    standIn: () => pages.find((page) => page.boxes.size)?.boxes.values().next().value[0] ?? null,
     show: reach,
     onEnter: onSentence,
     onExtend: selection.select,
@@ -80,6 +80,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       picture?.remove();
       picture = calls = null;
       delete holder.dataset.waiting;
+      if (!page.isThere) return;
       page.isThere = false;
       page.boxes.clear();
       fill(boxes);

@@ -38,7 +38,7 @@ export function rove(root, { count, elementOf, standIn = () => null, show, onEnt
     return element !== null;
   }
 
-  /** Say whether the focus is on none of what others hold; it is on the body after its element was removed. */
+  /** Return whether the focus is on a sentence or nowhere: on the body, where it goes when its element is removed. */
   function isFree() {
     return document.activeElement === document.body || root.contains(document.activeElement);
   }
