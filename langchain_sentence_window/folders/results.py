@@ -9,10 +9,11 @@ class SyncProgress:
     """How far a sync is.
 
     Attributes:
-        done: The number of files that are finished.
+        done: The number of files that are finished. Files are added together, so it rises by several at once.
         total: The number of files that were found.
-        sentences: The number of sentences added so far.
-        current: The path of the file that is next; ``None`` at the end.
+        sentences: The number of sentences that were added, or embedded to be added next.
+        current: The path of the file that is read, or of the largest of those that are embedded together; ``None`` at
+            the end.
         seconds: The time since the sync began.
     """
 
@@ -34,7 +35,10 @@ class SyncResult:
         deleted: Files that have gone, and whose documents were deleted.
         failed: Why a file or a folder couldn't be read, by its path. What the index has of it stays, unless the file
             is empty now.
-        skipped: The number of files that weren't read because of their suffix or kind.
+        known_failed: The same for files that failed at an earlier sync and haven't changed since.
+        missing_extras: Files that need a library that isn't installed, by the extra that installs it.
+        skipped: The numbers of files that weren't read, by their suffixes in lower case; of a kind that can be read,
+            too, if they aren't regular files.
         sentences: The number of sentences of the files that were added and updated.
         seconds: The time it took.
     """
@@ -44,7 +48,9 @@ class SyncResult:
     unchanged: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
-    skipped: int = 0
+    known_failed: Mapping[str, str] = field(default_factory=dict)
+    missing_extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
     sentences: int = 0
     seconds: float = 0.0
 
@@ -61,7 +67,13 @@ class SyncResult:
             "unchanged": len(self.unchanged),
             "deleted": len(self.deleted),
             "failed": len(self.failed),
-            "skipped": self.skipped,
+            "failed before": len(self.known_failed),
+            "without a library": sum(map(len, self.missing_extras.values())),
+            "skipped": sum(self.skipped.values()),
         }
         line = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
-        return "\n".join([f"{line}; {self.sentences:,} sentences", *self.failed.values()])
+        missing = [
+            f'{len(paths):,} files need: pip install "langchain-sentence-window[{extra}]"'
+            for extra, paths in self.missing_extras.items()
+        ]
+        return "\n".join([f"{line}; {self.sentences:,} sentences", *missing, *self.failed.values()])

@@ -13,17 +13,20 @@ from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.documents.file_states import FILE_STATE, FileState
 from langchain_sentence_window.documents.parts.grouping import group_documents
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.embedding.counting import heard_texts_too
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,
     MissingExtraError,
     SentenceWindowError,
 )
+from langchain_sentence_window.folders.failed_files import FailedFile, FailedFiles
 from langchain_sentence_window.folders.indexed_files import IndexedFile, indexed_files
 from langchain_sentence_window.folders.results import SyncProgress, SyncResult
-from langchain_sentence_window.folders.walking import FoundFile, check_found, checked_paths, find_files
+from langchain_sentence_window.folders.walking import FoundFile, FoundFiles, check_found, checked_paths, find_files
 from langchain_sentence_window.loaders.files.loading import convert
-from langchain_sentence_window.loaders.files.reading import EmptyFileError, FileBytes, read_file
+from langchain_sentence_window.loaders.files.reading import EmptyFileError, read_file
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess, PdfProcessError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 MAX_BATCH_FILES = 32
@@ -59,10 +62,12 @@ def sync_files(
         paths: Paths of files and folders; folders with all folders below them.
         delete: Whether to delete documents of files that were in these folders and have gone, or that were given
             themselves. Documents that came from elsewhere stay.
-        on_progress: Called with a `SyncProgress` before each file that is read, and at the end.
+        on_progress: Called with a `SyncProgress` before each file that is read, while sentences are embedded, and at
+            the end.
 
     Returns:
-        What was done. Files that can't be read are in ``failed``, with the reason, such as a library that is missing.
+        What was done. Files that can't be read are in ``failed``, with the reason; an index that is kept in a folder
+        remembers them, and doesn't read them again until they change.
 
     Raises:
         InvalidInputError: An argument is of another type, or the store can't list its documents.
@@ -73,17 +78,33 @@ def sync_files(
     checked_flag("delete", delete)
     if on_progress is not None:
         checked_callback("on_progress", on_progress, "progress")
-    given = checked_paths(paths)
-    sync = _Sync(retriever, on_progress)
-    found = find_files(given, index_folder(retriever))
+    failures = FailedFiles.of(index_folder(retriever))
+    return sync(retriever, checked_paths(paths), failures, delete=delete, on_progress=on_progress)
+
+
+def sync(
+    retriever: SentenceWindowRetriever,
+    paths: Sequence[str],
+    failures: FailedFiles,
+    *,
+    delete: bool,
+    on_progress: OnProgress | None,
+) -> SyncResult:
+    """Do what `sync_files` does, with the files that failed before."""
+    found = find_files(paths, index_folder(retriever))
     indexed = indexed_files(retriever)
     files = {source for source, each in indexed.items() if each.is_of_file}
     check_found(found, files if delete else ())
-    sync.failed |= found.failed
-    sync.run(list(found.files.values()), indexed)
+    with PdfProcess() as pdfs:
+        done = _Sync(retriever, failures, pdfs, on_progress)
+        done.failed |= found.failed
+        try:
+            done.run(list(found.files.values()), indexed)
+        finally:
+            failures.replace(done.failures_of(found))
     if delete:
-        sync.remove([source for source in indexed if source in files and found.has_lost(source)])
-    return sync.result(skipped=found.skipped)
+        done.remove([source for source in indexed if source in files and found.has_lost(source)])
+    return done.result(found)
 
 
 def index_folder(retriever: SentenceWindowRetriever) -> Path | None:
@@ -96,13 +117,15 @@ class _Loaded:
     """A file as Documents, for the index.
 
     Attributes:
-        source: Its absolute path.
+        file: The file.
+        state: Its state when it was read.
         documents: Its Documents.
         sentences: The number of its sentences.
         is_new: Whether the index doesn't have it.
     """
 
-    source: str
+    file: FoundFile
+    state: FileState
     documents: Sequence[Document]
     sentences: int
     is_new: bool
@@ -113,13 +136,19 @@ class _Sync:
     """One call of `sync_files`."""
 
     retriever: SentenceWindowRetriever
+    failures: FailedFiles
+    pdfs: PdfProcess
     on_progress: OnProgress | None
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    known_failed: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    new_failures: dict[str, FailedFile] = field(default_factory=dict)
     sentences: int = 0
+    embedding: int = 0
     total: int = 0
     done: int = 0
     start: float = field(default_factory=time.perf_counter)
@@ -143,7 +172,15 @@ class _Sync:
             self.retriever.delete(list(sources))
             self.deleted += sources
 
-    def result(self, *, skipped: int) -> SyncResult:
+    def failures_of(self, found: FoundFiles) -> dict[str, FailedFile]:
+        """Return the files to remember as failed: those of this sync, and earlier ones that it didn't get to."""
+        done = {*self.added, *self.updated, *self.unchanged, *self.missing}
+        left = {
+            path: each for path, each in self.failures.files.items() if path not in done and not found.has_lost(path)
+        }
+        return left | self.new_failures
+
+    def result(self, found: FoundFiles) -> SyncResult:
         """Return what was done."""
         return SyncResult(
             added=tuple(self.added),
@@ -151,7 +188,9 @@ class _Sync:
             unchanged=tuple(self.unchanged),
             deleted=tuple(self.deleted),
             failed=dict(self.failed),
-            skipped=skipped,
+            known_failed=dict(self.known_failed),
+            missing_extras={extra: tuple(paths) for extra, paths in self.missing.items()},
+            skipped=dict(sorted(found.skipped.items())),
             sentences=self.sentences,
             seconds=time.perf_counter() - self.start,
         )
@@ -163,24 +202,45 @@ class _Sync:
             if known is not None and known.is_current(file):
                 self._keep(file.source)
                 continue
+            before = self.failures.unchanged(file)
+            if before is not None and before.is_lasting:
+                self._fail(file, before)
+                continue
             self._report(file.source)
-            try:
-                read = read_file(Path(file.source), file.source)
-                if known is not None and known.has(read.state.sha256):
-                    self._keep(file.source)
-                    continue
-                loaded = self._loaded(file.source, read, is_new=known is None)
-            except EmptyFileError as error:
-                if known is not None and known.is_of_file:
-                    self.retriever.delete([file.source])
-                self._fail(file.source, error)
-            except (DocumentReadError, InvalidInputError, MissingExtraError) as error:
-                self._fail(file.source, error)
-            else:
+            loaded = self._read(file, known)
+            if loaded is not None:
                 yield loaded
 
-    def _loaded(self, source: str, read: FileBytes, *, is_new: bool) -> _Loaded:
-        documents = convert(read, source, source)
+    def _read(self, file: FoundFile, known: IndexedFile | None) -> _Loaded | None:
+        """Read a file; return ``None`` if it fails, or the index holds it as it is."""
+        state: FileState | None = None
+        is_lasting = False
+        try:
+            read = read_file(Path(file.source), file.source, file.root)
+            state = read.state
+            if known is not None and known.has(state.sha256):
+                self._keep(file.source)
+                return None
+            before = self.failures.files.get(file.source)
+            if before is not None and before.is_lasting and before.sha256 == state.sha256:
+                self._fail(file, replace(before, modified_ns=state.modified_ns))
+                return None
+            is_lasting = True
+            documents = convert(read, file.source, file.source, self.pdfs)
+            is_lasting = False
+            return self._loaded(file, state, documents, is_new=known is None)
+        except MissingExtraError as error:
+            self.missing.setdefault(error.extra, []).append(file.source)
+            self.done += 1
+        except (DocumentReadError, InvalidInputError) as error:
+            if isinstance(error, EmptyFileError) and known is not None and known.is_of_file:
+                self.retriever.delete([file.source])
+            is_lasting = is_lasting and not isinstance(error, PdfProcessError)
+            self._fail(file, _failure(file, state, error, is_lasting=is_lasting))
+        return None
+
+    def _loaded(self, file: FoundFile, state: FileState, documents: Sequence[Document], *, is_new: bool) -> _Loaded:
+        source = file.source
         splitter = self.retriever.splitter
         groups = group_documents(documents, splitter.join_parts)
         if [group.doc_id for group in groups] != [source]:
@@ -192,35 +252,55 @@ class _Sync:
         sentences = len(splitter.split_joined(joined, _NO_LIMITS))
         if not sentences:
             raise EmptyFileError(f"{source} holds no text; write the text into it, or leave it out")
-        state: FileState = replace(read.state, sentences=sentences)
-        return _Loaded(source, [_with_state(each, state) for each in documents], sentences, is_new)
+        state = replace(state, sentences=sentences)
+        return _Loaded(file, state, [_with_state(each, state) for each in documents], sentences, is_new)
 
     def _add(self, batch: Sequence[_Loaded]) -> None:
         """Add files; if that fails because of one of them, add each alone."""
         try:
             if batch:
-                self.retriever.add_documents([document for each in batch for document in each.documents])
+                with heard_texts_too(self._hear(batch)):
+                    self.retriever.add_documents([document for each in batch for document in each.documents])
         except SentenceWindowError as error:
             if len(batch) == 1 and isinstance(error, InvalidInputError):
-                self._fail(batch[0].source, error)
+                self._fail(batch[0].file, _failure(batch[0].file, batch[0].state, error, is_lasting=False))
                 return
             if not isinstance(error, InvalidInputError):
                 raise
             for each in batch:
                 self._add([each])
             return
+        finally:
+            self.embedding = 0
         for each in batch:
-            (self.added if each.is_new else self.updated).append(each.source)
+            (self.added if each.is_new else self.updated).append(each.file.source)
             self.sentences += each.sentences
         self.done += len(batch)
+
+    def _hear(self, batch: Sequence[_Loaded]) -> Callable[[int], None]:
+        """Return a function that reports a batch while it is embedded, by its largest file."""
+        largest = max(batch, key=lambda each: each.sentences).file.source
+
+        def hear(count: int) -> None:
+            self.embedding += count
+            self._report(largest)
+
+        return hear
 
     def _keep(self, source: str) -> None:
         self.unchanged.append(source)
         self.done += 1
 
-    def _fail(self, source: str, error: Exception) -> None:
-        self.failed[source] = str(error)
+    def _fail(self, file: FoundFile, failure: FailedFile) -> None:
+        before = self.failures.unchanged(file)
+        is_known = before is not None or self._has_failed(file.source, failure)
+        (self.known_failed if is_known else self.failed)[file.source] = failure.reason
+        self.new_failures[file.source] = failure
         self.done += 1
+
+    def _has_failed(self, source: str, failure: FailedFile) -> bool:
+        before = self.failures.files.get(source)
+        return before is not None and bool(failure.sha256) and before.sha256 == failure.sha256
 
     def _report(self, current: str | None) -> None:
         if self.on_progress is not None:
@@ -228,11 +308,19 @@ class _Sync:
                 SyncProgress(
                     done=self.done,
                     total=self.total,
-                    sentences=self.sentences,
+                    sentences=self.sentences + self.embedding,
                     current=current,
                     seconds=time.perf_counter() - self.start,
                 )
             )
+
+
+def _failure(file: FoundFile, state: FileState | None, error: Exception, *, is_lasting: bool) -> FailedFile:
+    if state is None:
+        return FailedFile(reason=str(error), size=file.size, modified_ns=file.modified_ns)
+    return FailedFile(
+        reason=str(error), size=state.size, modified_ns=state.modified_ns, sha256=state.sha256, is_lasting=is_lasting
+    )
 
 
 def _with_state(document: Document, state: FileState) -> Document:

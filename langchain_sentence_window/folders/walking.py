@@ -6,6 +6,7 @@ that is found at its own place, or that isn't in the given paths at all.
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -14,7 +15,7 @@ from pathlib import Path
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
 from langchain_sentence_window.loaders.files.loading import SUFFIXES
-from langchain_sentence_window.loaders.files.reading import reason
+from langchain_sentence_window.loaders.files.reading import LinkedFileError, Root, reason
 
 MAX_DEPTH = 100
 """Folders in folders."""
@@ -33,11 +34,13 @@ class FoundFile:
         source: Its absolute path.
         size: Its size in bytes.
         modified_ns: The time of its last change, in nanoseconds since 1970.
+        root: The given folder it is in; ``None`` if it was given itself.
     """
 
     source: str
     size: int
     modified_ns: int
+    root: Root | None
 
 
 @dataclass(slots=True)
@@ -48,14 +51,14 @@ class FoundFiles:
         files: Those that can be read by their suffix, by their paths, in order.
         missing: Given paths at which there is nothing.
         failed: Why a folder or a file can't be looked at, by its path.
-        skipped: The number of other files.
+        skipped: The numbers of other files, by their suffixes in lower case.
         folders: The given folders.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    skipped: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
     folders: list[str] = field(default_factory=list)
 
     def has_lost(self, source: str) -> bool:
@@ -118,26 +121,32 @@ def find_files(paths: Sequence[str], leave_out: Path | None) -> FoundFiles:
             continue
         if stat.S_ISDIR(status.st_mode):
             found.folders.append(path)
-            for each in _files_below(path, own, found):
+            for each in _files_below(Root.of(path, status), own, found):
                 files[each.source] = each
         else:
-            files |= {each.source: each for each in _readable(path, status, found)}
+            files |= {each.source: each for each in _readable(path, status, None, found)}
     found.files = {source: files[source] for source in sorted(files)}
     return found
 
 
-def _files_below(folder: str, own: tuple[int, int] | None, found: FoundFiles) -> Iterator[FoundFile]:
-    waiting = [(folder, 0)]
+def _files_below(root: Root, own: tuple[int, int] | None, found: FoundFiles) -> Iterator[FoundFile]:
+    waiting = [(root.path, 0)]
     while waiting:
         path, depth = waiting.pop()
         try:
-            entries = _entries(path)
+            with root.folder(path) as folder:
+                entries = _entries(folder, path)
+        except FileNotFoundError:  # deleted since its own folder was read
+            continue
+        except LinkedFileError as error:
+            found.failed[path] = str(error)
+            continue
         except OSError as error:
             found.failed[path] = f"{path} can't be read ({reason(error)}); give yourself the permission to read it"
             continue
         for inner, status in entries:
             if not stat.S_ISDIR(status.st_mode):
-                yield from _readable(inner, status, found)
+                yield from _readable(inner, status, root, found)
             elif (status.st_dev, status.st_ino) == own:
                 continue
             elif depth >= MAX_DEPTH:
@@ -146,7 +155,7 @@ def _files_below(folder: str, own: tuple[int, int] | None, found: FoundFiles) ->
                 waiting.append((inner, depth + 1))
 
 
-def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
+def _entries(folder: str | int, path: str) -> list[tuple[str, os.stat_result]]:
     """Return the paths in a folder that aren't hidden and no links, and their states."""
     found = []
     with os.scandir(folder) as entries:
@@ -154,20 +163,23 @@ def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
             if entry.name.startswith(_HIDDEN) or entry.is_symlink() or getattr(entry, "is_junction", bool)():
                 continue
             try:
-                # Not the entry's own, which lacks what tells folders apart on Windows.
-                status = Path(entry.path).lstat()
+                # Not the entry's own on Windows, which lacks what tells folders apart.
+                is_open = isinstance(folder, int)
+                status = entry.stat(follow_symlinks=False) if is_open else Path(entry.path).lstat()
             except FileNotFoundError:  # deleted since the folder was read
                 continue
-            if not getattr(status, "st_file_attributes", 0) & _HIDDEN_ON_WINDOWS:
-                found.append((entry.path, status))
+            is_link = stat.S_ISLNK(status.st_mode)  # made since the folder was read
+            if not is_link and not getattr(status, "st_file_attributes", 0) & _HIDDEN_ON_WINDOWS:
+                found.append((os.path.join(path, entry.name), status))  # noqa: PTH118 - many of them
     return found
 
 
-def _readable(path: str, status: os.stat_result, found: FoundFiles) -> Iterator[FoundFile]:
-    if not stat.S_ISREG(status.st_mode) or Path(path).suffix.lower() not in SUFFIXES:
-        found.skipped += 1
+def _readable(path: str, status: os.stat_result, root: Root | None, found: FoundFiles) -> Iterator[FoundFile]:
+    suffix = Path(path).suffix.lower()
+    if not stat.S_ISREG(status.st_mode) or suffix not in SUFFIXES:
+        found.skipped[suffix] += 1
     elif _is_writable(path):
-        yield FoundFile(path, status.st_size, status.st_mtime_ns)
+        yield FoundFile(path, status.st_size, status.st_mtime_ns, root)
     else:
         name = os.fsencode(path).decode("utf-8", "backslashreplace")
         found.failed[name] = f"{name} has a name that can't be written as text; rename it"

@@ -11,8 +11,9 @@ from typing import Any
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.folders.failed_files import FailedFiles
 from langchain_sentence_window.folders.results import SyncResult
-from langchain_sentence_window.folders.syncing import OnProgress, index_folder, sync_files
+from langchain_sentence_window.folders.syncing import OnProgress, index_folder, sync
 from langchain_sentence_window.folders.walking import checked_paths, is_below
 from langchain_sentence_window.loaders.files.loading import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -68,17 +69,20 @@ def watch_files(
     if not isinstance(stop, threading.Event):
         raise InvalidInputError(f"stop is {shown(stop)}; give a threading.Event, and set it to end the watching")
     checked_flag("delete", delete)
+    if on_progress is not None:
+        checked_callback("on_progress", on_progress, "progress")
     library = _watchfiles()
     given = checked_paths(paths)
     watched = _Watched(given, index_folder(retriever))
-    sync = partial(sync_files, retriever, given, delete=delete, on_progress=on_progress)
-    on_sync(sync())  # it isn't tried again, as its errors are those of the arguments
+    failures = FailedFiles.of(index_folder(retriever))
+    call = partial(sync, retriever, given, failures, delete=delete, on_progress=on_progress)
+    on_sync(call())  # it isn't tried again, as its errors are those of the arguments
     while not stop.is_set():
-        _follow(watched.changes(library, stop), sync, on_sync, on_error)
+        _follow(watched.changes(library, stop), call, on_sync, on_error)
 
 
 def _follow(
-    changes: Iterator[tuple[bool, int]], sync: Callable[[], SyncResult], on_sync: OnSync, on_error: OnError | None
+    changes: Iterator[tuple[bool, int]], call: Callable[[], SyncResult], on_sync: OnSync, on_error: OnError | None
 ) -> None:
     """Sync at each change, until one succeeds after another that failed; what it is watching may be a new folder."""
     has_failed = False
@@ -87,7 +91,7 @@ def _follow(
         if not has_changed and checks > 1 and not (has_failed and checks % RETRY_CHECKS == 0):
             continue
         try:
-            result = sync()
+            result = call()
         except Exception as error:  # noqa: BLE001 - an embedder's service may be down for a while
             has_failed = True
             if on_error is not None:

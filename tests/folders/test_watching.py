@@ -158,7 +158,7 @@ def test_a_file_that_cant_be_read_is_told_of_and_the_watch_goes_on(
         until(lambda: heard.results[-1].failed)
         file(folder / "c.md", "A seat.")
         until(lambda: held(retriever) == {"a.md", "c.md"})
-    assert "can't be read as a PDF" in heard.results[-1].failed[str(folder / "b.pdf")]
+    assert "can't be read as a PDF" in heard.results[-1].known_failed[str(folder / "b.pdf")]
 
 
 def test_what_the_index_writes_is_no_change(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from langchain_sentence_window.loaders.files.reading import EmptyFileError, File
 
 if TYPE_CHECKING:
     from langchain_sentence_window.loaders.files.html_pages import HtmlPage
+    from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 
 CONTENT_TYPE = "content_type"
 
@@ -86,13 +87,14 @@ def check_suffix(path: str, name: str) -> None:
         )
 
 
-def convert(file: FileBytes, path: str, source: str) -> list[Document]:
+def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" = None) -> list[Document]:
     """Make Documents of a file's bytes.
 
     Args:
         file: The bytes and the state of the file.
         path: Its path, with one of `SUFFIXES`.
         source: What the metadata calls the source.
+        pdfs: The process that reads PDFs; ``None`` for this one.
 
     Raises:
         DocumentReadError: It is damaged, of another type, or holds no text.
@@ -101,7 +103,10 @@ def convert(file: FileBytes, path: str, source: str) -> list[Document]:
     name = path if path.isprintable() else ascii(path)
     content_type = SUFFIXES[Path(path).suffix.lower()]
     try:
-        loaded = _READERS[content_type](file.data, name, source)
+        if content_type == _PDF and pdfs is not None:
+            loaded = pdfs.load(file, name, source)
+        else:
+            loaded = _READERS[content_type](file.data, name, source)
     except (SentenceWindowError, Warning):
         raise
     except Exception as error:  # one odd file of very many mustn't keep the others out
@@ -135,7 +140,8 @@ def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: 
     return [_document(read_docx(data, name))]
 
 
-def _read_pdf(data: bytes, name: str, source: str) -> list[Document]:
+def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
+    """Make Documents of a PDF's bytes; see `convert`, which adds metadata to them."""
     from langchain_sentence_window.loaders.pdf.loader import PDFLoader
 
     try:
@@ -158,5 +164,5 @@ _READERS: Mapping[str, Callable[[bytes, str, str], list[Document]]] = {
     _TEXT: _read_text,
     _HTML: _read_html,
     _DOCX: _read_docx,
-    _PDF: _read_pdf,
+    _PDF: read_pdf,
 }

@@ -1,0 +1,399 @@
+"""`PdfProcess`: reads PDFs of strangers in a process of its own, with bounds on memory and time.
+
+PDFium is a large library in C++, and a file can be made to overflow its stack or to take all memory. Such a file ends
+the process that reads it: here that is another one, which is started again for the next file.
+
+The two processes talk in JSON and plain bytes, so what a file makes of its reader can't make the caller run code.
+"""
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from queue import SimpleQueue
+from types import TracebackType
+from typing import IO, Any, Self
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece
+from langchain_sentence_window.errors import (
+    DocumentReadError,
+    InvalidInputError,
+    MissingExtraError,
+    SentenceWindowError,
+    SentenceWindowWarning,
+)
+from langchain_sentence_window.loaders.files.reading import FileBytes
+
+MAX_MEMORY_BYTES = 2 * 1024**3
+"""Bytes of memory that reading a file may take. Only Linux keeps to it."""
+
+MIN_SECONDS = 60.0
+"""Seconds that any file may take."""
+
+BYTES_PER_SECOND = 10_000
+"""Bytes of a file for each of which it may take a second more, several times what a page with much text takes."""
+
+MAX_SECONDS = 1_800.0
+"""Seconds that no file may exceed."""
+
+# Nothing of the working folder is imported, and the keyboard's interrupt is for the caller.
+_START = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
+    f"from {__name__} import serve; serve()"
+)
+_ERRORS: Mapping[str, Callable[..., Exception]] = {
+    each.__name__: each for each in (DocumentReadError, InvalidInputError, MissingExtraError, RuntimeError)
+}
+_CURE = "let this program start processes"
+_SIZES = struct.Struct(">QQ")
+
+
+class PdfProcessError(DocumentReadError):
+    """The process that reads PDFs can't be started, whatever the file is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PdfBytes:
+    """A PDF, read when it is needed.
+
+    Attributes:
+        name: Its name in messages.
+        key: Names its content, so that one that the process has already isn't sent again.
+        read: Returns its bytes.
+        size: Their number.
+    """
+
+    name: str
+    key: str
+    read: Callable[[], bytes]
+    size: int
+
+
+@dataclass(slots=True)
+class PdfProcess:
+    """A process that reads PDFs, one at a time. It is started for the first one; close it after use.
+
+    Threads may share one. After a fork, each of the two processes has one of its own.
+    """
+
+    _child: "_Child | None" = None
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Self:
+        """Return the process."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process."""
+        self.close()
+
+    def close(self) -> None:
+        """End the process; it is started again if another file is read."""
+        with self._lock:
+            self._end()
+
+    def load(self, file: FileBytes, name: str, source: str) -> list[Document]:
+        """Load a PDF as `PDFLoader` does. Its warnings are given here.
+
+        Args:
+            file: Its bytes and its state.
+            name: Its name in messages.
+            source: What the metadata calls it.
+
+        Raises:
+            DocumentReadError: It can't be read, or reading it takes too much memory or time.
+            MissingExtraError: pypdfium2 isn't installed.
+            PdfProcessError: The process can't be started.
+        """
+        pdf = PdfBytes(name, file.state.sha256, lambda: file.data, file.state.size)
+        pages, _ = self._ask("load", pdf, source=source)
+        return [Document(page_content=text, metadata=metadata) for text, metadata in pages]
+
+    def page_sizes(self, pdf: PdfBytes) -> list[tuple[float, float]]:
+        """Return the width and the height of each page, see `PdfFile.page_sizes`; raises what `load` does."""
+        sizes, _ = self._ask("page_sizes", pdf)
+        return [(width, height) for width, height in sizes]
+
+    def picture(self, pdf: PdfBytes, number: int, width: int, max_pixels: int) -> bytes:
+        """Return a page as PNG, see `PdfFile.render`; raises what `load` does."""
+        return self._ask("picture", pdf, number=number, width=width, max_pixels=max_pixels)[1]
+
+    def boxes(self, pdf: PdfBytes, sentences: Sequence[PagedSentence]) -> list[list[list[float]]]:
+        """Return the boxes of each sentence in fractions of its page, see `locate_in`.
+
+        Raises:
+            InvalidInputError: The text of a page isn't the one that the sentences are from.
+            DocumentReadError: As for `load`, and so are the others.
+        """
+        found: list[list[list[float]]] = self._ask("boxes", pdf, sentences=sentences)[0]
+        return found
+
+    def _ask(self, operation: str, pdf: PdfBytes, **arguments: Any) -> tuple[Any, bytes]:
+        with self._lock:
+            child = self._started()
+            data = b"" if child.held == pdf.key else pdf.read()
+            request = {"operation": operation, "name": pdf.name, "has_file": child.held != pdf.key, **arguments}
+            child.held = pdf.key
+            limit = min(MAX_SECONDS, MIN_SECONDS + pdf.size / BYTES_PER_SECOND)
+            try:
+                reply, payload = child.answer(request, data, limit)
+            except EOFError as error:
+                self._end()
+                cause = (
+                    f"reading it takes more than {limit:,.0f} seconds"
+                    if child.is_late
+                    else f"it crashes its reader, or takes more than {MAX_MEMORY_BYTES // 1024**3} GiB of memory"
+                )
+                raise DocumentReadError(
+                    f"{pdf.name} can't be read: {cause}; write it anew with another program, or leave it out"
+                ) from error
+            except BaseException:  # an interrupt, after which an answer is still to come
+                self._end()
+                raise
+        for message in reply["warnings"]:
+            warnings.warn(message, SentenceWindowWarning, stacklevel=3)
+        if "error" in reply:
+            raise _ERRORS[reply["error"]](*reply["arguments"])
+        return reply["result"], payload
+
+    def _started(self) -> "_Child":
+        if self._child is not None and not self._child.is_usable:
+            self._end()
+        if self._child is None:
+            self._child = _Child()
+            try:
+                self._child.greet()
+            except BaseException:
+                self._end()
+                raise
+        return self._child
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+class _Child:
+    """The other process, as the caller sees it.
+
+    Attributes:
+        held: The key of the file that it has; empty if it has none.
+        is_late: Whether it was ended because it took too long.
+    """
+
+    def __init__(self) -> None:
+        self.held = ""
+        self.is_late = False
+        self._owner = os.getpid()
+        command = [sys.executable, "-I", "-c", _START, *sys.path]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the program that runs already
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            )
+        except OSError as error:
+            raise PdfProcessError(f"the process that reads PDFs can't be started: {error}; {_CURE}") from error
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is this process that started it, and it runs."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def greet(self) -> None:
+        """Wait until it is ready."""
+        try:
+            self.answer({"operation": "greet", "name": "", "has_file": False}, b"", MAX_SECONDS)
+        except EOFError as error:
+            raise PdfProcessError(
+                f"the process that reads PDFs ended with {self._process.wait()} before the first file; {_CURE}"
+            ) from error
+
+    def answer(self, request: Mapping[str, Any], data: bytes, limit: float) -> tuple[Any, bytes]:
+        """Send a request and return the answer.
+
+        Raises:
+            EOFError: The process has ended.
+        """
+        timer = threading.Timer(limit, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - pipes
+            _write(self._process.stdin, request, data)
+            return _read(self._process.stdout)
+        except (BrokenPipeError, ConnectionError) as error:
+            raise EOFError from error
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        """End it, unless it belongs to another process."""
+        is_ours = self._owner == os.getpid()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what wasn't sent isn't needed
+                    pipe.close()
+        if is_ours:
+            self._process.kill()
+            self._process.wait()
+        else:
+            self._process.returncode = 0  # so that nobody waits for it
+
+    def _expire(self) -> None:
+        self.is_late = True
+        self._process.kill()
+
+
+def serve() -> None:
+    """Answer requests until the caller ends: the life of the other process."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    requests: SimpleQueue[tuple[dict[str, Any], bytes]] = SimpleQueue()
+    threading.Thread(target=_receive, args=(requests,), daemon=True).start()
+    _limit_memory()
+    reader = _Reader()
+    while True:
+        request, data = requests.get()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            reply, payload = reader.answer(request, data)
+        reply["warnings"] = [str(each.message) for each in caught if each.category is SentenceWindowWarning]
+        _write(answers, reply, payload)
+
+
+class _Reader:
+    """The file that is open, in the other process."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._file: Any = None
+
+    def answer(self, request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+        if request["has_file"]:
+            self._close()
+            self._data = data
+        try:
+            result, payload = self._do(request)
+        except MissingExtraError as error:
+            return _failed(MissingExtraError, error.package, error.extra), b""
+        except InvalidInputError as error:
+            return _failed(InvalidInputError, str(error)), b""
+        except SentenceWindowError as error:
+            return _failed(DocumentReadError, str(error)), b""
+        except MemoryError:  # PDFium may have been stopped in the middle
+            os._exit(1)
+        except Exception as error:  # noqa: BLE001 - one odd file of very many
+            return _failed(RuntimeError, f"{type(error).__name__}: {error}"), b""
+        return {"result": result}, payload
+
+    def _do(self, request: dict[str, Any]) -> tuple[Any, bytes]:
+        match request["operation"]:
+            case "greet":
+                return None, b""
+            case "load":
+                from langchain_sentence_window.loaders.files.loading import read_pdf
+
+                pages = read_pdf(self._data, request["name"], request["source"])
+                return [(page.page_content, page.metadata) for page in pages], b""
+            case "page_sizes":
+                return self._opened(request["name"]).page_sizes(), b""
+            case "picture":
+                return None, self._picture(request)
+            case _:
+                return self._boxes(request), b""
+
+    def _picture(self, request: dict[str, Any]) -> bytes:
+        file = self._opened(request["name"])
+        written = io.BytesIO()
+        try:
+            picture = file.render(request["number"], request["width"], request["max_pixels"])
+            picture.convert("RGB").save(written, "PNG", compress_level=1)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("pillow", "studio") from error
+        return written.getvalue()
+
+    def _boxes(self, request: dict[str, Any]) -> list[list[tuple[float, ...]]]:
+        from langchain_sentence_window.loaders.pdf.locating import locate_in
+
+        sentences = [
+            PagedSentence(**{**each, "pieces": tuple(PagePiece(**piece) for piece in each["pieces"])})
+            for each in request["sentences"]
+        ]
+        found = locate_in(self._opened(request["name"]), sentences)
+        return [[(box.x0, box.y0, box.x1, box.y1) for box in each.boxes] for each in found]
+
+    def _opened(self, name: str) -> Any:
+        from langchain_sentence_window.loaders.pdf.reading import open_pdf
+
+        if self._file is None:
+            self._file = open_pdf(self._data, name=name)
+        return self._file
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+
+def _failed(kind: type[Exception], *arguments: str) -> dict[str, Any]:
+    return {"error": kind.__name__, "arguments": arguments}
+
+
+def _receive(requests: "SimpleQueue[tuple[dict[str, Any], bytes]]") -> None:
+    """Take requests as they come; end this process once the caller has ended, whatever a file does meanwhile."""
+    try:
+        while True:
+            requests.put(_read(sys.stdin.buffer))
+    finally:
+        os._exit(0)
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = MAX_MEMORY_BYTES if most == resource.RLIM_INFINITY else min(most, MAX_MEMORY_BYTES)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no image of the memory
+
+
+def _write(pipe: IO[bytes], message: Mapping[str, Any], data: bytes) -> None:
+    written = json.dumps(message, default=asdict).encode()
+    pipe.write(_SIZES.pack(len(written), len(data)))
+    pipe.write(written)
+    pipe.write(data)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes]:
+    """Read a message.
+
+    Raises:
+        EOFError: The other process has ended.
+    """
+    message, data = _SIZES.unpack(_exactly(pipe, _SIZES.size))
+    found: dict[str, Any] = json.loads(_exactly(pipe, message))
+    return found, _exactly(pipe, data)
+
+
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
+    found = pipe.read(size)
+    if len(found) < size:
+        raise EOFError
+    return found
