@@ -1,10 +1,12 @@
 """Files of local folders and of object storage: found by the driver, read and converted by workers."""
 
 import hashlib
+import os
+import stat
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
@@ -12,31 +14,49 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
 from langchain_sentence_window.loaders.files.loading import SUFFIXES, check_suffix, convert
-from langchain_sentence_window.loaders.files.reading import FileBytes, read_file
+from langchain_sentence_window.loaders.files.reading import FileBytes, Root, read_file
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 
 _SCHEME = "://"
 
+_PDFS = PdfProcess()
+"""Reads the PDFs of this process, which may be a worker; it starts at the first one."""
 
-def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
+
+class SourceFile(NamedTuple):
+    """A file to read.
+
+    Attributes:
+        path: Its absolute path or its address.
+        root: The given folder below which it was found; empty for an address, or a file that was given itself.
+    """
+
+    path: str
+    root: str = ""
+
+
+def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[SourceFile]:
     """Find the files that can be read, in folders and what is below them.
 
     Args:
         paths: A path of a file or a folder, or several; or addresses such as ``s3://bucket/folder``.
 
     Returns:
-        Absolute paths and addresses, sorted, each once. Of folders, only files whose suffix is in `SUFFIXES`.
+        The files in order of their paths, each once. Of folders, only files whose suffix is in `SUFFIXES`, and no
+        links.
 
     Raises:
         InvalidInputError: Something else was given, or there is no such file or folder.
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found: set[str] = set()
+    found: dict[str, str] = {}
     for each in given:
         if not isinstance(each, str | PathLike) or not isinstance(fspath(each), str):
             raise InvalidInputError(f"a path is {shown(each)}; give paths of files or folders, or addresses")
         path = fspath(each)
-        found.update(_find_remote(path) if _SCHEME in path else _find_local(Path(path)))
-    return sorted(found)
+        for file in _find_remote(path) if _SCHEME in path else _find_local(Path(path)):
+            found[file.path] = file.root
+    return [SourceFile(path, found[path]) for path in sorted(found)]
 
 
 def load_bytes(data: bytes, path: str) -> list[Document]:
@@ -54,28 +74,39 @@ def load_bytes(data: bytes, path: str) -> list[Document]:
     """
     check_suffix(path, path)
     state = FileState(size=len(data), modified_ns=None, sha256=hashlib.sha256(data).hexdigest())
-    return convert(FileBytes(data, state), path, path)
+    return convert(FileBytes(data, state), path, path, _PDFS)
 
 
-def load_path(path: str) -> list[Document]:
+def load_path(path: str, root: str) -> list[Document]:
     """Read a file that `find_files` found, and make Documents of it, as `load_bytes` does.
+
+    Args:
+        path: Its path or its address.
+        root: Its root. No link below it is followed, also not one that was made since.
 
     Raises:
         DocumentReadError: As for `load_bytes`, or it can't be read.
     """
-    return load_bytes(_read_remote(path) if _SCHEME in path else read_file(Path(path), path).data, path)
+    if _SCHEME in path:
+        return load_bytes(_read_remote(path), path)
+    return load_bytes(read_file(Path(path), path, Root(root) if root else None).data, path)
 
 
-def _find_local(path: Path) -> Iterable[str]:
-    if path.is_dir():
-        files = (each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file())
-        return [str(each.absolute()) for each in files]
+def _find_local(path: Path) -> Iterable[SourceFile]:
+    root = str(path.absolute())
     if path.is_file():
-        return [str(path.absolute())]
-    raise InvalidInputError(f"{path} isn't there; check the path")
+        return [SourceFile(root)]
+    if not path.is_dir():
+        raise InvalidInputError(f"{path} isn't there; check the path")
+    found = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
+    return [
+        SourceFile(str(each), root)
+        for each in found
+        if each.suffix.lower() in SUFFIXES and stat.S_ISREG(each.lstat().st_mode)
+    ]
 
 
-def _find_remote(address: str) -> Iterable[str]:
+def _find_remote(address: str) -> Iterable[SourceFile]:
     from pyarrow.fs import FileSelector, FileType
 
     system, path = _system_of(address)
@@ -90,7 +121,7 @@ def _find_remote(address: str) -> Iterable[str]:
             for each in system.get_file_info(FileSelector(path, recursive=True))
             if each.type == FileType.File and Path(each.path).suffix.lower() in SUFFIXES
         ]
-    return [f"{scheme}{_SCHEME}{each.path}" for each in infos]
+    return [SourceFile(f"{scheme}{_SCHEME}{each.path}") for each in infos]
 
 
 def _read_remote(address: str) -> bytes:

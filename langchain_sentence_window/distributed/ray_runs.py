@@ -18,6 +18,7 @@ from langchain_sentence_window.distributed.ray_stages import (
     BYTES,
     OUTCOME,
     PATH,
+    ROOT,
     ReadFiles,
     ReadRows,
     WriteDocuments,
@@ -113,7 +114,7 @@ def dataset_of(
     """Return a Dataset of packed documents, and their number if it is known.
 
     Args:
-        given: Paths that `find_files` found, Documents, or a Dataset of files or rows.
+        given: Files that `find_files` found, Documents, or a Dataset of files or rows.
         join: How parts are joined.
         workers: The workers that write them.
         whole_documents: Whether each row is a whole document.
@@ -130,7 +131,9 @@ def dataset_of(
 
     files = max(1, min(FILES_OF_A_TASK, len(given) // (cpus * TASKS_OF_A_WORKER)))
     parts = [given[start : start + files] for start in range(0, len(given), files)]
-    paths = data.from_arrow([pa.table({PATH: pa.array(part, pa.string())}) for part in parts])
+    paths = data.from_arrow(
+        [pa.table({PATH: [each.path for each in part], ROOT: [each.root for each in part]}) for part in parts]
+    )
     return _mapped(paths, ReadFiles(join), cpus), len(given)
 
 

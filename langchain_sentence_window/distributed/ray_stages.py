@@ -27,7 +27,7 @@ from langchain_sentence_window.errors import InvalidInputError
 DOCUMENT, OUTCOME, BUCKET = "document", "outcome", "bucket"
 """Columns of the stages' tables: a packed document, a packed outcome, and a number that brings parts together."""
 
-PATH, BYTES = "path", "bytes"
+PATH, ROOT, BYTES = "path", "root", "bytes"
 TEXTS = ("text", "page_content")
 METADATA, ID = "metadata", "id"
 
@@ -40,14 +40,14 @@ class ReadFiles:
         self._join = join
 
     def __call__(self, table: Any) -> Any:
-        """Read a table with paths, and maybe the files' bytes."""
+        """Read a table with paths, and their roots or the files' bytes."""
         rows = table.to_pylist()
         return packed_table([self._read(row) for row in rows])
 
     def _read(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
         path = str(row[PATH])
         try:
-            documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path)
+            documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path, row[ROOT])
             (group,) = group_documents(documents, True if self._join is False else self._join)
         except Exception as error:  # noqa: BLE001 - one odd file mustn't keep the others out
             return b"", pack_outcome(Outcome(path, "failed", error=describe_error(error)))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.loaders.files.reading import Root
 
 MAX_PATH_CHARS = 4_096
 """Characters of the longest path."""
@@ -22,7 +23,8 @@ _SEPARATORS = re.compile(r"[/\\]")
 def served_file(path: str | PathLike[str], roots: Iterable[str | PathLike[str]]) -> Path:
     """Return the path of a file that may be served, with all symbolic links resolved.
 
-    Open the path that is returned, and not the one that was given.
+    Open the path that is returned, and not the one that was given. Who may change the folders meanwhile can put a link
+    in its place; `served_below` tells how to open it without following one.
 
     Args:
         path: The absolute path of a file, as it is: escapes such as ``%2e`` are characters of a name.
@@ -33,9 +35,21 @@ def served_file(path: str | PathLike[str], roots: Iterable[str | PathLike[str]])
         InvalidInputError: The file isn't in a root, isn't there, or is no regular file. The message doesn't say which,
             as that would tell strangers what there is.
     """
+    return served_below(path, roots)[0]
+
+
+def served_below(path: str | PathLike[str], roots: Iterable[str | PathLike[str]]) -> tuple[Path, Root]:
+    """Return the path of a file that may be served, as `served_file` does, and the root to open it below.
+
+    Raises:
+        InvalidInputError: As for `served_file`.
+    """
     found = _resolved(path)
-    if found is not None and any(_holds(root, found) for root in roots):
-        return found
+    if found is not None:
+        for root in roots:
+            below = _root_of(root, found)
+            if below is not None:
+                return found, below
     raise InvalidInputError(f"{shown(str(path))} isn't a file that is served; ask for one of the files that were given")
 
 
@@ -53,15 +67,17 @@ def _resolved(path: str | PathLike[str]) -> Path | None:
         return None
 
 
-def _holds(root: str | PathLike[str], found: Path) -> bool:
+def _root_of(root: str | PathLike[str], found: Path) -> Root | None:
+    """Return the folder of a root that holds a resolved path; ``None`` if the root doesn't hold it."""
     text = os.fspath(root)
     if not text or not Path(text).is_absolute():
-        return False
+        return None
     try:
         resolved = Path(text).resolve(strict=True)
+        folder = resolved.parent if found == resolved else resolved
+        return Root.of(str(folder), folder.stat()) if found.is_relative_to(resolved) else None
     except (OSError, ValueError, RuntimeError):
-        return False
-    return found == resolved or found.is_relative_to(resolved)
+        return None
 
 
 def is_odd_on_windows(path: str) -> bool:

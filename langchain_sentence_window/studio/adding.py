@@ -1,8 +1,10 @@
 """Add files that are dropped on the page."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from langchain_core.documents import Document
 from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -11,7 +13,9 @@ from starlette.routing import BaseRoute, Route
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.embedding.counting import heard_texts
-from langchain_sentence_window.loaders.files.loading import load_file
+from langchain_sentence_window.loaders.files.loading import convert
+from langchain_sentence_window.loaders.files.reading import Root, read_file
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.studio.jobs import Job, Stopped
 from langchain_sentence_window.studio.replies import (
     Arguments,
@@ -115,15 +119,16 @@ def _check_request(request: Request) -> None:
 
 
 async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
-    progress = Progress(len(uploads))
+    progress, pdfs = Progress(len(uploads)), PdfProcess()
     try:
         async with studio.library.writing:
             for upload in uploads:
                 progress.name = upload.name
                 job.report(**progress.to_dict())
-                await _add_one(studio, job, upload, progress)
+                await _add_one(studio, job, pdfs, upload, progress)
                 progress.done += 1
     finally:
+        await ASYNC.in_thread(pdfs.close)
         studio.library.forget()
         for upload in uploads:
             await ASYNC.in_thread(discard, upload.path)
@@ -131,7 +136,7 @@ async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
     return progress.to_dict()
 
 
-async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress) -> None:
+async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, progress: Progress) -> None:
     for each in await studio.documents():
         state = FileState.read(each.metadata)
         if state is not None and state.sha256 == upload.sha256:
@@ -145,7 +150,7 @@ async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress)
     path = await ASYNC.in_thread(keep, upload)
     is_added = False
     try:
-        documents = await ASYNC.in_thread(load_file, path)
+        documents = await ASYNC.in_thread(_load, pdfs, path)
         with heard_texts(hear):
             await studio.retriever.aadd_documents(documents)
         is_added = True
@@ -158,3 +163,9 @@ async def _add_one(studio: Studio, job: Job, upload: Upload, progress: Progress)
     finally:
         if not is_added:
             await ASYNC.in_thread(discard, path)
+
+
+def _load(pdfs: PdfProcess, path: Path) -> list[Document]:
+    """Load a kept file; the folder it is in must be no link, either."""
+    name = str(path)
+    return convert(read_file(path, name, Root(str(path.parent.parent))), name, name, pdfs)

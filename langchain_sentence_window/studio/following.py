@@ -6,7 +6,6 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.embedding.counting import heard_texts
 from langchain_sentence_window.folders.results import SyncProgress, SyncResult
 from langchain_sentence_window.folders.syncing import index_folder, sync_files
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
@@ -53,33 +52,27 @@ async def follow_sources(studio: Studio, given: Following) -> object:
 
 
 async def _follow(studio: Studio, job: Job, sources: list[str], *, delete: bool) -> dict[str, Any]:
-    sentences = 0
-    last: dict[str, Any] = {}
-
     def report(progress: SyncProgress) -> None:
-        nonlocal last
         name = "" if progress.current is None else base_name(progress.current)
-        last = {"done": progress.done, "total": progress.total, "name": name}
-        job.report(**last, sentences=sentences)
+        job.report(done=progress.done, total=progress.total, name=name, sentences=progress.sentences)
 
-    def hear(count: int) -> None:
-        nonlocal sentences
-        sentences += count
-        job.report(**last, sentences=sentences)
-
-    with heard_texts(hear):
-        result = await ASYNC.in_thread(sync_files, studio.retriever, sources, delete=delete, on_progress=report)
-    return _told(result)
+    return _told(await ASYNC.in_thread(sync_files, studio.retriever, sources, delete=delete, on_progress=report))
 
 
 def _told(result: SyncResult) -> dict[str, Any]:
-    failed = [{"name": path, "reason": reason} for path, reason in result.failed.items()]
+    missing = {
+        path: f'install what reads it: pip install "langchain-sentence-window[{extra}]"'
+        for extra, paths in result.missing_extras.items()
+        for path in paths
+    }
+    reasons = {**result.failed, **missing, **result.known_failed}
+    failed = [{"name": path, "reason": reason} for path, reason in reasons.items()]
     return {
         "added": len(result.added),
         "updated": len(result.updated),
         "unchanged": len(result.unchanged),
         "deleted": len(result.deleted),
-        "skipped": result.skipped,
+        "skipped": sum(result.skipped.values()),
         "failed": failed[:MAX_TOLD],
         "failures": len(failed),
         "sentences": result.sentences,

@@ -1,6 +1,5 @@
 """Pictures of the pages of PDFs, and the places of sentences on them."""
 
-import io
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -8,9 +7,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from langchain_sentence_window.documents.sentence_pages import PagedSentence
-from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
-from langchain_sentence_window.loaders.pdf.locating import locate_in
-from langchain_sentence_window.studio.pdf_files import PdfState, opened
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
+from langchain_sentence_window.studio.pdf_files import PdfState
 from langchain_sentence_window.studio.replies import Refused
 
 MAX_CACHE_BYTES = 64_000_000
@@ -40,10 +39,11 @@ class ImageCache:
         self._size = 0
         self._lock = threading.Lock()
 
-    def page(self, pdf: PdfState, number: int, width: int) -> bytes:
+    def page(self, pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
         """Return a page as PNG: a kept picture, else a new one.
 
         Args:
+            pdfs: Reads it.
             pdf: The file.
             number: The page, from 0.
             width: Pixels.
@@ -57,7 +57,7 @@ class ImageCache:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        made = _png(pdf, number, width)
+        made = _png(pdfs, pdf, number, width)
         with self._lock:
             if key not in self._kept and len(made) <= self._max_bytes:
                 self._kept[key] = made
@@ -72,10 +72,13 @@ class ImageCache:
         return self._size
 
 
-def places_on(pdf: PdfState, page: int, sentences: Sequence[PagedSentence], indexes: Iterable[int]) -> list[Place]:
+def places_on(
+    pdfs: PdfProcess, pdf: PdfState, page: int, sentences: Sequence[PagedSentence], indexes: Iterable[int]
+) -> list[Place]:
     """Return where the sentences of a document stand on a page.
 
     Args:
+        pdfs: Reads it.
         pdf: The file.
         page: The page, from 0.
         sentences: The sentences of the document.
@@ -90,8 +93,7 @@ def places_on(pdf: PdfState, page: int, sentences: Sequence[PagedSentence], inde
         if (pieces := tuple(piece for piece in each.pieces if piece.page == page))
     ]
     try:
-        with opened(pdf) as file:
-            found = locate_in(file, [each for _, each in touching])
+        found = pdfs.boxes(pdf.to_bytes(), [each for _, each in touching])
     except InvalidInputError as error:
         raise Refused(
             409,
@@ -101,21 +103,15 @@ def places_on(pdf: PdfState, page: int, sentences: Sequence[PagedSentence], inde
     except DocumentReadError as error:
         raise Refused(UNREADABLE, str(error)) from error
     return [
-        (index, [[round(side, 5) for side in (box.x0, box.y0, box.x1, box.y1)] for box in place.boxes])
-        for (index, _), place in zip(touching, found, strict=True)
+        (index, [[round(side, 5) for side in box] for box in boxes])
+        for (index, _), boxes in zip(touching, found, strict=True)
     ]
 
 
-def _png(pdf: PdfState, number: int, width: int) -> bytes:
-    written = io.BytesIO()
+def _png(pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
     try:
-        with opened(pdf) as file:
-            if number >= file.page_count:
-                raise Refused(404, f"the file has {file.page_count} pages")
-            picture = file.render(number, width, MAX_PIXELS)
-            picture.convert("RGB").save(written, "PNG", compress_level=1)
+        return pdfs.picture(pdf.to_bytes(), number, width, MAX_PIXELS)
+    except InvalidInputError as error:
+        raise Refused(404, str(error)) from error
     except DocumentReadError as error:
         raise Refused(UNREADABLE, str(error)) from error
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pillow", "studio") from error
-    return written.getvalue()

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import Field
 from starlette.responses import Response
@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.documents.sentence_pages import PagedSentence
 from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.studio.page_images import ImageCache, places_on
 from langchain_sentence_window.studio.pdf_files import PdfState, page_sizes, pdf_of
 from langchain_sentence_window.studio.read_document import ReadDocument, read_document
@@ -95,8 +96,10 @@ class _Pages:
     def __init__(self) -> None:
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._images = ImageCache()
-        # PDFium works for one thread at a time. Pictures don't wait for boxes, which take a whole file first.
-        self._threads = {name: ThreadPoolExecutor(1, f"studio-{name}") for name in ("pictures", "boxes")}
+        # A process reads one file at a time. Pictures don't wait for boxes, which take a whole file first.
+        self._readers = {
+            name: (ThreadPoolExecutor(1, f"studio-{name}"), PdfProcess()) for name in ("pictures", "boxes")
+        }
 
     async def document(self, studio: Studio, given: Named) -> object:
         """Return a document in blocks, and the sizes of its pages, or why they can't be shown."""
@@ -139,15 +142,18 @@ class _Pages:
     async def _pdf(self, studio: Studio, opened: _Opened) -> PdfState:
         return await ASYNC.in_thread(pdf_of, opened.document, studio.folders)
 
-    async def _in(self, name: str, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+    async def _in(
+        self, name: str, function: Callable[Concatenate[PdfProcess, P], T], *arguments: P.args, **keywords: P.kwargs
+    ) -> T:
+        thread, pdfs = self._readers[name]
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads[name], partial(function, *arguments, **keywords))
+        return await loop.run_in_executor(thread, partial(function, pdfs, *arguments, **keywords))
 
 
-def _places(opened: _Opened, pdf: PdfState, page: int) -> object:
+def _places(pdfs: PdfProcess, opened: _Opened, pdf: PdfState, page: int) -> object:
     indexes = [each.index for each in opened.document.sentences]
     try:
         sentences = opened.sentences()
     except SentenceWindowError as error:
         raise Refused(409, f"the index doesn't say where its sentences stand ({error})") from error
-    return places_on(pdf, page, sentences, indexes)
+    return places_on(pdfs, pdf, page, sentences, indexes)

@@ -243,7 +243,7 @@ def test_a_library_that_is_missing_is_told_of_and_the_others_are_added(
     word, text = write(folder / "a.docx", docx(paragraph("A refund."))), write(folder / "b.md", "A seat.")
     result = sync_files(retriever, folder)
     assert (result.added, result.failed, result.missing_extras) == ((text,), {}, {"files": (word,)})
-    assert "1 files need: pip install \"langchain-sentence-window[files]\"" in str(result)
+    assert '1 files need: pip install "langchain-sentence-window[files]"' in str(result)
     assert sync_files(retriever, folder).missing_extras == {"files": (word,)}  # it is tried again each time
     monkeypatch.undo()
     docx_module._mammoth.cache_clear()

@@ -98,10 +98,10 @@ def test_a_folder_that_cant_be_read_is_told_of_and_nothing_below_it_is_lost(
         (root / name).unlink()
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
     sync_files(retriever, root)
-    scandir, refused = os.scandir, os.stat(root / "a")
+    scandir, refused = os.scandir, (root / "a").stat()
 
     def refuse(folder: int | str) -> object:
-        if os.path.samestat(os.stat(folder), refused):
+        if os.path.samestat(os.stat(folder), refused):  # noqa: PTH116 - a descriptor
             raise PermissionError(13, "Permission denied", folder)
         return scandir(folder)
 

@@ -14,6 +14,8 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.folders import sync_files
 from langchain_sentence_window.loaders import load_pdf
+from langchain_sentence_window.loaders.files.reading import Root
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.studio.page_images import ImageCache
 from langchain_sentence_window.studio.pdf_files import PdfState
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
@@ -211,16 +213,17 @@ def test_documents_of_other_kinds_have_no_pages(folder: Path) -> None:
 
 def test_pictures_are_kept_up_to_a_number_of_bytes(folder: Path) -> None:
     state = (folder / "terms.pdf").stat()
-    pdf = PdfState(folder / "terms.pdf", state.st_mtime_ns, state.st_size)
-    first = ImageCache().page(pdf, 0, 300)
-    cache = ImageCache(len(first) + 10)
-    assert cache.page(pdf, 0, 300) is cache.page(pdf, 0, 300)
-    assert cache.size == len(first)
-    cache.page(pdf, 1, 200)
-    assert 0 < cache.size <= len(first) + 10
-    none = ImageCache(10)
-    assert none.page(pdf, 0, 300) == first
-    assert none.size == 0
+    pdf = PdfState(folder / "terms.pdf", Root(str(folder)), state.st_mtime_ns, state.st_size)
+    with PdfProcess() as pdfs:
+        first = ImageCache().page(pdfs, pdf, 0, 300)
+        cache = ImageCache(len(first) + 10)
+        assert cache.page(pdfs, pdf, 0, 300) is cache.page(pdfs, pdf, 0, 300)
+        assert cache.size == len(first)
+        cache.page(pdfs, pdf, 1, 200)
+        assert 0 < cache.size <= len(first) + 10
+        none = ImageCache(10)
+        assert none.page(pdfs, pdf, 0, 300) == first
+        assert none.size == 0
 
 
 def test_a_page_of_any_shape_has_a_picture_of_bounded_size(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -47,8 +48,8 @@ MAX_SECONDS = 1_800.0
 
 # Nothing of the working folder is imported, and the keyboard's interrupt is for the caller.
 _START = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
-    f"from {__name__} import serve; serve()"
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[2:]; "
+    f"from {__name__} import serve; serve(int(sys.argv[1]))"
 )
 _ERRORS: Mapping[str, Callable[..., Exception]] = {
     each.__name__: each for each in (DocumentReadError, InvalidInputError, MissingExtraError, RuntimeError)
@@ -83,8 +84,14 @@ class PdfProcess:
     """A process that reads PDFs, one at a time. It is started for the first one; close it after use.
 
     Threads may share one. After a fork, each of the two processes has one of its own.
+
+    Attributes:
+        memory_bytes: See `MAX_MEMORY_BYTES`.
+        min_seconds: See `MIN_SECONDS`.
     """
 
+    memory_bytes: int = MAX_MEMORY_BYTES
+    min_seconds: float = MIN_SECONDS
     _child: "_Child | None" = None
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -126,7 +133,12 @@ class PdfProcess:
         return [(width, height) for width, height in sizes]
 
     def picture(self, pdf: PdfBytes, number: int, width: int, max_pixels: int) -> bytes:
-        """Return a page as PNG, see `PdfFile.render`; raises what `load` does."""
+        """Return a page as PNG, see `PdfFile.render`.
+
+        Raises:
+            InvalidInputError: There is no such page.
+            DocumentReadError: As for `load`, and so are the others.
+        """
         return self._ask("picture", pdf, number=number, width=width, max_pixels=max_pixels)[1]
 
     def boxes(self, pdf: PdfBytes, sentences: Sequence[PagedSentence]) -> list[list[list[float]]]:
@@ -145,7 +157,7 @@ class PdfProcess:
             data = b"" if child.held == pdf.key else pdf.read()
             request = {"operation": operation, "name": pdf.name, "has_file": child.held != pdf.key, **arguments}
             child.held = pdf.key
-            limit = min(MAX_SECONDS, MIN_SECONDS + pdf.size / BYTES_PER_SECOND)
+            limit = min(MAX_SECONDS, self.min_seconds + pdf.size / BYTES_PER_SECOND)
             try:
                 reply, payload = child.answer(request, data, limit)
             except EOFError as error:
@@ -153,7 +165,7 @@ class PdfProcess:
                 cause = (
                     f"reading it takes more than {limit:,.0f} seconds"
                     if child.is_late
-                    else f"it crashes its reader, or takes more than {MAX_MEMORY_BYTES // 1024**3} GiB of memory"
+                    else f"it crashes its reader, or takes more than {self.memory_bytes // 1024**2:,} MiB of memory"
                 )
                 raise DocumentReadError(
                     f"{pdf.name} can't be read: {cause}; write it anew with another program, or leave it out"
@@ -171,7 +183,7 @@ class PdfProcess:
         if self._child is not None and not self._child.is_usable:
             self._end()
         if self._child is None:
-            self._child = _Child()
+            self._child = _Child(self.memory_bytes)
             try:
                 self._child.greet()
             except BaseException:
@@ -189,15 +201,16 @@ class _Child:
     """The other process, as the caller sees it.
 
     Attributes:
+        end: Ends it, as is done at the latest when nobody uses it any more.
         held: The key of the file that it has; empty if it has none.
         is_late: Whether it was ended because it took too long.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory_bytes: int) -> None:
         self.held = ""
         self.is_late = False
         self._owner = os.getpid()
-        command = [sys.executable, "-I", "-c", _START, *sys.path]
+        command = [sys.executable, "-I", "-c", _START, str(memory_bytes), *sys.path]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the program that runs already
                 command,
@@ -208,6 +221,7 @@ class _Child:
             )
         except OSError as error:
             raise PdfProcessError(f"the process that reads PDFs can't be started: {error}; {_CURE}") from error
+        self.end = weakref.finalize(self, _end, self._process, self._owner)
 
     @property
     def is_usable(self) -> bool:
@@ -241,31 +255,36 @@ class _Child:
         finally:
             timer.cancel()
 
-    def end(self) -> None:
-        """End it, unless it belongs to another process."""
-        is_ours = self._owner == os.getpid()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # what wasn't sent isn't needed
-                    pipe.close()
-        if is_ours:
-            self._process.kill()
-            self._process.wait()
-        else:
-            self._process.returncode = 0  # so that nobody waits for it
-
     def _expire(self) -> None:
         self.is_late = True
         self._process.kill()
 
 
-def serve() -> None:
-    """Answer requests until the caller ends: the life of the other process."""
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a process; only its owner does, not a fork of it."""
+    is_ours = owner == os.getpid()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # what wasn't sent isn't needed
+                pipe.close()
+    if is_ours:
+        process.kill()
+        process.wait()
+    else:
+        process.returncode = 0  # so that nobody waits for it
+
+
+def serve(memory_bytes: int) -> None:
+    """Answer requests until the caller ends: the life of the other process.
+
+    Args:
+        memory_bytes: The most bytes of memory that it may take.
+    """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     requests: SimpleQueue[tuple[dict[str, Any], bytes]] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), daemon=True).start()
-    _limit_memory()
+    _limit_memory(memory_bytes)
     reader = _Reader()
     while True:
         request, data = requests.get()
@@ -319,9 +338,11 @@ class _Reader:
 
     def _picture(self, request: dict[str, Any]) -> bytes:
         file = self._opened(request["name"])
-        written = io.BytesIO()
+        number, written = request["number"], io.BytesIO()
+        if number >= file.page_count:
+            raise InvalidInputError(f"{file.name} has {file.page_count} pages; ask for one of them")
         try:
-            picture = file.render(request["number"], request["width"], request["max_pixels"])
+            picture = file.render(number, request["width"], request["max_pixels"])
             picture.convert("RGB").save(written, "PNG", compress_level=1)
         except ModuleNotFoundError as error:
             raise MissingExtraError("pillow", "studio") from error
@@ -363,12 +384,12 @@ def _receive(requests: "SimpleQueue[tuple[dict[str, Any], bytes]]") -> None:
         os._exit(0)
 
 
-def _limit_memory() -> None:
+def _limit_memory(size: int) -> None:
     if sys.platform == "linux":
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = MAX_MEMORY_BYTES if most == resource.RLIM_INFINITY else min(most, MAX_MEMORY_BYTES)
+        limit = size if most == resource.RLIM_INFINITY else min(most, size)
         resource.setrlimit(resource.RLIMIT_AS, (limit, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no image of the memory
 

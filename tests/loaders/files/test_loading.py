@@ -141,7 +141,9 @@ class Overwritten:
 
 def overwrite_while_read(monkeypatch: pytest.MonkeyPatch, path: Path, texts: Iterator[str]) -> None:
     real: Any = os.fdopen
-    monkeypatch.setattr(os, "fdopen", lambda opened, mode, **others: Overwritten(real(opened, mode, **others), path, texts))
+    monkeypatch.setattr(
+        os, "fdopen", lambda opened, mode, **others: Overwritten(real(opened, mode, **others), path, texts)
+    )
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
