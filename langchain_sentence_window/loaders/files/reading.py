@@ -170,7 +170,7 @@ def _open_in(folder: str | int, path: Path, name: str) -> int:
 
 
 def _check_no_link(path: Path) -> None:
-    if path.is_symlink() or getattr(os.path, "isjunction", bool)(path):
+    if path.is_symlink() or getattr(path, "is_junction", bool)():
         raise LinkedFileError(str(path))
 
 

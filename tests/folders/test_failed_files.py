@@ -1,0 +1,123 @@
+"""Files that can't be read: the others are indexed, and such a file isn't read again until it changes."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window.folders import SyncResult, sync_files
+from langchain_sentence_window.folders.failed_files import FAILED_FILES
+from tests.folders.test_syncing import held, write
+from tests.loaders.pdf.drawing import drawn, lines
+from tests.loaders.pdf.hostile import endless_labels
+from tests.toys import WordEmbeddings
+
+GOOD = drawn(lines("A refund is paid."))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def retriever(tmp_path: Path, words: WordEmbeddings) -> Iterator[SentenceWindowRetriever]:
+    with FaissStore(words, tmp_path / "index") as store:
+        yield SentenceWindowRetriever(vectorstore=store)
+
+
+def kinds(result: SyncResult) -> dict[str, list[str]]:
+    """The names of files, by what became of them."""
+    names = ("added", "updated", "unchanged", "failed", "known_failed")
+    found = {name: [Path(each).name for each in getattr(result, name)] for name in names}
+    return {name: files for name, files in found.items() if files}
+
+
+def test_a_pdf_that_kills_its_reader_fails_alone_and_once(retriever: SentenceWindowRetriever, folder: Path) -> None:
+    killer = write(folder / "b.pdf", endless_labels())
+    for name in ("a.pdf", "c.pdf"):
+        write(folder / name, GOOD)
+    result = sync_files(retriever, folder)
+    assert kinds(result) == {"added": ["a.pdf", "c.pdf"], "failed": ["b.pdf"]}
+    assert result.failed[killer].startswith(f"{killer} can't be read: it crashes its reader")
+    again = sync_files(retriever, folder)
+    assert kinds(again) == {"unchanged": ["a.pdf", "c.pdf"], "known_failed": ["b.pdf"]}
+    assert again.known_failed == result.failed
+    # It isn't read: other bytes of the same size, written at the same time, aren't noticed.
+    write(folder / "b.pdf", GOOD[:-1].ljust(len(endless_labels()), b"\n")[: len(endless_labels())])
+    assert kinds(sync_files(retriever, folder))["known_failed"] == ["b.pdf"]
+    write(folder / "b.pdf", GOOD, age=1)
+    assert kinds(sync_files(retriever, folder)) == {"unchanged": ["a.pdf", "c.pdf"], "added": ["b.pdf"]}
+    assert "known_failed" not in kinds(sync_files(retriever, folder))
+
+
+def test_a_file_that_was_only_touched_is_known_by_its_bytes(retriever: SentenceWindowRetriever, folder: Path) -> None:
+    for age in range(3):
+        write(folder / "a.docx", "This is no Word file.", age=age)
+        kind = "known_failed" if age else "failed"
+        assert kinds(sync_files(retriever, folder)) == {kind: ["a.docx"]}
+    write(folder / "a.docx", "This is no Word file, either.", age=3)
+    assert kinds(sync_files(retriever, folder)) == {"failed": ["a.docx"]}
+
+
+def test_a_failure_that_depends_on_more_than_the_file_is_tried_again(
+    retriever: SentenceWindowRetriever, folder: Path
+) -> None:
+    write(folder / "a.pdf", drawn(lines("A refund is paid."), lines("A seat is free.")))
+    apart = retriever.model_copy(update={"splitter": SentenceSplitter(join_parts=False)})
+    assert kinds(sync_files(apart, folder)) == {"failed": ["a.pdf"]}
+    assert kinds(sync_files(apart, folder)) == {"known_failed": ["a.pdf"]}
+    assert kinds(sync_files(retriever, folder)) == {"added": ["a.pdf"]}
+
+
+def test_the_old_text_of_a_file_stays(retriever: SentenceWindowRetriever, folder: Path) -> None:
+    name = write(folder / "a.pdf", GOOD)
+    sync_files(retriever, folder)
+    write(folder / "a.pdf", endless_labels(), age=1)
+    for kind in ("failed", "known_failed"):
+        assert kinds(sync_files(retriever, folder, delete=True)) == {kind: ["a.pdf"]}
+        assert held(retriever) == {name: "A refund is paid."}
+
+
+def test_files_that_have_gone_are_forgotten(retriever: SentenceWindowRetriever, folder: Path, tmp_path: Path) -> None:
+    bad, other = write(folder / "a.pdf", b"no PDF"), write(tmp_path / "other" / "b.pdf", b"no PDF")
+    sync_files(retriever, [folder, tmp_path / "other"])
+    remembered = tmp_path / "index" / FAILED_FILES
+    assert set(json.loads(remembered.read_text(encoding="utf-8"))["files"]) == {bad, other}
+    os.remove(bad)  # noqa: PTH107 - a string
+    sync_files(retriever, folder)
+    assert set(json.loads(remembered.read_text(encoding="utf-8"))["files"]) == {other}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"\xff{",
+        b"[" * 100_000,
+        b'{"version": "0", "files": {}}',
+        b'{"version": "VERSION", "files": []}',
+        b'{"version": "VERSION", "files": {"NAME": {"reason": 1}}}',
+    ],
+)
+def test_a_damaged_memory_is_none(
+    retriever: SentenceWindowRetriever, folder: Path, tmp_path: Path, content: bytes
+) -> None:
+    name = write(folder / "a.docx", "This is no Word file.")
+    sync_files(retriever, folder)
+    remembered = tmp_path / "index" / FAILED_FILES
+    version = json.loads(remembered.read_text(encoding="utf-8"))["version"]
+    remembered.write_bytes(content.replace(b"VERSION", version.encode()).replace(b"NAME", name.encode()))
+    assert kinds(sync_files(retriever, folder)) == {"failed": ["a.docx"]}
+    assert kinds(sync_files(retriever, folder)) == {"known_failed": ["a.docx"]}
+
+
+def test_an_index_elsewhere_remembers_nothing(words: WordEmbeddings, folder: Path) -> None:
+    write(folder / "a.docx", "This is no Word file.")
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
+    for _ in range(2):
+        assert kinds(sync_files(retriever, folder)) == {"failed": ["a.docx"]}
