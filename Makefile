@@ -3,14 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
+TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser
+MINUTES := 30
 
-.PHONY: demo test test-stores test-ray test-browser check docs ragas format lock clean
+.PHONY: demo test fuzz test-stores test-ray test-browser check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser
+	$(TEST)
+
+# Other examples in each round; it ends at the first round that fails, or begins no other after MINUTES.
+fuzz: $(VENV)/test.stamp
+	@end=$$(($$(date +%s) + 60 * $(MINUTES))); while seed=$$(date +%s) && [ $$seed -lt $$end ]; do \
+		echo "seed $$seed" && $(TEST) -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $$seed || exit; \
+	done
 
 # Other vector stores, among them a PostgreSQL, a Redis and a MariaDB that are started and stopped.
 test-stores: $(VENV)/stores.stamp

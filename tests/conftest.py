@@ -1,6 +1,5 @@
 """Fixtures that several tests share."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,12 @@ from tests.toys import VOCABULARY, WordEmbeddings
 
 Invoke = Way
 
-# Other programs may slow the machine down, which says nothing about the code.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# The same examples at each run, so that a change is refused for what it changed.
-settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "any machine")
+# The same examples at each run, so that a change is refused for what it changed. Other programs may slow the machine
+# down, which says nothing about the code.
+settings.register_profile("test", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Other examples at each run, for `make fuzz`.
+settings.register_profile("fuzz", settings.get_profile("test"), derandomize=False, max_examples=500, print_blob=True)
+settings.load_profile("test")
 
 
 @pytest.fixture(params=["sync", "async"])
