@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, Literal
 
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings
 
 Message = dict[str, Any]
@@ -70,7 +71,7 @@ def openai_server(reply: Reply) -> Iterator[OpenAIServer]:  # noqa: C901 - the h
 
         def _fail(self, fault: Fault, body: dict[str, Any]) -> None:
             if fault == "hang":
-                server.closing.wait(60)
+                server.closing.wait(PATIENCE)
             elif fault == "die":
                 # More was announced than comes.
                 parts = list(_events(body["model"], str(server.reply(body["messages"]))))

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, COMPUTING_THREADS, IO, arun, run
+from tests.patience import PATIENCE
 
 
 class Store:
@@ -90,7 +91,7 @@ async def test_an_awaited_flow_takes_the_async_form_or_a_thread() -> None:
 async def test_what_has_no_async_form_does_not_block_the_loop() -> None:
     went_on = threading.Event()
     asyncio.get_running_loop().call_soon(went_on.set)
-    assert await ASYNC.in_thread(went_on.wait, 10)
+    assert await ASYNC.in_thread(went_on.wait, PATIENCE)
 
 
 async def test_a_thread_sees_the_caller_s_context() -> None:
@@ -193,7 +194,7 @@ async def test_a_computing_flow_does_not_keep_the_loop_waiting() -> None:
     went_on = threading.Event()
 
     async def flow(io: IO) -> bool:
-        return went_on.wait(10)
+        return went_on.wait(PATIENCE)
 
     asyncio.get_running_loop().call_soon(went_on.set)
     assert await arun(flow)
@@ -235,25 +236,32 @@ async def test_a_flow_in_steps_that_awaits_something_else_is_refused_and_closed(
 
 @pytest.mark.parametrize("when", ["queued", "computing", "waiting"])
 async def test_a_flow_in_steps_that_is_canceled_runs_what_it_has_to_finish(when: str) -> None:
-    begun, going_on, ended = threading.Event(), threading.Event(), list[str]()
+    running = COMPUTING_THREADS if when == "queued" else 1
+    begun, going_on, ended = threading.Semaphore(0), threading.Event(), list[str]()
+    in_the_loop = asyncio.Event()
+
+    async def wait_in_the_loop(_: float) -> None:
+        in_the_loop.set()
+        await asyncio.sleep(3600)
 
     async def flow(io: IO, name: str) -> None:
         try:
-            if name == "waiting":
-                begun.set()
-            else:
-                begun.set()
-                await io.compute(going_on.wait, 10)
-            await io.call(time.sleep, nap, 3600)
+            begun.release()
+            if name != "waiting":
+                await io.compute(going_on.wait, PATIENCE)
+            await io.call(time.sleep, wait_in_the_loop, 3600)
         finally:
             ended.append(name)
 
-    tasks = [asyncio.create_task(arun(partial(flow, name=when))) for _ in range(3 if when == "queued" else 1)]
-    await asyncio.to_thread(begun.wait, 10)
-    await asyncio.sleep(0.05)  # one waits for a thread, or the loop for the flow
+    tasks = [asyncio.create_task(arun(partial(flow, name=when))) for _ in range(running + (when == "queued"))]
+    for _ in range(running):
+        assert await asyncio.to_thread(begun.acquire, timeout=PATIENCE)
+    if when == "waiting":
+        await in_the_loop.wait()
     tasks[-1].cancel()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)  # in which it notices
     if when == "queued":
+        await asyncio.wait([tasks[-1]], timeout=PATIENCE)
         assert tasks[-1].cancelled()
     going_on.set()
     for task in tasks:
@@ -289,5 +297,5 @@ def test_flows_run_in_a_forked_process() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # threads run, which is what is tested
         process = multiprocessing.get_context("fork").Process(target=lambda: os._exit(0 if flow_runs() else 1))
         process.start()
-    process.join(20)
+    process.join(PATIENCE)
     assert process.exitcode == 0

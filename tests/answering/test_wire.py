@@ -27,6 +27,7 @@ from langchain_sentence_window.answering.search_results import as_search_results
 from tests.answering.windows import PAGED, window
 from tests.conftest import Invoke
 from tests.loopback import Answer, Body, Loopback, loopback
+from tests.patience import PATIENCE
 
 KEY = SecretStr("test")
 WINDOWS = [window("rules", 1, 4), window(PAGED, 1, 4), window("hostile", 0, 3)]
@@ -117,7 +118,7 @@ def chat_anthropic(server: Loopback, **settings: Any) -> ChatAnthropic:
         base_url=server.url,
         api_key=KEY,
         max_retries=0,
-        timeout=30,
+        timeout=PATIENCE,
         stop=None,
         **settings,
     )
@@ -295,7 +296,7 @@ def openai() -> Iterator[Loopback]:
 
 
 def chat_openai(server: Loopback, **settings: Any) -> ChatOpenAI:
-    return ChatOpenAI(model="gpt-5", base_url=server.url, api_key=KEY, max_retries=0, timeout=30, **settings)
+    return ChatOpenAI(model="gpt-5", base_url=server.url, api_key=KEY, max_retries=0, timeout=PATIENCE, **settings)
 
 
 async def test_openai_is_sent_search_results_as_they_are_and_refuses_them(way: Invoke, openai: Loopback) -> None:

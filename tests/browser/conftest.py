@@ -36,7 +36,7 @@ def browser() -> Iterator["Browser"]:
     path = find_chromium()
     if path is None:
         pytest.skip("no Chromium: install Debian's chromium, or run `playwright install chromium`")
-    expect.set_options(timeout=10_000)
+    expect.set_options(timeout=60_000)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if is_root else [])

@@ -62,7 +62,7 @@ def watched(context: "BrowserContext", seen: Seen) -> Iterator[None]:
     context.on("weberror", lambda error: seen.note(f"uncaught: {error.error}"))
     context.on("dialog", seen.note_dialog)
     context.on("request", seen.note_request)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from langchain_sentence_window.cli.app import app
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -75,7 +76,7 @@ def run_apart(*arguments: object, cwd: Path, **more: str) -> Done:
         cwd=cwd,
         env=environment(**more),
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -19,14 +19,14 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from langchain_sentence_window import __version__
 from tests.cli.conftest import COMMAND, environment, run_apart, run_here
+from tests.loaders.files.writing import file
+from tests.patience import PATIENCE
 
 COMMANDS = (
     *("index", "sync", "ask", "explain", "why", "ls", "show", "rm", "stats", "check", "backup", "restore"),
     *("evaluate", "sweep", "fit", "serve", "mcp", "config"),
 )
 ON_WINDOWS = sys.platform == "win32"
-PATIENCE = 120
-"""Seconds to wait for a process, on a machine that has others to run."""
 
 
 @contextmanager
@@ -100,12 +100,11 @@ def test_help_and_completion_load_nothing_heavy(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
 def test_watching_follows_the_files_until_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "one.md").write_text("One is here.")
+    file(tmp_path / "docs" / "one.md", "One is here.")
     with started("index", "docs", "--watch", "--json", cwd=tmp_path) as process:
         first = json.loads(pipe_of(process.stdout).readline())
         assert first["added"] == [str(tmp_path / "docs" / "one.md")]
-        (tmp_path / "docs" / "two.md").write_text("Two is here.")
+        file(tmp_path / "docs" / "two.md", "Two is here.")
         second = json.loads(pipe_of(process.stdout).readline())
         assert second["added"] == [str(tmp_path / "docs" / "two.md")]
         (tmp_path / "docs" / "one.md").unlink()

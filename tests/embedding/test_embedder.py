@@ -29,6 +29,7 @@ from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in
 from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors, normalized
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings
 
 # Lengths
@@ -361,7 +362,7 @@ def test_an_interrupt_anywhere_leaves_queries_usable(monkeypatch: pytest.MonkeyP
         finally:
             sys.settrace(before)
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(queries.embed, f"again {stops}").result(timeout=60).shape == (2,)
+            assert pool.submit(queries.embed, f"again {stops}").result(timeout=PATIENCE).shape == (2,)
         assert len(queries._kept) <= 2
     assert stops > 10
 

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
 
 TEXT = "# Refunds\n\nA seat. A card.\n\n## Annual\n\nA card.\n"
@@ -82,7 +83,7 @@ async def test_situating_does_not_block_the_loop(words: WordEmbeddings) -> None:
     ticks, asked = 0, threading.Event()
 
     def slow(source: Document, sentence: Document) -> str:
-        assert asked.wait(5)
+        assert asked.wait(PATIENCE)
         return ""
 
     async def tick() -> None:

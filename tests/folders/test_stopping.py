@@ -12,10 +12,11 @@ import pytest
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.folders import sync_files
 from tests.loaders.files.writing import file
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings
 
 ROOT = Path(__file__).parent.parent.parent
-FILES, BATCH, MAX_SECONDS = 40, 4, 60
+FILES, BATCH = 40, 4
 CODE = f"""
 import sys, time
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
@@ -29,7 +30,12 @@ class Slow(WordEmbeddings):
 
 syncing.MAX_BATCH_FILES = {BATCH}
 retriever = SentenceWindowRetriever(vectorstore=FaissStore(Slow(), sys.argv[1]))
-sync_files(retriever, sys.argv[2], on_progress=lambda progress: print(progress.done, flush=True))
+def report(progress):
+    print(progress.done, flush=True)
+    if progress.done == {FILES - BATCH}:
+        time.sleep({PATIENCE})  # it is stopped before it is done, however late that is
+
+sync_files(retriever, sys.argv[2], on_progress=report)
 """
 
 
@@ -47,14 +53,14 @@ def test_the_index_is_good_and_the_next_sync_goes_on(tmp_path: Path, stop: signa
     finally:
         signal.signal(signal.SIGINT, usual)
     assert started.stdout is not None
-    end = time.monotonic() + MAX_SECONDS
+    end = time.monotonic() + PATIENCE
     for line in started.stdout:
         assert time.monotonic() < end
         if int(line) >= 2 * BATCH:
             break
     started.send_signal(stop)
     started.stdout.close()
-    assert started.wait(MAX_SECONDS) != 0
+    assert started.wait(PATIENCE) != 0
     words = WordEmbeddings()
     with FaissStore(words, tmp_path / "index") as store:
         retriever = SentenceWindowRetriever(vectorstore=store)

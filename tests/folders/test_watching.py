@@ -2,8 +2,7 @@
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,8 @@ from langchain_sentence_window.folders import SyncResult, watch_files
 from langchain_sentence_window.folders import watching as watching_module
 from langchain_sentence_window.folders.watching import _Watched
 from tests.loaders.files.writing import file
+from tests.patience import PATIENCE, until
 from tests.toys import WordEmbeddings
-
-MAX_SECONDS = 30
-"""Seconds after which something that should have happened hasn't."""
 
 
 class Heard:
@@ -52,15 +49,8 @@ def watching(retriever: SentenceWindowRetriever, paths: Any, **settings: Any) ->
         yield heard
     finally:
         stop.set()
-        thread.join(MAX_SECONDS)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
-
-
-def until(happened: Callable[[], object]) -> None:
-    end = time.monotonic() + MAX_SECONDS
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def held(retriever: SentenceWindowRetriever) -> set[str]:

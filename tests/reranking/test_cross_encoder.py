@@ -21,6 +21,7 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.toys import VOCABULARY, WordEmbeddings, document
 
 
@@ -189,7 +190,7 @@ async def test_the_loop_runs_on_while_the_model_works() -> None:
         def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
             # The loop can only do this if it isn't the one that waits here.
             loop.call_soon_threadsafe(ticked.set)
-            assert ticked.wait(10)
+            assert ticked.wait(PATIENCE)
             return super().score(text_pairs)
 
     assert len(await CrossEncoderReranker(model=Waiting()).acompress_documents(DOCUMENTS, "refund")) == 3

@@ -18,6 +18,7 @@ from langchain_sentence_window.embedding.counting import heard_texts
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
 
 COUNT = 20
@@ -120,8 +121,8 @@ async def test_batches_are_split_and_written_while_another_is_embedded(way: Invo
 
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             if any("number 4." in text for text in texts):
-                assert split.wait(20)
-                assert written.wait(20)
+                assert split.wait(PATIENCE)
+                assert written.wait(PATIENCE)
             return super().embed_documents(texts)
 
     def engine(given: str) -> list[tuple[int, int]]:
@@ -237,7 +238,7 @@ async def test_async_cancelling_leaves_whole_batches(tmp_path: Path) -> None:
         async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
             if any("number 10." in text for text in texts):
                 begun.set()
-                await asyncio.sleep(60)
+                await asyncio.sleep(PATIENCE)
             return self.embed_documents(texts)
 
     with FaissStore(Slow(), tmp_path) as store:

@@ -3,7 +3,6 @@
 import io
 import os
 import threading
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.studio import adding, uploads
 from langchain_sentence_window.studio.uploads import MAX_NAME_BYTES, clean_name
+from tests.patience import PATIENCE, until
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -34,7 +34,7 @@ class SlowEmbeddings(WordEmbeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         if not self.may_go_on.is_set() and self.waits.is_set():
-            self.may_go_on.wait(20)
+            self.may_go_on.wait(PATIENCE)
         if not self.may_go_on.is_set():
             self.waits.set()
         return super().embed_documents(texts)
@@ -78,12 +78,12 @@ def add(client: TestClient, *uploads: Any) -> dict[str, Any]:
 
 
 def ended(client: TestClient, number: int) -> dict[str, Any]:
-    for _ in range(2_000):
-        job: dict[str, Any] = client.get("/api/jobs").json()["jobs"][-number]
-        if job["status"] != "running":
-            return job
-        time.sleep(0.01)
-    raise AssertionError("the job doesn't end")
+    def job() -> dict[str, Any]:
+        found: dict[str, Any] = client.get("/api/jobs").json()["jobs"][-number]
+        return found
+
+    until(lambda: job()["status"] != "running")
+    return job()
 
 
 def test_a_dropped_file_is_kept_read_and_added(
@@ -251,12 +251,12 @@ def test_a_stop_ends_the_file_that_is_being_added_and_those_that_follow(
     embedder.waits.clear()
     numbers = [each.json()["upload"] for each in given]
     job = client.post("/api/documents/add", json={"uploads": numbers}).json()
-    for _ in range(2_000):
-        progress = client.get("/api/jobs").json()["jobs"][0]["progress"]
-        if progress.get("name") == "b.txt":
-            break
-        time.sleep(0.01)
-    assert (progress["done"], progress["total"]) == (1, 3)
+
+    def progress() -> Any:
+        return client.get("/api/jobs").json()["jobs"][0]["progress"]
+
+    until(lambda: progress().get("name") == "b.txt")
+    assert (progress()["done"], progress()["total"]) == (1, 3)
     client.post("/api/jobs/stop", json={"number": job["number"]})
     embedder.may_go_on.set()
     job = ended(client, job["number"])

@@ -19,6 +19,7 @@ from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
 from langchain_sentence_window.studio import create_studio
 from tests.browser.serving import serving
 from tests.openai_server import Message, OpenAIServer, openai_server
+from tests.patience import PATIENCE
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 BILLING = "😀 Plans. A plan has a refund. It ends after thirty days."
@@ -254,7 +255,7 @@ class Slow(BaseChatModel):
     async def _astream(self, messages: list[BaseMessage], *given: Any, **settings: Any) -> AsyncIterator[Any]:
         yield ChatGenerationChunk(message=AIMessageChunk(content="Well, "))
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(2 * PATIENCE)
         finally:
             self.stopped.set()
 
@@ -264,7 +265,11 @@ def test_a_model_stops_when_the_page_goes_away() -> None:
     with (
         serving(retriever(), chat_model=Slow(stopped=stopped)) as served,
         httpx.stream(
-            "POST", f"{served.url}/api/answer", json={"query": QUESTION, "citations": "numbers"}, trust_env=False
+            "POST",
+            f"{served.url}/api/answer",
+            json={"query": QUESTION, "citations": "numbers"},
+            trust_env=False,
+            timeout=PATIENCE,
         ) as answer,
     ):
         lines = answer.iter_lines()
@@ -272,7 +277,7 @@ def test_a_model_stops_when_the_page_goes_away() -> None:
         assert json.loads(next(lines)) == {"text": "Well, ", "quotes": []}
         assert not stopped.is_set()
         answer.close()
-        assert stopped.wait(10)
+        assert stopped.wait(PATIENCE)
 
 
 def test_answers_are_written_at_the_same_time(llm: ChatOpenAI) -> None:

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,13 +17,12 @@ import pytest
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio import serve_studio
 from langchain_sentence_window.studio.guard import SECURITY_HEADERS
+from tests.patience import PATIENCE
 from tests.studio.making import small_retriever
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a&b#c%d?e=f/g+h"  # noqa: S105
 ANY = "0.0.0.0"  # noqa: S104
-ANSWER_SECONDS = 20
-"""Seconds after which an answer is missing; it comes at once."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Running:
     port: int
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_SECONDS)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def send(self, request: bytes, *, ends: bool = False) -> bytes:
         """Send bytes, and return all that comes until the server closes; ``ends`` closes this side before."""
@@ -100,7 +98,7 @@ def test_it_says_where_it_is_and_ends_at_ctrl_c() -> None:
         assert status(found.get("/")) == 200
         with found.connect():  # who stays connected doesn't hold it up
             found.process.send_signal(signal.SIGINT)
-            output, _ = found.process.communicate(timeout=ANSWER_SECONDS)
+            output, _ = found.process.communicate(timeout=PATIENCE)
         assert found.process.returncode == 0
         assert output == ""
 
@@ -117,7 +115,7 @@ def test_the_address_that_is_printed_lets_a_browser_in() -> None:
         assert status(found.get("/api/about", f"Cookie: {cookie[1].decode()}")) == 200
         assert status(found.get("/api/about", f"Authorization: Bearer {TOKEN}")) == 200
         found.process.send_signal(signal.SIGINT)
-        assert TOKEN not in found.process.communicate(timeout=ANSWER_SECONDS)[0]
+        assert TOKEN not in found.process.communicate(timeout=PATIENCE)[0]
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -243,13 +241,11 @@ def test_slow_and_silent_clients_hold_nobody_up(server: Running) -> None:
                 connection.sendall(head + b'Content-Length: 100\r\n\r\n{"query"')
         answers: list[int] = []
         threads = [threading.Thread(target=lambda: answers.append(status(server.get("/api/about")))) for _ in range(5)]
-        began = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(ANSWER_SECONDS)
+            thread.join(PATIENCE)
         assert answers == [200] * 5
-        assert time.monotonic() - began < ANSWER_SECONDS
 
 
 def test_sockets_are_refused(server: Running) -> None:

@@ -24,12 +24,12 @@ from pathlib import Path
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
+from tests.patience import PATIENCE
 from tests.torture.calls import DOCUMENTS, READS, WRITES, copies, filled, forget_seal
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.rounds import how_it_ended, main, play_rounds, python, within
 
 MODULE = "tests.torture.closing"
-SECONDS = 40.0
 WORKERS = 5
 
 Versions = dict[int, int]
@@ -89,12 +89,12 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
     with abandoned_exports(store, chance):
         WAYS[way](store, chance, path)
         for worker in workers:
-            worker.join(SECONDS / 3)
+            worker.join(PATIENCE)
             assert not worker.is_alive(), "a thread that used the store hangs"
             if worker.failure:
                 raise worker.failure
         check_refuses(store, folder, on_disk=on_disk)
-    within(SECONDS / 3, "closing once more", store.close)
+    within(PATIENCE, "closing once more", store.close)
     if path:
         del store
         check_kept(path, workers)
@@ -109,7 +109,7 @@ def check_refuses(store: FaissStore, folder: Path, *, on_disk: bool) -> None:
         del calls["save"]  # which a store in memory never has
     for name, call in (calls | copies(store, folder)).items():
         try:
-            within(SECONDS / 3, f"{name} after closing", call)
+            within(PATIENCE, f"{name} after closing", call)
         except StoreError as error:
             if "closed" not in str(error):
                 raise
@@ -149,11 +149,11 @@ def abandoned_exports(store: FaissStore, chance: random.Random) -> Iterator[None
     """Begin to export in some threads, which end too early, and resume the exports afterwards."""
     begun = [store.export() for _ in range(chance.choice([0, 0, 1, 3]))]
     for export in begun:
-        within(SECONDS / 3, "beginning to export", partial(next, export))
+        within(PATIENCE, "beginning to export", partial(next, export))
     yield
     for export in begun:
         with suppress(StoreError):
-            within(SECONDS / 3, "going on with an export", partial(list, export))
+            within(PATIENCE, "going on with an export", partial(list, export))
 
 
 # The ways to close
@@ -264,7 +264,7 @@ def exit_under_load(chance: random.Random, path: Path | None) -> Counter[str]:
     code = f"from {MODULE} import leave; import sys; leave(*sys.argv[1:])"
     with python(code, chance.randrange(10**9), path or "", stderr=subprocess.PIPE) as process:
         try:
-            told, errors = process.communicate(timeout=SECONDS / 2)
+            told, errors = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             raise AssertionError(f"a process doesn't end: {process.communicate()[1]}") from None
@@ -307,8 +307,8 @@ async def _ask_once(store: FaissStore) -> None:
 
 def torture(rounds: int = 1_000, seed: int = 0) -> Counter[str]:
     """Close so many stores, and count the ways."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS)
+    return play_rounds(MODULE, rounds, seed)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=1_000, seconds=SECONDS)
+    main(__doc__, MODULE, play, rounds=1_000)

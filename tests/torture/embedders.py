@@ -29,7 +29,6 @@ from tests.torture.corpus import DIMENSION, TextEmbeddings, Vectors, check_again
 from tests.torture.rounds import main, play_rounds, python
 
 MODULE = "tests.torture.embedders"
-SECONDS = 90.0
 EVENTS = 12
 MANY = range(100, 140)
 """The numbers of documents whose sentences take several calls of an embedder."""
@@ -302,8 +301,8 @@ def serve() -> None:
 
 def torture(rounds: int = 100, seed: int = 0) -> Counter[str]:
     """Play so many orders of events, and count the outcomes."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
+    return play_rounds(MODULE, rounds, seed, batch=10)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=100, seconds=SECONDS, batch=10)
+    main(__doc__, MODULE, play, rounds=100, batch=10)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.torture.rounds import main, play_rounds
 
 MODULE = "tests.torture.faulty"
-SECONDS = 1.0
+SECONDS = 5.0
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:

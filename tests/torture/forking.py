@@ -23,16 +23,13 @@ from typing import NoReturn
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
+from tests.patience import PATIENCE
 from tests.torture.calls import READS, filled
 from tests.torture.closing import Versions, Worker, check_all_there, check_holds
 from tests.torture.corpus import SENTENCES, document
 from tests.torture.rounds import main, play_rounds
 
 MODULE = "tests.torture.forking"
-SECONDS = 90.0
-PATIENCE = SECONDS / 3
-"""The seconds that a child may take."""
-
 DOCUMENTS = 90
 """More sentences than FAISS needs to train 16 lists."""
 
@@ -189,8 +186,8 @@ class Child:
 
 def torture(rounds: int = 50, seed: int = 0) -> Counter[str]:
     """Fork in so many processes, and count the outcomes."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=5)
+    return play_rounds(MODULE, rounds, seed, batch=5)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=50, seconds=SECONDS, batch=5)
+    main(__doc__, MODULE, play, rounds=50, batch=5)

@@ -33,16 +33,16 @@ from types import FrameType
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
+from tests.patience import PATIENCE
 from tests.torture import opcodes
 from tests.torture.calls import DOCUMENTS, READS, filled, forget_seal
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.rounds import Struck, main, play_rounds, python, within
 
 MODULE = "tests.torture.interrupts"
-SECONDS = 60.0
 _CLEARING_UP = (-5.5, -3)  # powers of 10: seconds in which what a call held is given back
-PATIENCE = 10.0
-"""The seconds that another may take where nothing should block it."""
+HELD_SECONDS = 30.0
+"""Within these an interrupt ends the wait for another process's lock, before a call gives up by itself."""
 
 Contents = dict[int, set[int]]
 PROBES = range(900, 910)
@@ -389,7 +389,7 @@ def wait_for_another(chance: random.Random, folder: Path) -> Counter[str]:
         _neighbor().ask("release", scene.folder, 0)
 
     _neighbor().ask("hold", scene.folder, 0)
-    patience = threading.Timer(PATIENCE, release)
+    patience = threading.Timer(HELD_SECONDS, release)
     patience.start()
     held = [by_a_signal(scene.call, Moment(chance, 0.5, [], KeyboardInterrupt))]
     patience.cancel()
@@ -441,8 +441,8 @@ def serve() -> None:
 
 def torture(rounds: int = 2_000, seed: int = 0) -> Counter[str]:
     """Interrupt so many calls, and count the outcomes."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS)
+    return play_rounds(MODULE, rounds, seed)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=2_000, seconds=SECONDS)
+    main(__doc__, MODULE, play, rounds=2_000)

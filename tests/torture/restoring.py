@@ -27,7 +27,6 @@ from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_
 from tests.torture.rounds import how_it_ended, main, play_rounds, python
 
 MODULE = "tests.torture.restoring"
-SECONDS = 90.0
 
 Contents = dict[int, set[int]]
 WRITTEN_AFTERWARDS = 999
@@ -387,8 +386,8 @@ COPIES: dict[str, Callable[[Path, Path], None]] = {
 
 def torture(rounds: int = 100, seed: int = 0) -> Counter[str]:
     """Restore so many backups, and count the outcomes."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
+    return play_rounds(MODULE, rounds, seed, batch=10)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=100, seconds=SECONDS, batch=10)
+    main(__doc__, MODULE, play, rounds=100, batch=10)

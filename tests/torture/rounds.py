@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 """The folder in which ``python -m tests.torture.…`` is run."""
 
@@ -31,6 +33,9 @@ MOST_FAULTS = 5
 
 MOST_SHOWN = 5_000
 """The number of characters to show from the beginning and from the end of a process's output."""
+
+SECONDS = 3 * PATIENCE
+"""The seconds after which a round counts as hanging by default; one that plays well takes a few."""
 
 Play = Callable[[random.Random, Path], Mapping[str, int]]
 
@@ -44,7 +49,7 @@ class FaultsFoundError(AssertionError):
 
 
 def play_rounds(
-    module: str, rounds: int, seed: int, *, seconds: float, batch: int = 25, most_faults: int = MOST_FAULTS
+    module: str, rounds: int, seed: int, *, seconds: float = SECONDS, batch: int = 25, most_faults: int = MOST_FAULTS
 ) -> Counter[str]:
     """Play rounds of a script, some in each process, and return their counts.
 
@@ -79,7 +84,9 @@ def play_rounds(
     return counts
 
 
-def main(description: str | None, module: str, play: Play, *, rounds: int, seconds: float, batch: int = 25) -> None:
+def main(
+    description: str | None, module: str, play: Play, *, rounds: int, seconds: float = SECONDS, batch: int = 25
+) -> None:
     """Run a script: play rounds in processes, one round in this one, or those that another process asks for."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds)

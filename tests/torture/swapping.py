@@ -23,13 +23,12 @@ from pathlib import Path
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
+from tests.patience import PATIENCE
 from tests.torture.calls import READS, filled, forget_seal
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.rounds import main, play_rounds, within
 
 MODULE = "tests.torture.swapping"
-SECONDS = 90.0
-PATIENCE = 20.0
 PAUSE = 0.001
 """The seconds that a thread waits after a call was refused."""
 
@@ -352,8 +351,8 @@ GOES_ON = frozenset({"the process goes elsewhere"})
 
 def torture(rounds: int = 50, seed: int = 0) -> Counter[str]:
     """Swap so many folders, and count the outcomes."""
-    return play_rounds(MODULE, rounds, seed, seconds=SECONDS, batch=10)
+    return play_rounds(MODULE, rounds, seed, batch=10)
 
 
 if __name__ == "__main__":
-    main(__doc__, MODULE, play, rounds=50, seconds=SECONDS, batch=10)
+    main(__doc__, MODULE, play, rounds=50, batch=10)

@@ -10,6 +10,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
 from langchain_sentence_window.adapters.registry import register
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
 
 
@@ -22,7 +23,7 @@ class RemoteStore(InMemoryVectorStore):
 
     def _reach(self) -> None:
         self.asked += 1
-        self.going_on.wait(30)
+        self.going_on.wait(PATIENCE)
         if self.failures:
             self.failures -= 1
             raise ConnectionRefusedError("db.internal:5432 refused user=secret")

@@ -13,10 +13,11 @@ from langchain_sentence_window.answering.mcp.serving import http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 from tests.answering.mcp.away import RemoteStore, remote_retriever
 from tests.answering.mcp.test_http import TOKEN, listening, status
+from tests.patience import PATIENCE
 
 
 def asked(port: int, method: str = "GET", **headers: str) -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, "/health", headers=headers)
         response = connection.getresponse()
@@ -41,10 +42,11 @@ def test_it_needs_no_token_and_tells_no_more_than_a_word(token: str | None, monk
         assert status(port) == (401 if token else 200)
 
 
-async def test_many_who_ask_at_once_ask_the_store_once() -> None:
+async def test_many_who_ask_at_once_ask_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_FRESH_SECONDS", PATIENCE)
     remote = remote_retriever()
     assert isinstance(remote.vectorstore, RemoteStore)
-    checked = Health(remote)
+    checked = Health(remote, PATIENCE)
     assert await asyncio.gather(*(checked.is_well() for _ in range(20))) == [True] * 20
     assert await checked.is_well()
     assert remote.vectorstore.asked == 1
@@ -60,6 +62,7 @@ async def test_a_store_that_hangs_is_unwell_in_time_and_its_recovery_is_logged_o
     remote.vectorstore.going_on.clear()
     assert [await checked.is_well() for _ in range(2)] == [False] * 2
     remote.vectorstore.going_on.set()
+    checked.seconds = PATIENCE
     assert [await checked.is_well() for _ in range(2)] == [True] * 2
     assert [record.getMessage() for record in caplog.records] == [
         "the store doesn't answer: TimeoutError",
@@ -70,7 +73,7 @@ async def test_a_store_that_hangs_is_unwell_in_time_and_its_recovery_is_logged_o
 async def test_one_who_leaves_does_not_end_the_check_of_others() -> None:
     remote = remote_retriever()
     assert isinstance(remote.vectorstore, RemoteStore)
-    checked = Health(remote)
+    checked = Health(remote, PATIENCE)
     remote.vectorstore.going_on.clear()
     first, second = (asyncio.create_task(checked.is_well()) for _ in range(2))
     await asyncio.sleep(0.05)

@@ -26,6 +26,7 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._hosts import LOOPBACK
 from langchain_sentence_window.answering.mcp.serving import OneToken, http_app
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 TOKEN = "-".join(["t0ken", "of", "many", "letters"])
@@ -57,7 +58,7 @@ def listening(app: Any) -> Iterator[int]:
 
 def status(port: int, path: str = "/mcp", method: str = "POST", **headers: str) -> int:
     """What a request with these headers is answered with."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     try:
@@ -70,7 +71,7 @@ def status(port: int, path: str = "/mcp", method: str = "POST", **headers: str) 
 async def search(port: int, token: str | None = None) -> str:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENCE) as http,
         Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
     ):
         (found,) = (await client.call_tool("search", {"query": "refund"})).structured_content["results"]
@@ -166,16 +167,9 @@ async def test_authorization_of_the_sdk_guards_as_well(retriever: SentenceWindow
         assert await search(port, TOKEN) == "A refund is quick."
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
-
-
 @pytest.mark.parametrize("token", [None, TOKEN])
 async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
-    port = free_port()
-    arguments = ["-m", "tests.answering.mcp.serving", "http", str(port), *([token] if token else [])]
+    arguments = ["-m", "tests.answering.mcp.serving", "http", "0", *([token] if token else [])]
     with subprocess.Popen(  # noqa: ASYNC220
         [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -183,7 +177,7 @@ async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
             assert process.stderr is not None
             while "running on" not in (line := process.stderr.readline()):
                 assert line
-            assert f"http://127.0.0.1:{port}" in line
+            port = int(line.partition("http://127.0.0.1:")[2].split()[0])
             assert await search(port, token) == "A refund is quick."
             if token:
                 assert status(port, Authorization="Bearer wrong") == 401
@@ -193,6 +187,6 @@ async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
                 process.kill()
             else:
                 process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=20)[1]
+        errors = process.communicate(timeout=PATIENCE)[1]
         assert "Traceback" not in errors
         assert sys.platform == "win32" or process.returncode == 0

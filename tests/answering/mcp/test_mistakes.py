@@ -13,6 +13,7 @@ from langchain_sentence_window.answering.advice import MAX_ADVICE_CHARS
 from langchain_sentence_window.answering.mcp.arguments import MAX_QUERY_CHARS, MAX_QUOTE_CHARS
 from langchain_sentence_window.answering.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import Call, called, text_of
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
 
 UNUSABLE = "These arguments can't be used. Call the tool again with others."
@@ -133,15 +134,15 @@ async def test_a_slow_search_does_not_block_others(words: WordEmbeddings) -> Non
         def embed_query(self, text: str) -> list[float]:
             if text == "slow":
                 begun.set()
-                assert go_on.wait(30)
+                assert go_on.wait(PATIENCE)
             return super().embed_query(text)
 
     retriever = SentenceWindowRetriever.from_documents([document("A refund.", "a")], Slow())
     server = create_mcp_server(retriever)
     slow = asyncio.create_task(called(server, "search", {"query": "slow"}))
-    assert await asyncio.to_thread(begun.wait, 30)
-    quick = await asyncio.wait_for(called(server, "search", {"query": "refund"}), 20)
-    fetched = await asyncio.wait_for(called(server, "fetch", {"id": "a"}), 20)
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    quick = await asyncio.wait_for(called(server, "search", {"query": "refund"}), PATIENCE)
+    fetched = await asyncio.wait_for(called(server, "fetch", {"id": "a"}), PATIENCE)
     assert not slow.done()
     go_on.set()
     assert [result.is_error for result in (await slow, quick, fetched)] == [False] * 3

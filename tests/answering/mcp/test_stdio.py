@@ -13,6 +13,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.answering.mcp.serving import TEXT
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ["-W", "error::ResourceWarning", "-m", "tests.answering.mcp.serving", "stdio"]
@@ -85,7 +86,7 @@ def test_stdout_holds_nothing_but_messages() -> None:
             assert line["jsonrpc"] == "2.0"
         open_pipe(process.stdin).close()
         assert open_pipe(process.stdout).read() == ""
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C can't be sent to one process there")
@@ -93,6 +94,6 @@ def test_ctrl_c_ends_it_at_once_and_quietly() -> None:
     with started() as process:
         begin(process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(PATIENCE) == 130
         assert open_pipe(process.stderr).read() == "serving\n"
         assert open_pipe(process.stdout).read() == ""

@@ -71,6 +71,8 @@ def archive(parts: Mapping[str, bytes]) -> bytes:
 
 
 def file(path: Path, data: bytes | str) -> Path:
+    """Write a file that is there at once and as a whole, as others may watch its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return path
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return part.replace(path)

@@ -19,6 +19,7 @@ from langchain_sentence_window.stores.faiss.dense import cache, making
 from langchain_sentence_window.stores.faiss.dense.choice import AUTO, choose
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from langchain_sentence_window.stores.faiss.dense.reading import all_parts, of_documents, of_none
+from tests.patience import PATIENCE
 from tests.torture import limits
 from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document, text_of
 
@@ -181,7 +182,7 @@ class Held:
         def in_steps(maker: Any, read: Any, step: Callable[[Any], Any], present: str) -> Any:
             def held(work: Any) -> Any:
                 if self.begun.is_set():  # between two steps, when the store isn't kept from anything
-                    assert self.may_go_on.wait(60)
+                    assert self.may_go_on.wait(PATIENCE)
                 return step(work)
 
             return make(maker, read, held, present)
@@ -194,7 +195,7 @@ class Held:
         fill(store, 0, 20)
         search(store)
         fill(store, 20, 40)
-        assert self.begun.wait(60)
+        assert self.begun.wait(PATIENCE)
         return store
 
 
@@ -241,7 +242,7 @@ def test_a_store_that_is_closed_during_a_change_leaves_the_old_index(
         store.close()
     for thread in threading.enumerate():
         if thread.name.startswith("index of"):
-            thread.join(60)
+            thread.join(PATIENCE)
     assert threading.active_count() <= threads
     assert not [*tmp_path.glob("vectors*")]
     with FaissStore.open(tmp_path, TextEmbeddings()) as store:

@@ -26,6 +26,7 @@ from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.state_files import RESTORING_FILE, SEAL_FILE
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 
@@ -518,7 +519,7 @@ def test_a_restore_that_is_killed_at_any_step_is_told_or_made_again(index: Path,
     write_and_die(index)
     (tmp_path / "scratch").mkdir()
     command = [sys.executable, "-c", KILLED_AND_FAILED, *map(str, (tmp_path / "backup", index, tmp_path / "scratch"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from langchain_sentence_window.stores.faiss.dense import comparing
 from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
 from langchain_sentence_window.stores.faiss.sentences_as_questions import ASKED
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.stores.faiss.test_index_types import COUNT, INDEXES, documents, fill
 from tests.torture.corpus import TextEmbeddings
 from tests.torture.corpus import document as sentences
@@ -329,35 +331,21 @@ def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
     names = [f"d{n}" for n in range(6)]
     known = Known({f"{name} {version}": np.eye(8)[version % 8].tolist() for name in names for version in range(9_999)})
     store = FaissStore(known, tmp_path if on_disk else None, neighbor_weights=(1,))
-    stop = threading.Event()
 
     def write(version: int) -> None:
         """Give all documents the same vector, which is at right angles to the one before."""
         given = [sentence(name, 0, f"{name} {version}") for name in names]
         store.add_embeddings(given, [np.eye(8)[version % 8].tolist()] * len(names))
 
-    def go_on() -> None:
-        version = 0
-        # A store in memory lets readers in between two writes.
-        while not stop.wait(0.02):
-            version += 1
-            write(version)
-
     write(0)
-    writer = threading.Thread(target=go_on)
-    writer.start()
-    try:
-        counts = set()
-        for size in range(1, 40):
-            found = store.closest_matches(10 + size)
-            counts.add(len(found))
+    with ThreadPoolExecutor(1) as writer:
+        for version in range(1, 40):
+            writing = writer.submit(write, version)
+            found = store.closest_matches(10 + 2 * version)
             # Those that were written again since they were chosen are left out, and they are all of them.
-            assert found.tolist() == pytest.approx([1] * len(found), abs=1e-3)
-        assert counts <= {0, len(names)}
-        assert len(names) in counts
-    finally:
-        stop.set()
-        writer.join()
+            assert found.tolist() in (pytest.approx([1] * len(names), abs=1e-3), [])
+            writing.result()
+            assert len(store.closest_matches(11 + 2 * version)) == len(names)
     store.close()
 
 
@@ -365,6 +353,7 @@ FORKED = """
 import multiprocessing, sys, warnings
 import numpy as np
 from langchain_sentence_window import FaissStore
+from tests.patience import PATIENCE
 from tests.stores.faiss.test_index_types import documents, fill
 from tests.torture.corpus import TextEmbeddings
 
@@ -379,9 +368,9 @@ context = multiprocessing.get_context("fork")
 queue = context.Queue()
 process = context.Process(target=child, args=(store, queue))
 process.start()
-for found in (queue.get(timeout=60), [store.closest_matches(size).tolist() for size in (100, 150)]):
+for found in (queue.get(timeout=PATIENCE), [store.closest_matches(size).tolist() for size in (100, 150)]):
     assert [np.allclose(*pair, atol=1e-5) for pair in zip(found, expected, strict=True)] == [True, True]
-process.join(60)
+process.join(PATIENCE)
 assert process.exitcode == 0
 """
 
@@ -391,7 +380,7 @@ assert process.exitcode == 0
 @pytest.mark.parametrize("index", ["Flat", "SQ8", "HNSW32"])
 def test_a_forked_process_finds_the_same(on_disk: bool, index: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKED, str(tmp_path) if on_disk else "", index]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
@@ -492,7 +481,7 @@ async def test_vectors_that_do_not_fit_are_an_error(way: Invoke, vectors: dict[s
 
 
 def test_two_first_callers_find_the_same() -> None:
-    waiting = threading.Barrier(2, timeout=60)
+    waiting = threading.Barrier(2, timeout=PATIENCE)
 
     class Slow(Known):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -525,7 +514,7 @@ async def test_the_loop_goes_on_while_the_sample_is_embedded() -> None:
     store = FaissStore(Waiting({"one": [1.0, 0.0], "two": [0.6, 0.8]}))
     store.add_embeddings([sentence("a", 0, "one"), sentence("b", 0, "two")], [[1.0, 0.0], [0.6, 0.8]])
     task = asyncio.create_task(store.aclosest_matches())
-    await asyncio.wait_for(waiting.wait(), 60)
+    await asyncio.wait_for(waiting.wait(), PATIENCE)
     assert [document.page_content for document in await store.asimilarity_search("one", 1)] == ["one"]
     going_on.set()
     assert (await task).tolist() == pytest.approx([0.6, 0.6], abs=1e-3)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILE
 from langchain_sentence_window.stores.faiss.database.state_files import SEAL_FILE, Sealed, read_seal, write_seal
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
+from tests.patience import until
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, contents
 
@@ -65,9 +65,7 @@ def damage_unseen(folder: Path) -> None:
 
 def search_until_told(folder: Path, *, read_only: bool) -> None:
     with FaissStore.open(folder, TextEmbeddings(), read_only=read_only) as store:
-        for _ in range(1_000):
-            store.similarity_search("x")
-            time.sleep(0.01)
+        until(lambda: not store.similarity_search("x"))
 
 
 def test_an_unchanged_file_is_not_read_when_it_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, NestedWriteError
+from tests.patience import PATIENCE
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:
@@ -26,22 +27,22 @@ def test_readers_are_in_together_and_a_writer_is_alone() -> None:
 
     readers = [in_thread(read), in_thread(read)]
     for reader in readers:
-        reader.join(10)
+        reader.join(PATIENCE)
     assert log == ["read", "read"]
 
     entered, may_end = threading.Event(), threading.Event()
 
     def hold() -> None:
         entered.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
         log.append("held")
 
     reader = in_thread(lambda: lock.read(hold))
-    entered.wait(10)
+    entered.wait(PATIENCE)
     writer = in_thread(lambda: lock.write(lambda: log.append("written")))
     may_end.set()
-    reader.join(10)
-    writer.join(10)
+    reader.join(PATIENCE)
+    writer.join(PATIENCE)
     assert log == ["read", "read", "held", "written"]
 
 
@@ -51,16 +52,16 @@ def test_writers_that_let_readers_in_wait_for_each_other_alone() -> None:
 
     def hold() -> None:
         entered.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
         log.append("first")
 
     first = in_thread(lambda: lock.write(hold))
-    entered.wait(10)
+    entered.wait(PATIENCE)
     assert lock.read(lambda: "read") == "read"
     second = in_thread(lambda: lock.write(lambda: log.append("second")))
     may_end.set()
-    first.join(10)
-    second.join(10)
+    first.join(PATIENCE)
+    second.join(PATIENCE)
     assert log == ["first", "second"]
 
 
@@ -69,19 +70,19 @@ def test_closing_waits_for_those_that_are_in_and_lets_nobody_in() -> None:
 
     def hold() -> None:
         entered.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
         log.append("read")
 
     reader = in_thread(lambda: lock.read(hold))
-    entered.wait(10)
+    entered.wait(PATIENCE)
     closer = in_thread(lambda: lock.close(lambda: log.append("closed")))
     while not lock._is_closed:
         threading.Event().wait(0.001)
     with pytest.raises(ClosedError):
         lock.read(lambda: log.append("late"))
     may_end.set()
-    reader.join(10)
-    closer.join(10)
+    reader.join(PATIENCE)
+    closer.join(PATIENCE)
     assert log == ["read", "closed"]
 
 
@@ -103,7 +104,7 @@ def test_closing_from_within_a_call_does_not_wait_for_those_that_wait_for_it() -
 
     def search() -> None:
         other.start()
-        others_in.wait(10)
+        others_in.wait(PATIENCE)
         lock.close(lambda: log.append("closed"))
         log.append("searched")
 
@@ -113,8 +114,8 @@ def test_closing_from_within_a_call_does_not_wait_for_those_that_wait_for_it() -
 
     other = threading.Thread(target=lambda: lock.read(wait_for_the_search), daemon=True)
     thread = in_thread(lambda: lock.read(lambda: inner.read(search)))
-    thread.join(10)
-    other.join(10)
+    thread.join(PATIENCE)
+    other.join(PATIENCE)
     assert log == ["searched", "wrote", "closed"]
 
 
@@ -134,20 +135,20 @@ def test_pausing_waits_for_others_and_lets_nobody_in() -> None:
 
     def hold() -> None:
         entered.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
 
     reader = in_thread(lambda: lock.read(hold))
-    entered.wait(10)
+    entered.wait(PATIENCE)
     assert lock.pause(0.01) is False
     may_end.set()
-    assert lock.pause(10) is True
+    assert lock.pause(PATIENCE) is True
     late = list[int]()
     waiting = in_thread(lambda: lock.read(lambda: late.append(1)))
     waiting.join(0.05)
     assert late == []
     lock.resume()
-    waiting.join(10)
-    reader.join(10)
+    waiting.join(PATIENCE)
+    reader.join(PATIENCE)
     assert late == [1]
 
 
@@ -168,14 +169,14 @@ def closed_as_another_ends_at(instruction: int) -> bool:
 
     def hold() -> None:
         entered.set()
-        may_end.wait(10)
+        may_end.wait(PATIENCE)
 
     other = in_thread(lambda: lock.read(hold))
-    entered.wait(10)
+    entered.wait(PATIENCE)
 
     def end_the_other() -> None:
         may_end.set()
-        other.join(10)
+        other.join(PATIENCE)
 
     was_met = met_at(
         instruction, end_the_other, lambda: lock.read(lambda: lock.close(lambda: log.append("closed"))), within="_end"
@@ -232,7 +233,7 @@ def test_no_instruction_at_which_an_exception_leaves_the_lock_taken(way: str, ex
         was_interrupted = interrupted_at(instruction, lambda lock=lock: getattr(lock, way)(lambda: None))  # type: ignore[misc]
         done = list[int]()
         other = in_thread(lambda lock=lock, done=done: lock.write(lambda: done.append(1)))  # type: ignore[misc]
-        other.join(10)
+        other.join(PATIENCE)
         assert done == [1], f"the lock is taken after an exception at instruction {instruction}"
         if not was_interrupted:
             break
@@ -253,5 +254,5 @@ def test_two_exceptions_in_the_midst_of_the_end_leave_no_lock_taken(way: str, mo
     with pytest.raises(_Stop):
         getattr(lock, way)(lambda: None)
     done = list[int]()
-    in_thread(lambda: lock.write(lambda: done.append(1))).join(10)
+    in_thread(lambda: lock.write(lambda: done.append(1))).join(PATIENCE)
     assert done == [1]

@@ -11,34 +11,42 @@ import pytest
 from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window.stores.faiss import turns
 from langchain_sentence_window.stores.faiss.turns import Turns
+from tests.patience import PATIENCE
 
 
 class Crowd:
-    """Counts how many are in at once."""
+    """Counts how many are in at once; each waits until so many are in."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
         self.inside, self.most = 0, 0
-        self._lock = threading.Lock()
+        self._lock, self._all_in = threading.Lock(), threading.Barrier(at_once, timeout=PATIENCE)
 
     def work(self) -> None:
         with self._lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        time.sleep(0.005)
+        self._all_in.wait()
+        time.sleep(0.005)  # in which one too many would come
         with self._lock:
             self.inside -= 1
 
 
-def run_in_threads(work: Callable[[], object], threads: int = 8, times: int = 32) -> None:
+@pytest.fixture
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "MAX_WAIT_SECONDS", PATIENCE)
+
+
+def run_in_threads(work: Callable[[], object], threads: int = 8, times: int = 30) -> None:
     """Call a function many times, by several threads at once."""
     with ThreadPoolExecutor(threads) as pool:
         for call in [pool.submit(work) for _ in range(times)]:
-            call.result(30)
+            call.result(PATIENCE)
 
 
+@pytest.mark.usefixtures("_patient")
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_no_more_threads_run_than_are_allowed(at_once: int) -> None:
-    crowd, given = Crowd(), Turns(at_once)
+    crowd, given = Crowd(at_once), Turns(at_once)
     run_in_threads(lambda: given.run(crowd.work))
     assert crowd.most == at_once
 
@@ -56,17 +64,19 @@ def test_what_is_run_returns_and_raises_as_without_turns() -> None:
     assert given.run(lambda: 4) == 4
 
 
+@pytest.mark.usefixtures("_patient")
 def test_a_thread_does_not_wait_for_itself() -> None:
     given = Turns(1)
     assert given.run(lambda: given.run(lambda: given.run(lambda: "inside"))) == "inside"
-    crowd = Crowd()
+    crowd = Crowd(1)
     run_in_threads(lambda: given.run(lambda: given.run(crowd.work)))
     assert crowd.most == 1
 
 
+@pytest.mark.usefixtures("_patient")
 def test_turns_that_do_not_end_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     given, end = Turns(2), threading.Event()
-    stuck = [threading.Thread(target=given.run, args=(lambda: end.wait(30),)) for _ in range(2)]
+    stuck = [threading.Thread(target=given.run, args=(lambda: end.wait(PATIENCE),)) for _ in range(2)]
     for thread in stuck:
         thread.start()
     try:
@@ -74,14 +84,14 @@ def test_turns_that_do_not_end_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -
             patch.setattr(turns, "MAX_WAIT_SECONDS", 0.05)
             assert given.run(lambda: "not held up") == "not held up"
         # Turns are taken as if the stuck ones didn't exist.
-        crowd = Crowd()
+        crowd = Crowd(2)
         run_in_threads(lambda: given.run(crowd.work))
         assert crowd.most == 2
     finally:
         end.set()
         for thread in stuck:
             thread.join()
-    crowd = Crowd()
+    crowd = Crowd(2)
     run_in_threads(lambda: given.run(crowd.work))
     assert crowd.most == 2
 
@@ -91,19 +101,19 @@ def test_a_forked_process_waits_for_no_thread_that_it_does_not_have() -> None:
     inside, end = threading.Barrier(COMPUTING_THREADS + 1), threading.Event()
 
     def stay() -> None:
-        inside.wait(30)
-        end.wait(30)
+        inside.wait(PATIENCE)
+        end.wait(PATIENCE)
 
     stuck = [threading.Thread(target=turns.SEARCHES.run, args=(stay,)) for _ in range(COMPUTING_THREADS)]
     for thread in stuck:
         thread.start()
-    inside.wait(30)
+    inside.wait(PATIENCE)
     try:
         child = os.fork()
         if not child:
-            start = time.monotonic()
+            free = turns.SEARCHES._free
             turns.SEARCHES.run(lambda: None)
-            os._exit(0 if time.monotonic() - start < turns.MAX_WAIT_SECONDS / 2 else 1)
+            os._exit(0 if turns.SEARCHES._free is free else 1)  # who waits in vain makes new turns
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
         end.set()
