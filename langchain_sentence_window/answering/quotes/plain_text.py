@@ -204,7 +204,7 @@ def broken_words(text: str) -> frozenset[str]:
     if "\n" not in text or ("-" not in text and text.isascii()):
         return frozenset()
     breaks = _Breaks(())
-    _HARD_BREAK.sub(breaks, _plain_characters(text))
+    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expanded, _plain_characters(text)))
     return frozenset(breaks.words)
 
 
@@ -237,6 +237,7 @@ def _expanded(found: re.Match[str]) -> str:
 
 
 _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
+    (lambda text: not text.isascii(), _EXPANDING, _expanded),  # first, as others ask what is a letter
     (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
     (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
     (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
@@ -244,7 +245,6 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
     (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
     (lambda text: "**" in text, _BOLD, lambda _: ""),
-    (lambda text: not text.isascii(), _EXPANDING, _expanded),
 )
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langchain_sentence_window.answering.quotes.plain_text import PLAIN, compounds_of, plain_text
+from langchain_sentence_window.answering.quotes.plain_text import PLAIN, broken_words, compounds_of, plain_text
 
 ODD = "aA1 \n\t.-—“”'\"’\u00ad\u200b\u202e\0ﬁ²½…ß\u0301é\u1100\u1161ﾎﾞ*`Σςİ㎡％，\ud800\U0001d54f"
 TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=60)
@@ -29,6 +29,7 @@ TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=60)
         ("№ 5 ℃ Ⅳ", "no 5 °c iv"),
         ("ﷺ ① ™", "ﷺ ① ™"),
         ("一〜二", "一-二"),
+        ("1--㎡ and one --㎡", "1-m² and one-m²"),
     ],
 )
 def test_plain(text: str, plain: str) -> None:
@@ -39,6 +40,8 @@ def test_a_hyphen_at_a_line_end_stays_if_the_word_has_one() -> None:
     text = "a well-\nknown cooper-\nation"
     assert plain_text(text, compounds_of("well-known fact")).text == "a well-known cooperation"
     assert plain_text(text).text == "a wellknown cooperation"
+    assert plain_text("well-\nﬁt", compounds_of("well-fit")).text == "well-fit"
+    assert broken_words("well-\nﬁt") == {"well-fit"}
 
 
 @given(TEXTS)
