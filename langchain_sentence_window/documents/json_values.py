@@ -1,6 +1,8 @@
 """Values of metadata in the form that JSON holds them."""
 
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, time
 from decimal import Decimal
@@ -17,6 +19,7 @@ MAX_LEVELS = 99
 MAX_VALUES = 100_000
 """Values in a value, itself and its lists and dicts counted."""
 
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _AS_TEXT = (Decimal, UUID, PurePath)
 _ISO = (date, time)  # a datetime is a date
 _LISTS = (list, tuple, set, frozenset)
@@ -28,7 +31,7 @@ def as_json(value: Any) -> Any:
     Strings, numbers, booleans and ``None`` stay, those of subclasses and of NumPy as the plain type. Lists, tuples and
     sets become lists, a set's in the order of its values. Mappings become dicts; whole numbers as keys become strings.
     Dates and times become ISO strings. Decimals, UUIDs and paths become strings. Members of an ``Enum`` become their
-    value.
+    value. Two surrogates that are one character in JSON become it.
 
     Returns:
         A value that shares no list and no dict with the given one.
@@ -92,6 +95,8 @@ def _finite(value: str | float) -> str | float:
     converted = plain(value)
     if isinstance(converted, float) and not math.isfinite(converted):
         raise ValueError("it isn't finite")
+    if isinstance(converted, str) and _PAIR.search(converted):
+        return str(json.loads(json.dumps(converted)))  # two surrogates, which are one character there
     if isinstance(converted, int):
         int.__repr__(converted)  # fails where it has more digits than Python writes
     return converted

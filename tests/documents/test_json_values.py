@@ -134,6 +134,8 @@ def test_whatever_comes_out_comes_back_from_json(value: Any) -> None:
         (Color.BOTH, ["red", 1]),
         (Number.ONE, 1),
         (Text("a"), "a"),
+        ("\ud800\udc00\udc00", "\U00010000\udc00"),
+        ({"\ud800\udc00": 1}, {"\U00010000": 1}),
         (True, True),
         (2**70, 2**70),
         (np.int64(3), 3),

@@ -339,7 +339,7 @@ def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
 
     write(0)
     with ThreadPoolExecutor(1) as writer:
-        for version in range(1, 40):
+        for version in range(1, 20):
             writing = writer.submit(write, version)
             found = store.closest_matches(10 + 2 * version)
             # Those that were written again since they were chosen are left out, and they are all of them.
