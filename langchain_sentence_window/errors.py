@@ -72,6 +72,10 @@ class StoreError(SentenceWindowError):
     """An index on disk can't be used."""
 
 
+class StoreChangedError(StoreError):
+    """An index was written between two reads that must be of one state; they are made again."""
+
+
 class IndexNotFoundError(StoreError):
     """There is no index at the path; create one before opening it."""
 

@@ -2,14 +2,15 @@
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import IO
+from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.bulk.base import BulkLoader
@@ -22,6 +23,11 @@ from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.stats import StoreStats
+
+T = TypeVar("T")
+
+MAX_WITHOUT_COPY = 3
+"""Attempts at a query of a store in memory, before its state is copied as others write all the time."""
 
 _IN_ONE_ROUND = ("hybrid_search", "ahybrid_search", "get_by_ids", "get_by_ids_within", "aget_by_ids_within")
 """The methods in whose place a search in one round comes."""
@@ -67,6 +73,21 @@ class FaissStoreAdapter(StoreAdapter):
         if any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _IN_ONE_ROUND):
             return None
         found: FoundSentences = await self.store.find_sentences(io, query, rank=rank, beside=beside, **settings)
+        return found
+
+    @contextmanager
+    def at_one_state(self, attempt: int) -> Iterator[Self]:
+        """Return a context with an adapter of the store at one state."""
+        with self.store.at_one_state(copies=attempt > MAX_WITHOUT_COPY) as store:
+            adapter = type(self)(store)
+            adapter.reads_one_state = True
+            yield adapter
+
+    async def search_together(self, io: IO, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow in a thread, so that nothing comes between its searches."""
+        if not self.reads_one_state:
+            return await search(io)
+        found: T = await self.store.search_together(io, lambda: run(search(BLOCKING)))
         return found
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:

@@ -1,7 +1,7 @@
 """`SearchMethods`: how the package searches a vector store."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from langchain_core.documents import Document
@@ -12,6 +12,8 @@ from langchain_sentence_window.documents.found_sentences import Beside, FoundSen
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+
+T = TypeVar("T")
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
@@ -72,6 +74,10 @@ class SearchMethods(StoreTraits):
             ``None`` if the store can't.
         """
         return None
+
+    async def search_together(self, io: IO, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow of several searches, which are of one state of the store where it can tell."""
+        return await search(io)
 
     async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
         """Search by meaning and by words, see `search`; works if `finds_words`.

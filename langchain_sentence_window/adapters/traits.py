@@ -4,10 +4,10 @@ Nothing here calls the store in a way that may block; the methods that do are in
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from langchain_core.embeddings import Embeddings
 
@@ -54,6 +54,8 @@ class StoreTraits:
     def __init__(self, store: Any) -> None:
         """Take the store."""
         self.store = store
+        self.reads_one_state = False
+        """Whether all that is searched and read is of one state of the store; see `at_one_state`."""
 
     @property
     def name(self) -> str:
@@ -86,6 +88,15 @@ class StoreTraits:
     def reached(self) -> AbstractContextManager[None]:
         """Return a context that raises `StoreUnavailableError` in place of an error for which `is_away` is true."""
         return reached(self.name, self.is_away)
+
+    @contextmanager
+    def at_one_state(self, attempt: int) -> Iterator[Self]:
+        """Return a context with an adapter that searches and reads one state of the store, where it can.
+
+        Args:
+            attempt: The number of the attempt at what is searched and read there, from 1.
+        """
+        yield self
 
     # Metadata
 

@@ -1,9 +1,10 @@
 """The stages of a query: search, expand, rerank, assemble within the budget, order."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, TypeAlias
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -17,7 +18,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.documents.window_metadata import WINDOW_ID
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.assembly import (
     AssembledDocuments,
     Assembling,
@@ -32,6 +33,7 @@ from langchain_sentence_window.retrieval.expansion import (
     plan_expansion,
     read_windows,
 )
+from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.prefetch import Margin, Wanted
 from langchain_sentence_window.retrieval.reading_ahead import wanted_beside
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
@@ -48,9 +50,6 @@ FULL_SHARE = 0.9
 
 WIDE_TOKENS = 100
 """About the tokens of a window that a budget widened: by these it is guessed how many windows a budget will hold."""
-
-MAX_ATTEMPTS = 3
-"""The most attempts at a query while documents change between its search and the reading of its windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +110,7 @@ class Retrieval:
         assembly: Which of them each returned window was made of, best first.
         documents: The Documents to return, in the order that was asked for.
         seconds: The time that each stage took, by its name.
+        more: What was read beside it, in the same state of the store.
     """
 
     found: Found
@@ -118,6 +118,7 @@ class Retrieval:
     assembly: AssembledDocuments
     documents: list[Document]
     seconds: Mapping[str, float]
+    more: Any = None
 
     @property
     def sentences(self) -> SentencesByKey:
@@ -125,25 +126,36 @@ class Retrieval:
         return self.assembly.sentences
 
 
+ReadMore: TypeAlias = Callable[[Scope, Retrieval], Awaitable[Any]]
+"""Reads more in the state of the store that a query was answered from."""
+
+
 async def retrieve(
-    io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks
+    io: IO,
+    request: Request,
+    reranker: BaseDocumentCompressor | None,
+    callbacks: Callbacks,
+    read_more: ReadMore | None = None,
 ) -> Retrieval:
-    """Run all stages of a query.
+    """Run all stages of a query, in one state of the store where it can tell.
 
     Raises:
         IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
         InvalidInputError: The budget is too small for any hit.
     """
     seconds: dict[str, float] = {}
-    tries_left = MAX_ATTEMPTS
-    while True:
-        try:
-            return await _retrieve(io, request, reranker, callbacks, seconds)
-        except IncompleteWindowError:
-            # A document was replaced between the search and the reading.
-            tries_left -= 1
-            if not tries_left:
-                raise
+    fetch_k = max(request.fetch_k, request.k)
+
+    async def read(scope: Scope) -> Retrieval | None:
+        given = replace(request, scope=scope)
+        retrieval = await _retrieve(io, given, reranker, callbacks, fetch_k=fetch_k, seconds=seconds)
+        if retrieval is None or read_more is None:
+            return retrieval
+        return replace(retrieval, more=await read_more(scope, retrieval))
+
+    while (retrieval := await in_one_state(request.scope, read)) is None:
+        fetch_k *= 4
+    return retrieval
 
 
 def checked_query(query: object) -> str:
@@ -165,25 +177,29 @@ def checked_query(query: object) -> str:
 
 
 async def _retrieve(
-    io: IO, request: Request, reranker: BaseDocumentCompressor | None, callbacks: Callbacks, seconds: dict[str, float]
-) -> Retrieval:
-    fetch_k = max(request.fetch_k, request.k)
-    while True:
-        found = await _find(io, request, fetch_k, seconds)
-        fetch_k *= 4
-        if reranker is not None:
-            if len(found.windows) < request.k and not found.is_all:
-                continue
-            found, documents = await _documents(io, request, found, seconds)
-            with _timed(seconds, "rerank"):
-                windows = list(zip(found.windows, documents, strict=True))
-                ranked = await _reranked(io, reranker, request.search.query, windows, callbacks)
-        else:
-            ranked = [RankedWindow(window) for window in found.windows]
-        with _timed(seconds, "windows"):
-            assembled = await assemble_documents(io, _assembling(request, found, ranked))
-        if reranker is not None or found.is_all or _is_full(assembled, request):
-            break
+    io: IO,
+    request: Request,
+    reranker: BaseDocumentCompressor | None,
+    callbacks: Callbacks,
+    *,
+    fetch_k: int,
+    seconds: dict[str, float],
+) -> Retrieval | None:
+    """Run all stages with so many sentences; return ``None`` if more have to be searched."""
+    found = await _find(io, request, fetch_k, seconds)
+    if reranker is not None:
+        if len(found.windows) < request.k and not found.is_all:
+            return None
+        found, documents = await _documents(io, request, found, seconds)
+        with _timed(seconds, "rerank"):
+            windows = list(zip(found.windows, documents, strict=True))
+            ranked = await _reranked(io, reranker, request.search.query, windows, callbacks)
+    else:
+        ranked = [RankedWindow(window) for window in found.windows]
+    with _timed(seconds, "windows"):
+        assembled = await assemble_documents(io, _assembling(request, found, ranked))
+    if reranker is None and not found.is_all and not _is_full(assembled, request):
+        return None
     assembled = assembled.supported(_supported(found))
     documents = arrange(assembled.documents, request.order, window_position)
     return Retrieval(found, ranked, assembled, documents, seconds)

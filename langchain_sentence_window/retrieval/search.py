@@ -143,11 +143,16 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
         search: What to search for, and how.
         k: The most sentences to find in one search.
     """
-    judged: list[Relevance] = []
-    read: list[tuple[Sequence[Hit], SentencesByKey]] = []
     matches: Sequence[float] | Numbers = ()
     if search.min_relevance is not None:
         matches = await scope.adapter.closest_matches(io)
+    searches = partial(_searched, scope=scope, search=search, k=k, matches=matches)
+    return await (searches(io) if search.names is False else scope.adapter.search_together(io, searches))
+
+
+async def _searched(io: IO, *, scope: Scope, search: Search, k: int, matches: Sequence[float] | Numbers) -> Searched:
+    judged: list[Relevance] = []
+    read: list[tuple[Sequence[Hit], SentencesByKey]] = []
 
     def judge(candidates: Candidates, order: Indexes, scores: Numbers) -> None:
         coverage = Evidence(search.query, candidates).coverage

@@ -13,6 +13,7 @@ from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.retrieval.one_state import in_one_state
 
 ASK_BATCH_SIZE = 256
 """Sentences of a document in one call, after its first, when all of them are read."""
@@ -44,10 +45,16 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
     Raises:
         IncompleteWindowError: The store can't fetch by id, or lacks sentences.
     """
-    stored = await _stored_within(io, scope, doc_ids)
-    if stored is None:
+
+    async def read(scope: Scope) -> list[Document] | None:
+        stored = await _stored_within(io, scope, doc_ids)
+        whole = None if stored is None else [each for each in stored.values() if each.sentences and each.is_whole]
+        return None if whole is None else [source_document(each.sentences) for each in whole]
+
+    found = await in_one_state(scope, read)
+    if found is None:
         raise _unreadable(scope)
-    return [source_document(each.sentences) for each in stored.values() if each.sentences and each.is_whole]
+    return found
 
 
 async def read_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Sequence[StoredSentence], bool]:
@@ -59,7 +66,7 @@ async def read_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Sequence[St
     Raises:
         IncompleteWindowError: The store can't fetch by id.
     """
-    stored = await _stored_within(io, scope, [doc_id])
+    stored = await in_one_state(scope, lambda scope: _stored_within(io, scope, [doc_id]))
     if stored is None:
         raise _unreadable(scope)
     return stored[doc_id].sentences, stored[doc_id].is_whole

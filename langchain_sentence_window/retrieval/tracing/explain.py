@@ -9,9 +9,10 @@ from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.lead_ins import shown_text
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
@@ -34,14 +35,19 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     """Run a query and return a trace of it."""
     seen = Observed()
     watched = replace(request, search=replace(request.search, observe=seen))
-    retrieval = await observed(io, watched, reranker, None)
+
+    async def read_more(scope: Scope, retrieval: Retrieval) -> tuple[Ranks, Ranks, SentencesByKey]:
+        also = [key for candidates, _ in seen.searches(retrieval.found) for key in candidates.keys]
+        around = await _read_around(io, scope, retrieval, list(dict.fromkeys(also)))
+        depth = max(CANDIDATES, len(retrieval.found.expansion.hits))
+        try:
+            return *(await _rankings(io, replace(request, scope=scope), depth)), around
+        except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
+            return *(await _rankings(io, request, depth)), around
+
+    retrieval = await observed(io, watched, reranker, None, read_more)
     searches = seen.searches(retrieval.found)
-    dense, lexical = await _rankings(io, request, len(retrieval.found.expansion.hits))
-    also = list(dict.fromkeys(key for candidates, _ in searches for key in candidates.keys))
-    try:
-        around = await fetch_sentences(io, request.scope, list(_around(retrieval)), retrieval.sentences, also=also)
-    except (IncompleteWindowError, InvalidInputError):
-        around = {}  # the store can't fetch by id, or not within the filter, and inline windows don't reach so far
+    dense, lexical, around = retrieval.more
     outcomes = Outcomes.of(retrieval)
     hits = hit_traces(retrieval, outcomes, Rankings(dense, lexical, contributions_of(searches)), around)
     windows = window_traces(retrieval, outcomes, around, request.count_tokens, reranked=reranker is not None)
@@ -101,9 +107,19 @@ def _named(heard: Heard) -> list[NameTrace]:
     return [NameTrace(each.doc_id, tuple(each.words), each.name) for each in heard.documents]
 
 
-async def _rankings(io: IO, request: Request, min_depth: int) -> tuple[Ranks, Ranks]:
+async def _read_around(
+    io: IO, scope: Scope, retrieval: Retrieval, also: Sequence[SentenceKey]
+) -> dict[SentenceKey, StoredSentence]:
+    """Read the sentences around windows; none if the store can't fetch them by id, or not within the filter."""
+    try:
+        return await fetch_sentences(io, scope, list(_around(retrieval)), retrieval.sentences, also=also)
+    except (IncompleteWindowError, InvalidInputError):
+        return {}
+
+
+async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]:
     """Return the ranks and scores of sentences by meaning alone and by words alone."""
-    depth, adapter = max(CANDIDATES, min_depth), request.scope.adapter
+    adapter = request.scope.adapter
     by_meaning = replace(
         request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None
     )

@@ -1,7 +1,8 @@
 """Embedding for a store, and the proof that the store's vectors are from its embedder."""
 
+import copy
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
@@ -9,6 +10,7 @@ from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.embedder import (
+    PreparedQueries,
     QueryEmbedder,
     check_same_embedder,
     describe_embedder,
@@ -48,7 +50,13 @@ class EmbedderGuard:
         self._embedding = embedding
         self._watch = watch
         self._engine = engine
-        self.queries = QueryEmbedder(embedding)
+        self.queries: QueryEmbedder | PreparedQueries = QueryEmbedder(embedding)
+
+    def of_one_search(self) -> tuple[Self, PreparedQueries]:
+        """Return a guard of the same vectors that keeps the queries of one search, and what keeps them."""
+        guard, queries = copy.copy(self), PreparedQueries(self.queries)
+        guard.queries = queries
+        return guard, queries
 
     def check_made_with(self) -> None:
         """Check that the embedder made the index; embeds nothing if the descriptions settle it.

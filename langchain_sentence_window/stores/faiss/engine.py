@@ -1,12 +1,13 @@
 """The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
 
+import copy
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
@@ -21,6 +22,7 @@ from langchain_sentence_window.stores.faiss.database.files import make_folder
 from langchain_sentence_window.stores.faiss.database.filters import Condition
 from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks, register_for_forks
 from langchain_sentence_window.stores.faiss.database.later_check import run_slowly
+from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, NestedWriteError
 from langchain_sentence_window.stores.faiss.database.opening import has_traces_of_index
@@ -196,7 +198,37 @@ class StoreEngine:
 
     def fetch(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:
         """Fetch the records with some ids that meet a condition; other ids are left out."""
-        return self._read(lambda snapshot: snapshot.by_ids(ids, where))
+        found = self._run(lambda: self._source.read(lambda snapshot: snapshot.by_ids(ids, where)))
+        self._source.keep()
+        return found
+
+    @contextmanager
+    def at_one_state(self, *, copies: bool) -> Iterator[Self]:
+        """Return a context with an engine whose searches and fetches are all of one state, for one thread at a time.
+
+        Args:
+            copies: Whether to copy the state of an index in memory, which no write changes then; see `OneState`.
+        """
+        engine, state = copy.copy(self), self._database.one_state(copies=copies)
+        engine._source, engine._searcher = state, self._searcher.at(state)
+        try:
+            yield engine
+        finally:
+            with suppress(StoreError):  # it was closed, and its connections with it
+                self._run(state.end)
+
+    def begin_anew(self) -> None:
+        """Let go of the state that was searched; see `at_one_state`."""
+        if isinstance(self._source, OneState):
+            self._run(self._source.end)
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run a function whose searches are all of one state, whatever is written meanwhile; see `at_one_state`.
+
+        Raises:
+            StoreError: As for `hybrid_search`.
+        """
+        return self._search(lambda: self._searcher.together(work))
 
     def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
         """Return what is known of the documents that meet a condition; see `list_sources`."""
@@ -429,6 +461,7 @@ class StoreEngine:
         except BaseException:
             self._database.close()
             raise
+        self._source: Database | OneState = self._database
         self._vectors = VectorCache(self._database, folder, self.factory, self.weights, _gated(self._gate))
         self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
         self._searcher = Searcher(self._database, self._vectors, self._lexical, self.origin)

@@ -1,8 +1,9 @@
 """The searches of the engine, each in one state of the database."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from langchain_sentence_window.stores.faiss.candidates import (
 )
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.filters import Condition
+from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.of_rows import are_in
-from langchain_sentence_window.stores.faiss.database.schema import Record
+from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.at_state import ComparedRows, IndexAtState
 from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
@@ -85,11 +87,32 @@ class Searcher:
             origin: Knows the embedder that queries are embedded with.
         """
         self._database = database
+        self._source: Database | OneState = database
         self._vectors = vectors
         self._lexical = lexical
         self._origin = origin
         self._filters, self._absent_keys = FilterCache(), AbsentKeys()
         self._naming = Naming()
+        self._searched: tuple[Version, LexicalSearcher] | None = None
+        self._heard: tuple[Version, Any, Evidence] | None = None
+
+    def at(self, state: OneState) -> Self:
+        """Return a searcher all of whose searches are of one state, for one thread at a time."""
+        searcher = copy(self)
+        searcher._source = state
+        return searcher
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run a function whose searches are all of one state, for which the index stays as it is; see `at`."""
+
+        def hold(snapshot: Snapshot, _: IndexAtState | None) -> tuple[T] | None:
+            version, searcher = snapshot.version, self._lexical.searcher_at(snapshot.version)
+            if searcher is None:
+                return None
+            self._hold_words(version, searcher)
+            return (work(),)
+
+        return self._until_current(hold)
 
     def search(
         self, vector: Vectors, k: int, where: Condition | None, effort: float = 1.0
@@ -101,8 +124,9 @@ class Searcher:
             nearest = index.search(vector, k, self._allowed(snapshot, where), effort) if index else []
             return _with_records(snapshot, nearest)
 
-        found = None if where else self._search_optimistically(vector, k, effort)
-        return self._vectors.read(work) if found is None else found
+        may_check_later = where is None and self._source is self._database
+        found = self._search_optimistically(vector, k, effort) if may_check_later else None
+        return self._read(work) if found is None else found
 
     def _search_optimistically(self, vector: Vectors, k: int, effort: float) -> list[tuple[Record, float]] | None:
         """Search first, then check whether the index was current; return ``None`` if it wasn't.
@@ -137,7 +161,7 @@ class Searcher:
                 for (row, _), (record, _) in zip(nearest, _with_records(snapshot, nearest), strict=True)
             ]
 
-        return self._vectors.read(work)
+        return self._read(work)
 
     def lexical_search(self, query: str, k: int, where: Condition | None) -> list[tuple[Record, float]]:
         """Find the records that match a query's words best; see `StoreEngine.lexical_search`."""
@@ -145,7 +169,7 @@ class Searcher:
         def work(snapshot: Snapshot, searcher: LexicalSearcher) -> list[tuple[Record, float]]:
             return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
 
-        return self._lexical.read(work)
+        return self._read_words(work)
 
     def hybrid_search(self, query: HybridQuery) -> list[tuple[Record, float]]:
         """Find the records that match best by meaning and words together; see `StoreEngine.hybrid_search`."""
@@ -163,31 +187,67 @@ class Searcher:
 
     def _hybrid_search(self, query: HybridQuery, finish: Callable[[Snapshot, Best], T]) -> T:
         def work(snapshot: Snapshot, index: IndexAtState | None) -> tuple[T] | None:
-            searcher = self._lexical.searcher_at(snapshot.version) if query.weight else None
+            searcher = self._searcher_at(snapshot.version) if query.weight else None
             if query.weight and searcher is None:
                 return None
+            self._hold_words(snapshot.version, searcher)
             self._origin.check(snapshot)
             allowed = self._allowed(snapshot, query.where)
             return (finish(snapshot, _NOTHING if index is None else _best(snapshot, index, searcher, query, allowed)),)
 
-        for _ in range(_MAX_ATTEMPTS):
-            found = self._vectors.read(work)
-            if found is not None:
-                return found[0]
-            self._lexical.catch_up()
-        raise StoreError(f"{self._database.name} changes too often to be searched in one state; search again")
+        return self._until_current(work)
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str], where: Condition | None) -> Evidence:
         """Collect what is known of the words of a query; see `StoreEngine.name_evidence`."""
 
         def work(snapshot: Snapshot, searcher: LexicalSearcher) -> Evidence:
-            return self._naming.evidence(snapshot, searcher, words, keys, self._allowed(snapshot, where))
+            version, asked = snapshot.version, (words, tuple(keys), where)
+            heard = self._heard
+            # The same is asked again when the query was embedded meanwhile.
+            if heard is None or heard[:2] != (version, asked):
+                found = self._naming.evidence(snapshot, searcher, words, keys, self._allowed(snapshot, where))
+                heard = self._heard = version, asked, found
+            return heard[2]
 
-        return self._lexical.read(work)
+        return self._read_words(work)
 
     def unknown_keys(self, snapshot: Snapshot, keys: Sequence[str]) -> list[str]:
         """Return the keys that no record has in its metadata; none for an empty index."""
         return self._absent_keys.among(keys, snapshot)
+
+    def _read(self, work: Callable[[Snapshot, IndexAtState | None], T]) -> T:
+        found = self._vectors.read(work, self._source)
+        self._source.keep()
+        return found
+
+    def _read_words(self, work: Callable[[Snapshot, LexicalSearcher], T]) -> T:
+        def if_held(snapshot: Snapshot) -> tuple[T] | None:
+            searcher = self._searcher_at(snapshot.version)
+            return None if searcher is None else (work(snapshot, searcher),)
+
+        found = None if self._searched is None else self._source.read(if_held)
+        result = self._lexical.read(work, self._source) if found is None else found[0]
+        self._source.keep()
+        return result
+
+    def _until_current(self, work: Callable[[Snapshot, IndexAtState | None], tuple[T] | None]) -> T:
+        """Run a function that returns ``None`` for a state that the lexical index isn't at."""
+        for _ in range(_MAX_ATTEMPTS):
+            found = self._vectors.read(work, self._source)
+            if found is not None:
+                self._source.keep()
+                return found[0]
+            self._source.renew()
+            self._lexical.catch_up()
+        raise StoreError(f"{self._database.name} changes too often to be searched in one state; search again")
+
+    def _hold_words(self, version: Version, searcher: LexicalSearcher | None) -> None:
+        if searcher is not None and self._source is not self._database:
+            self._searched = version, searcher
+
+    def _searcher_at(self, version: Version) -> LexicalSearcher | None:
+        searched = self._searched
+        return searched[1] if searched and searched[0] == version else self._lexical.searcher_at(version)
 
     def _allowed(self, snapshot: Snapshot, where: Condition | None) -> Rows | None:
         return None if where is None else self._filters.rows_for(snapshot, where)

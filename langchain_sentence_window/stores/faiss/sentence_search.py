@@ -1,20 +1,63 @@
-"""The search of `FaissStore` that a retriever makes: sentences and what stands beside them, in one round."""
+"""The searches of `FaissStore` that a retriever makes: sentences and what stands beside them, all of one state."""
 
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Self, TypeVar
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_count, checked_weight
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries
 from langchain_sentence_window.stores.faiss.candidates import Rank
 from langchain_sentence_window.stores.faiss.database.filters import Filter
 from langchain_sentence_window.stores.faiss.search_arguments import condition_of
 from langchain_sentence_window.stores.faiss.search_methods import SearchMethods
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery
 
+T = TypeVar("T")
+
 
 class SentenceSearch(SearchMethods):
     """The methods of a store that find sentences without making Documents of them."""
+
+    _prepared: PreparedQueries
+
+    @contextmanager
+    def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
+        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
+
+        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
+        memory was written, or a FAISS index caught up with another state between two searches. Then begin anew.
+
+        Args:
+            copies: Whether to copy a store in memory, so that writes don't change what is read.
+        """
+        with self._engine.at_one_state(copies=copies) as engine:
+            store = copy.copy(self)
+            store._engine, (store._guard, store._prepared) = engine, self._guard.of_one_search()
+            yield store
+
+    async def search_together(self, io: IO, search: Callable[[], T]) -> T:
+        """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
+
+        It is run in a thread, and again from its beginning after a text was embedded that it searches for.
+        """
+        while True:
+            try:
+                return await io.compute(self._run_prepared, search)
+            except NotEmbeddedError as error:
+                self._engine.begin_anew()
+                await io.call(self._prepared.embed, self._prepared.aembed, error.query)
+
+    def _run_prepared(self, search: Callable[[], T]) -> T:
+        self._prepared.may_embed = False
+        try:
+            return self._engine.together(search)
+        finally:
+            self._prepared.may_embed = True
 
     async def find_sentences(
         self,

@@ -19,7 +19,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.files import make_part, put_if_new
-from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead
+from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.opening import (
     check_file,
@@ -60,7 +60,7 @@ class Database:
         self._connections = Connections(path, read_only=read_only)
         # SQLite isolates the readers of a file from its writer.
         self._lock = AccessLock(writers_exclude_readers=path is None)
-        self._long_reads: weakref.WeakSet[LongRead[Any]] = weakref.WeakSet()
+        self._long_reads: weakref.WeakSet[LongRead[Any] | OneState] = weakref.WeakSet()
         try:
             with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
                 self._prepare(path)
@@ -97,9 +97,26 @@ class Database:
         """Return a copy of a database in memory, whose long reads would block writers; ``None`` for one in a file."""
         if self._connections.path is not None:
             return None
+        return self.read(self.copy_of)
+
+    @staticmethod
+    def copy_of(snapshot: Snapshot) -> "Database":
+        """Return a copy of a state, in memory."""
         copy = Database(None)
-        self.read(lambda snapshot: snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE))
+        snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
         return copy
+
+    def renew(self) -> None:
+        """Do nothing, as each read is of the present state; see `OneState.renew`."""
+
+    def keep(self) -> None:
+        """Do nothing, as each read is of the present state; see `OneState.keep`."""
+
+    def one_state(self, *, copies: bool) -> OneState:
+        """Return what reads one state in several calls; the caller ends it. See `OneState`."""
+        state = OneState(self, self._connections, copies=copies)
+        self._long_reads.add(state)
+        return state
 
     def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> LongRead[T]:
         """Begin to read one state in several calls; the caller ends the returned read.

@@ -1,14 +1,18 @@
 """Reading with a connection: for one call, or for several calls and across forks."""
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.errors import StoreChangedError, StoreError
 from langchain_sentence_window.stores.faiss.database.connection import Connection
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.state_files import Stamp
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.database.database import Database
 
 T = TypeVar("T")
 
@@ -114,3 +118,122 @@ class LongRead(Generic[T]):
     def cut(self) -> None:
         """Forget the connection, which was closed or belongs to another process."""
         self._lease, self._parts = Lease(self._connections), None
+
+
+class OneState:
+    """Reads of one state of a database, in any number of calls, by one thread at a time.
+
+    The state is that of the first read which `keep` follows. A database in a file keeps it for a connection. One in
+    memory has no log to read it from: a read of a later state is refused there, or the state is copied.
+    """
+
+    def __init__(self, database: "Database", connections: Connections, *, copies: bool) -> None:
+        """Read nothing yet.
+
+        Args:
+            database: The database.
+            connections: Its connections.
+            copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
+        """
+        self._database = database
+        self._connections = connections
+        self._copies = copies
+        self._lease = Lease(connections)
+        self._snapshot: Snapshot | None = None
+        self._copy: Database | None = None
+        self._version: Version | None = None
+        self._is_kept = False
+        self._depth = 0
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a read is in progress, so that another one is a part of it."""
+        return self._depth > 0
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """Read the state that is kept, or the present one if none is.
+
+        Raises:
+            StoreChangedError: The state doesn't exist any more.
+            StoreError: SQLite can't read.
+        """
+        self._depth += 1
+        try:
+            return self._read_file(work) if self._connections.path is not None else self._read_memory(work)
+        except BaseException:
+            if self._depth == 1:
+                self._let_go()
+            raise
+        finally:
+            self._depth -= 1
+
+    def keep(self) -> None:
+        """Keep the state of the last read for all later ones."""
+        self._is_kept = True
+
+    def renew(self) -> None:
+        """Read the present state from now on, as the last read turned out to be of another one than the caches.
+
+        Raises:
+            StoreChangedError: Earlier reads were of that state.
+        """
+        if self._is_kept:
+            raise _changed(self._connections.name)
+        self.end()
+
+    def end(self) -> None:
+        """Let go of the state; the next read is of the present one."""
+        self._lease.has_succeeded = True
+        self._let_go()
+        self._version, self._is_kept = None, False
+
+    def begin(self) -> None:
+        """Do nothing after a fork; the next read takes a connection."""
+
+    def cut(self) -> None:
+        """Forget the connection, which was closed or belongs to another process."""
+        self._lease, self._snapshot = Lease(self._connections), None
+
+    def _read_file(self, work: Callable[[Snapshot], T]) -> T:
+        if self._snapshot is None:
+            self._lease = Lease(self._connections)
+            connection = self._lease.take()
+            connection.execute("BEGIN")
+            self._snapshot = self._checked(Snapshot(connection))
+        else:
+            self._connections.file.check_identity()
+        result = work(self._snapshot)
+        if self._lease.is_outdated():
+            raise _changed(self._connections.name)
+        return result
+
+    def _read_memory(self, work: Callable[[Snapshot], T]) -> T:
+        if self._copy is not None:
+            return self._copy.read(work)
+
+        def read(snapshot: Snapshot) -> T:
+            result = work(self._checked(snapshot))
+            if self._copies and self._depth == 1:
+                self._copy = self._database.copy_of(snapshot)
+            return result
+
+        return self._database.read(read)
+
+    def _checked(self, snapshot: Snapshot) -> Snapshot:
+        version = snapshot.version
+        if self._is_kept and version != self._version:
+            raise _changed(self._connections.name)
+        self._version = version
+        return snapshot
+
+    def _let_go(self) -> None:
+        self._snapshot = None
+        with suppress(StoreError):
+            self._lease.end()
+        if self._copy is not None:
+            self._copy.close()
+            self._copy = None
+
+
+def _changed(name: str) -> StoreChangedError:
+    return StoreChangedError(f"{name} changes too often to be read in one state; ask again")

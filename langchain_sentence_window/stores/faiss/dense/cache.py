@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
@@ -107,13 +108,18 @@ class VectorCache:
 
     # Searching
 
-    def read(self, work: Callable[[Snapshot, IndexAtState | None], T]) -> T:
+    def read(self, work: Callable[[Snapshot, IndexAtState | None], T], source: Database | OneState | None = None) -> T:
         """Run a function with one state of the database and the index of the same state.
 
         Args:
             work: A function of both; the index is ``None`` if the database never had a vector. It is called again if
                 a file turns out to be damaged.
+            source: Reads the database; ``None`` for the database itself.
+
+        Raises:
+            StoreChangedError: The source keeps a state that the index isn't at any more.
         """
+        source = self._database if source is None else source
 
         def if_current(snapshot: Snapshot) -> tuple[T] | None:
             index, version = self._current
@@ -122,15 +128,18 @@ class VectorCache:
         for _ in range(_MAX_ATTEMPTS):
             tried, _ = self._current
             try:
-                done = self._lock.read(lambda: self._database.read(if_current))
+                done = self._lock.read(lambda: source.read(if_current))
             except DamagedRecordError:
+                if isinstance(source, OneState) and source.is_reading:
+                    raise  # the index can't be dropped within a read
                 self._drop_damaged(tried)
                 continue
             if done is not None:
                 return done[0]
+            source.renew()
             self.catch_up()
         # Others write faster than this thread can read.
-        return self._lock.write(lambda: self._advance_and(work))
+        return self._lock.write(lambda: self._advance_and(work, source))
 
     def ask(self, question: Callable[[DenseIndex], T]) -> tuple[T, Version] | None:
         """Run a function with the index as it is, even if it is out of date.
@@ -225,14 +234,12 @@ class VectorCache:
     def _at_state(self, index: DenseIndex | None, snapshot: Snapshot) -> IndexAtState | None:
         return None if index is None else IndexAtState(index, snapshot, self._weights)
 
-    def _advance_and(self, work: Callable[[Snapshot, IndexAtState | None], T]) -> T:
-        def advance_and(snapshot: Snapshot) -> tuple[Current, T]:
-            current = self._advanced(snapshot)
-            return current, work(snapshot, self._at_state(current[0], snapshot))
+    def _advance_and(self, work: Callable[[Snapshot, IndexAtState | None], T], source: Database | OneState) -> T:
+        def advance_and(snapshot: Snapshot) -> T:
+            index, _ = self._put(self._advanced(snapshot))
+            return work(snapshot, self._at_state(index, snapshot))
 
-        current, result = self._database.read(advance_and)
-        self._put(current)
-        return result
+        return source.read(advance_and)
 
     def _advanced(self, snapshot: Snapshot) -> Current:
         """Return the index of a state; the caller holds the lock exclusively, and puts the index in place."""

@@ -14,6 +14,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.damaged_cache import is_intact
 from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of, seals_in
 from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
@@ -55,21 +56,28 @@ class LexicalCache:
         self._index: LexicalIndex | None = None
         self._current: tuple[Version, LexicalSearcher] | None = None
 
-    def read(self, work: Callable[[Snapshot, LexicalSearcher], T]) -> T:
+    def read(self, work: Callable[[Snapshot, LexicalSearcher], T], source: Database | OneState | None = None) -> T:
         """Run a function with one state of the database and a searcher of the same state.
 
+        Args:
+            work: A function of both.
+            source: Reads the database; ``None`` for the database itself.
+
         Raises:
+            StoreChangedError: The source keeps a state that the index isn't at any more.
             StoreError: The index can't be brought up to date.
         """
+        source = self._database if source is None else source
 
         def if_current(snapshot: Snapshot) -> tuple[T] | None:
             current = self._current
             return (work(snapshot, current[1]),) if current and current[0] == snapshot.version else None
 
         for _ in range(_MAX_ATTEMPTS):
-            done = self._database.read(if_current)
+            done = source.read(if_current)
             if done is not None:
                 return done[0]
+            source.renew()
             self.catch_up()
         # Others write faster than this thread can read.
         if self._database.read_only:
