@@ -125,11 +125,13 @@ class BM25Index(OpenFiles):
         """Return the BM25 scores of sentences that a store has found; those without a word of the query have none.
 
         Returns:
-            ``(index in found, BM25 score)``, best first.
+            ``(index in found, BM25 score)``, best first, equal ones by document and index.
         """
         numbers = {_row(sentence_id(*sentence.key)): number for number, sentence in enumerate(found)}
         rows = np.array(sorted(numbers), dtype=np.int64)
-        return [(numbers[row], score) for row, score in self._index.searcher().search(query, max(1, len(rows)), rows)]
+        scored = self._index.searcher().search(query, max(1, len(rows)), rows)
+        best = sorted(scored, key=lambda each: (-each[1], found[numbers[each[0]]].key))
+        return [(numbers[row], score) for row, score in best]
 
 
 def _row(id_: str) -> int:

@@ -222,10 +222,12 @@ async def _by_both(io: IO, scope: Scope, search: Search, settings: Mapping[str, 
     """Search by meaning and words in a store that gives the scores of both."""
     scored = await scope.adapter.search_both(io, search.query, settings)
     scope.check_found([document for document, _, _ in scored])
-    found = [scope.adapter.read(document) for document, _, _ in scored]
-    bm25 = {number: words for number, (_, _, words) in enumerate(scored) if words}
+    read = [(scope.adapter.read(document), score, words) for document, score, words in scored]
+    read = sorted(read, key=lambda each: (-each[1], each[0].key))  # so that words are added up in one order
+    found = [sentence for sentence, _, _ in read]
+    bm25 = {number: words for number, (_, _, words) in enumerate(read) if words}
     lexical = spread(bm25, _near(found, bm25))
-    return await io.compute(rank_found, search, found, [score for _, score, _ in scored], lexical, k)
+    return await io.compute(rank_found, search, found, [score for _, score, _ in read], lexical, k)
 
 
 def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterator[tuple[int, int, int]]:
@@ -288,7 +290,10 @@ async def _in_hybrid_store(
 def rank_found(
     search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
 ) -> FoundSentences:
-    """Rank what a store found by its scores, and by words if there are BM25 scores."""
+    """Rank what a store found by its scores, and by words if it has BM25 scores; equal ones by document and index."""
+    in_order = sorted(range(len(found)), key=lambda number: (-scores[number], found[number].key))
+    lexical = {at: lexical[number] for at, number in enumerate(in_order) if number in lexical}
+    found, scores = [found[number] for number in in_order], [scores[number] for number in in_order]
     by_number = dict(enumerate(scores))
     fused = fuse(by_number, lexical, search.lexical_weight) if lexical else list(by_number.items())
     if search.needs_candidates and fused:

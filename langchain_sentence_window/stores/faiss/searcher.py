@@ -36,6 +36,7 @@ from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.naming import Naming
 from langchain_sentence_window.stores.faiss.origin import Origin
 from langchain_sentence_window.stores.faiss.sentences import found_sentences
+from langchain_sentence_window.stores.faiss.ties import best_first
 
 T = TypeVar("T")
 
@@ -144,6 +145,9 @@ class Searcher:
         nearest, version = answer
         if not nearest or not self._origin.was_checked_at(version):
             return None
+        if len({cosine for _, cosine in nearest}) < len(nearest):
+            found = nearest
+            nearest = self._database.read(lambda snapshot: _cut(snapshot, found, k))
         records = self._database.records_at(version, [row for row, _ in nearest])
         return None if records is None else [(records[row], score) for row, score in nearest]
 
@@ -167,7 +171,8 @@ class Searcher:
         """Find the records that match a query's words best; see `StoreEngine.lexical_search`."""
 
         def work(snapshot: Snapshot, searcher: LexicalSearcher) -> list[tuple[Record, float]]:
-            return _with_records(snapshot, searcher.search(query, k, self._allowed(snapshot, where)))
+            found = searcher.search(query, k, self._allowed(snapshot, where))
+            return _with_records(snapshot, _cut(snapshot, found, k))
 
         return self._read_words(work)
 
@@ -268,7 +273,7 @@ def _best(
         lexical = _spread(snapshot, lexical, allowed)
     with_words = np.array(sorted(lexical), dtype=np.int64)
     compared = index.candidates(query.vector, depth, allowed, query.effort, with_words)
-    scores = _fused(compared, lexical, query.weight, depth, searcher)
+    scores = _fused(snapshot, compared, lexical, query, searcher)
     if query.rank is None or not len(scores.rows):
         first = slice(query.k)
         return Best(scores.rows[first], scores.fused[first], scores.cosines[first], allowed)
@@ -280,17 +285,19 @@ def _best(
 
 
 def _fused(
+    snapshot: Snapshot,
     compared: ComparedRows,
     lexical: Mapping[int, float],
-    weight: float,
-    depth: int,
+    query: HybridQuery,
     searcher: LexicalSearcher | None,
 ) -> Scores:
     """Return the best rows, so many at most, with their scores; see `fuse`."""
-    rows, dense = compared.rows, compared.cosines.astype(np.float64)
-    words = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
-    fused = fused_scores(dense, words, weight) if len(rows) else dense
-    order = np.lexsort((rows, -fused))[:depth]
+    words = np.array([lexical.get(row, 0.0) for row in compared.rows.tolist()], dtype=np.float64)
+    # What is added up in another order has another sum, and rows are in the order in which they were added.
+    by_score = np.lexsort((words, compared.cosines))
+    rows, dense, words = compared.rows[by_score], compared.cosines[by_score].astype(np.float64), words[by_score]
+    fused = fused_scores(dense, words, query.weight) if len(rows) else dense
+    order = best_first(snapshot, rows, fused, max(query.k, CANDIDATES))
     frequency = None if searcher is None else searcher.document_frequency
     return Scores(rows[order], fused[order], dense[order], words[order], frequency)
 
@@ -304,6 +311,12 @@ def _spread(snapshot: Snapshot, lexical: Mapping[int, float], allowed: Rows | No
         return summed
     rows = np.array(list(summed), dtype=np.int64)
     return {row: summed[row] for row in rows[are_in(rows, allowed)].tolist()}
+
+
+def _cut(snapshot: Snapshot, found: Sequence[tuple[int, float]], k: int) -> list[tuple[int, float]]:
+    """Return the ``k`` best, equal ones by document and index."""
+    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    return [found[at] for at in best_first(snapshot, rows, scores, k).tolist()]
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

@@ -22,9 +22,14 @@ _NEIGHBORS = """
         AND other.sentence_index BETWEEN hit.sentence_index - ? AND hit.sentence_index + ?
         AND other.sentence_index <> hit.sentence_index
     WHERE other.section = hit.section
+    ORDER BY hit.sentence_index
 """
 _TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
 _PLACED_TEXTS = "SELECT row, document, sentence_index, text FROM sentences WHERE row IN ({})"
+_PLACES = """
+    SELECT row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
+    FROM sentences LEFT JOIN documents USING (document) WHERE row IN ({})
+"""
 _ROWS_AT = """
     SELECT row
     FROM json_each(?) AS asked
@@ -47,6 +52,11 @@ def placed_texts(execute: _Execute, rows: Iterable[int]) -> dict[int, PlacedText
     """Return texts by row, with where they stand; rows that don't exist are left out."""
     found = select_rows(execute, _PLACED_TEXTS, list(rows))
     return {row: PlacedText(document, index, loaded_text(text)) for row, document, index, text in found}
+
+
+def places_of(execute: _Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
+    """Return where rows stand, by document and index; a Document that isn't a sentence stands alone, by its id."""
+    return {row: (name, index) for row, name, index in select_rows(execute, _PLACES, rows)}
 
 
 def rows_at(execute: _Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:

@@ -32,6 +32,7 @@ from langchain_sentence_window.stores.faiss.database.places import (
     Place,
     neighbors,
     placed_texts,
+    places_of,
     rows_at,
     texts_by_place,
 )
@@ -213,6 +214,10 @@ class Snapshot:
     def placed_texts(self, rows: Iterable[int]) -> dict[int, PlacedText]:
         """Return texts by row, with where they stand; rows that don't exist are left out."""
         return placed_texts(self._execute, rows)
+
+    def places_of(self, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Return where rows stand, by document and index; see `places_of`."""
+        return places_of(self._execute, rows)
 
     def rows_at(self, places: Sequence[tuple[int | None, int]]) -> list[int]:
         """Return the rows of sentences by document and index; those that don't exist are left out."""

@@ -15,13 +15,14 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
 from langchain_sentence_window.stores.faiss.dense.exact_vectors import exact_cosines
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
+from langchain_sentence_window.stores.faiss.ties import best_first
 
 MIN_SPARE = 16
 """The least number of results beyond those asked for that an index of codes finds, to be compared exactly; a quarter of
 those asked for, if that is more."""
 
 Found = list[tuple[int, float]]
-"""``(row, cosine)``, best first, ties by row."""
+"""``(row, cosine)``, best first."""
 
 
 class ComparedRows(NamedTuple):
@@ -64,7 +65,7 @@ class IndexAtState:
             effort: How many times as much to look at as usual; infinity for everything.
 
         Returns:
-            ``(row, cosine)``, best first, ties by row.
+            ``(row, cosine)``, best first, ties by document and index.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
@@ -76,11 +77,16 @@ class IndexAtState:
         if isinstance(index, QuantizedIndex):
             rows = index.nearest(vector, k, allowed, effort)
         elif index.is_exact:
-            return index.search(vector, k, allowed, effort)
+            found = index.search(vector, k, allowed, effort)
+            rows, cosines = np.array([row for row, _ in found], dtype=np.int64), np.array([each for _, each in found])
+            order = best_first(self._snapshot, rows, cosines, k)
+            return [found[at] for at in order.tolist()]
         else:
             more = k + max(MIN_SPARE, k // 4)
             rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
-        return _best(rows, exact_cosines(self._snapshot, vector, rows, self._weights), k)
+        cosines = np.minimum(exact_cosines(self._snapshot, vector, rows, self._weights), 1)
+        order = best_first(self._snapshot, rows, cosines, k)
+        return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
@@ -89,7 +95,8 @@ class IndexAtState:
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
-            k: The number of the nearest; there are fewer only if there are fewer vectors.
+            k: The number of the nearest; there are fewer only if there are fewer vectors, and more if others are as
+                near as the last.
             allowed: The rows to search, in order; ``None`` for all.
             effort: How many times as much to look at as usual; infinity for everything.
             also: Other rows to compare with, in order. Those without a vector are left out.
@@ -102,7 +109,8 @@ class IndexAtState:
         if isinstance(index, QuantizedIndex):
             rows, cosines, _ = index.compared(vector, k, allowed, effort, also)
             is_taken = np.zeros(len(rows), dtype=np.bool_) if also is None else are_in(rows, also)
-            is_taken[np.lexsort((rows, -cosines))[:k]] = True
+            if len(rows):
+                is_taken |= cosines >= np.partition(cosines, -min(k, len(rows)))[-min(k, len(rows))]
             return ComparedRows(rows[is_taken], np.minimum(cosines[is_taken], 1))
         found = {} if also is None or not len(also) else index.cosines_of(vector, also)
         found |= index.search(vector, k, allowed, effort)

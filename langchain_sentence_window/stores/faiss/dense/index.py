@@ -27,6 +27,7 @@ from langchain_sentence_window.stores.faiss.dense.factory import (
 )
 from langchain_sentence_window.stores.faiss.dense.faiss_file import read_index, write_index
 from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
+from langchain_sentence_window.stores.faiss.ties import with_tied
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
 """The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
@@ -138,7 +139,8 @@ class VectorIndex:
 
         Args:
             vector: A unit vector of shape ``(dimension,)``.
-            k: The maximum number of results; there are fewer only if there are fewer vectors.
+            k: The number of results; there are fewer only if there are fewer vectors, and more if others are as near
+                as the last.
             allowed: The rows to search; ``None`` for all.
             effort: How many times as many nodes or clusters to visit as usual; infinity for all.
 
@@ -160,16 +162,18 @@ class VectorIndex:
             live = self._rows.filled != _DEAD
         if not found:
             return []
-        k = min(k, found)
+        is_few = not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self))
+        compares_all = has_codes(self._faiss) or is_few or math.isinf(effort)
+
+        def find(count: int) -> list[tuple[int, float]]:
+            count = min(count, found)
+            pairs: list[tuple[int, float]] = []
+            if not compares_all:
+                (pairs,) = self._search_approximately(vector[None, :], count, live, effort)
+            return _best_first(pairs if len(pairs) == count else self._compare_all(vector, count, live))
+
         with one_thread():
-            is_few = not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self))
-            if has_codes(self._faiss) or is_few or math.isinf(effort):
-                pairs = self._compare_all(vector, k, live)
-            else:
-                (pairs,) = self._search_approximately(vector[None, :], k, live, effort)
-                if len(pairs) < k:
-                    pairs = self._compare_all(vector, k, live)
-        return _best_first(pairs)
+            return with_tied(find, k)
 
     def search_together(self, vectors: Vectors, k: int) -> list[list[tuple[int, float]]]:
         """Find the vectors nearest to each of several, with less work for each than `search`.

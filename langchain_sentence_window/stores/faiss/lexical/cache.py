@@ -28,6 +28,10 @@ MIN_ROWS_TO_CATCH_UP = 2_000
 """The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
 so after smaller writes the next lexical search makes one update for all of them."""
 
+MAX_WRITTEN_ANEW = 2_000
+"""The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
+frequency of words for some time, which changes scores slightly."""
+
 FORMAT = 3
 """Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
 
@@ -143,7 +147,9 @@ class LexicalCache:
         changes = transaction.changes_since(*at) if at else None
         if at is None or changes is None or self._index is None:
             self._index = self._emptied()
-            self._index.change(np.empty(0, dtype=np.int64), texts_with_headings(transaction.texts_after(0)))
+            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
+        elif at != state.version and len(changes.removed) and state.sentences <= MAX_WRITTEN_ANEW:
+            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
         elif at != state.version:
             self._index.change(changes.removed, texts_with_headings(transaction.texts_after(changes.last_row)))
         searcher = self._index.searcher()

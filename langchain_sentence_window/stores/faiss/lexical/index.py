@@ -13,6 +13,7 @@ from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.ranking.words import separated
 from langchain_sentence_window.stores.faiss.database.of_rows import are_in
+from langchain_sentence_window.stores.faiss.ties import with_tied
 
 T = TypeVar("T")
 
@@ -52,14 +53,21 @@ class LexicalIndex:
         self._index.config_reader("manual")
         self._index.reload()
 
-    def change(self, removed: Rows, added: Iterable[tuple[int, str]]) -> None:
-        """Remove rows, add pairs of ``(row, text)``, and commit; rows to remove that don't exist are ignored."""
+    def change(self, removed: Rows | None, added: Iterable[tuple[int, str]]) -> None:
+        """Remove rows, add pairs of ``(row, text)``, and commit.
+
+        Args:
+            removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
+            added: The rows to add, and their texts.
+        """
         tantivy = _tantivy()
         writer = None
         try:
             try:
                 writer = self._index.writer(_HEAP, 1)
-                for row in removed.tolist():
+                if removed is None:
+                    writer.delete_all_documents()
+                for row in () if removed is None else removed.tolist():
                     writer.delete_documents_by_term(_ROW, row)
                 for row, text in added:
                     document = tantivy.Document()
@@ -96,7 +104,8 @@ class LexicalSearcher:
 
         Args:
             query: Any text; it has no special syntax.
-            k: The maximum number of results; there are fewer only if fewer texts match.
+            k: The number of results; there are fewer only if fewer texts match, and more if others match as well as the
+                last.
             allowed: The rows to search, in order; ``None`` for all.
 
         Returns:
@@ -108,11 +117,12 @@ class LexicalSearcher:
         k = min(k, self._searcher.num_docs) or 1
         any_word = self._any_of(words)
         if allowed is None:
-            pairs = self._run(any_word, k)
+            pairs = with_tied(lambda count: self._run(any_word, count), k)
         elif len(allowed) <= _MAX_ROWS_IN_QUERY:
-            pairs = self._run(self._within(any_word, allowed), k)
+            within = self._within(any_word, allowed)
+            pairs = with_tied(lambda count: self._run(within, count), k)
         else:
-            pairs = self._run_and_filter(any_word, k, allowed)
+            pairs = with_tied(lambda count: self._run_and_filter(any_word, count, allowed), k)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
     def document_frequency(self, words: Sequence[str]) -> tuple[list[int], int]:

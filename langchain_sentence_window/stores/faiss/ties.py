@@ -1,0 +1,65 @@
+"""Equal scores, which are ordered by document and index, so that no result depends on when something was added.
+
+FAISS and tantivy keep whichever of equally good results they come across first. So more are asked for than are wanted,
+until the last of them is worse, and those beyond are left out here.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window._types import Rows
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+
+MAX_TIED = 10_000
+"""The most results beyond those wanted. Of still more equal ones, those that the index came across first are taken."""
+
+_GROWTH = 8
+
+Pairs: TypeAlias = list[tuple[int, float]]
+"""``(row, score)``, best first."""
+
+
+def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
+    """Find the best results, and all others that are as good as the last of them.
+
+    Args:
+        find: Finds at most so many of the best results, in order of their scores.
+        k: The number of results.
+    """
+    asked = k + 1
+    while True:
+        found = find(asked)
+        if len(found) <= k:
+            return found
+        last = found[k - 1][1]
+        if found[-1][1] < last or len(found) < asked or asked >= k + MAX_TIED:
+            return [pair for pair in found if pair[1] >= last]
+        asked = min(asked * _GROWTH, k + MAX_TIED)
+
+
+def best_first(snapshot: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the ``k`` highest scores, equal ones by document and index.
+
+    Args:
+        snapshot: The state of the database that the rows are of.
+        rows: The rows, each once.
+        scores: Their scores.
+        k: The number of positions.
+    """
+    order = np.lexsort((rows, -scores))
+    if not len(order):
+        return order
+    in_order = scores[order]
+    is_equal = in_order[1:] == in_order[:-1]
+    is_tied = np.concatenate([is_equal, [False]]) | np.concatenate([[False], is_equal])
+    # What is worse than the last one is left out whatever its place is.
+    is_tied &= in_order >= in_order[min(k, len(order)) - 1]
+    tied = order[is_tied]
+    if len(tied):
+        places = snapshot.places_of(rows[tied].tolist())
+        by_place = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
+        order[is_tied] = by_place
+    return np.asarray(order[:k])
