@@ -36,6 +36,9 @@ class FileFacts:
         vocabulary: Its words.
         title_page: The number of the first page with text.
         gutters: Where its pages have columns.
+        inkless: The pages without any text.
+        textless: The pages known to have none but running heads and feet, or none at all. Those found later are added,
+            so that no page is laid out again for each page that looks for its neighbors.
     """
 
     type_: Typography
@@ -44,6 +47,8 @@ class FileFacts:
     vocabulary: Vocabulary
     title_page: int
     gutters: list[Gutter]
+    inkless: frozenset[int]
+    textless: set[int]
 
 
 _kept: OrderedDict[Hashable, FileFacts] = OrderedDict()
@@ -95,9 +100,18 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
     size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
     large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
     pitch = median(pitches) if len(pitches) >= _MIN_PITCHES else _USUAL_PITCH
-    title_page = next((number for number, lines in enumerate(edges) if lines), 0)
-    type_ = Typography(size, 2 * bold > letters, pitch, tuple(large))
-    return FileFacts(type_, running_lines(edges), outline, vocabulary, title_page, common_gutters(gutters))
+    inkless = frozenset(number for number, lines in enumerate(edges) if not lines)
+    title_page = next((number for number in range(len(edges)) if number not in inkless), 0)
+    return FileFacts(
+        type_=Typography(size, 2 * bold > letters, pitch, tuple(large)),
+        running=running_lines(edges),
+        outline=outline,
+        vocabulary=vocabulary,
+        title_page=title_page,
+        gutters=common_gutters(gutters),
+        inkless=inkless,
+        textless=set(inkless),
+    )
 
 
 def _pitches(rows: list[Line]) -> list[float]:

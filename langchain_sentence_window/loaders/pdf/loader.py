@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.page_documents import page_document
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.loaders.pdf.reading import PdfFile, PdfSource, open_pdf
+from langchain_sentence_window.loaders.pdf.reading import PdfSource, open_pdf
 
 MAX_LISTED_PAGES = 10
 """Pages that a warning lists; it only counts the rest."""
@@ -60,8 +60,9 @@ class PDFLoader(BaseLoader):
     def lazy_load(self) -> Iterator[Document]:
         """Yield the Documents one by one.
 
-        A page without text has none; a warning names the file and such pages. In a folder, a file that can't be read
-        has none either, and a warning says why.
+        A page without text has none. If it shows pictures, as a scanned page does, or if the whole file has no text, a
+        warning names the file and such pages. In a folder, a file that can't be read has none either, and a warning
+        says why.
 
         Raises:
             DocumentReadError: The file can't be read: it is damaged, encrypted, not a PDF or not there.
@@ -106,6 +107,7 @@ def _name_of(data: bytes) -> str:
 
 def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[Document]:
     without_text: list[int] = []
+    has_text = False
     with open_pdf(path, password, name=name) as file:
         about = file.about()
         labels = file.page_labels()
@@ -115,6 +117,7 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
                 if not file.has_ink(number):
                     without_text.append(number)
                 continue
+            has_text = True
             yield page_document(
                 page.text,
                 page.blocks,
@@ -125,16 +128,17 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
                 page_label=labels[number] if labels else None,
                 about=about,
             )
-        _warn_of_pages_without_text(name, without_text, file)
+        pictures = [number for number in without_text if file.shows_picture(number)]
+        # A blank page of a file with text is no page that is missing.
+        _warn_of_pages(name, pictures if has_text else without_text, file.page_count, are_pictures=bool(pictures))
 
 
-def _warn_of_pages_without_text(name: str, pages: list[int], file: PdfFile) -> None:
-    if not pages and file.page_count:
+def _warn_of_pages(name: str, pages: list[int], page_count: int, *, are_pictures: bool) -> None:
+    if not pages and page_count:
         return
     listed = ", ".join(str(number + 1) for number in pages[:MAX_LISTED_PAGES])
     if len(pages) > MAX_LISTED_PAGES:
         listed += f" and {len(pages) - MAX_LISTED_PAGES} more"
-    scanned = file.pages_with_images(pages[:MAX_LISTED_PAGES])
-    cure = "they hold images, so recognize their text first (OCR)" if scanned else "they are empty"
-    which = f"no text on pages {listed} of {file.page_count}, counted from 1; {cure}" if pages else "no pages"
+    cure = "they show pictures, so recognize their text first (OCR)" if are_pictures else "they are empty"
+    which = f"no text on pages {listed} of {page_count}, counted from 1; {cure}" if pages else "no pages"
     warnings.warn(f"{name} has {which}", SentenceWindowWarning, stacklevel=4)

@@ -5,7 +5,7 @@ The text of a page depends on the pages around it too: on running heads, and on 
 
 import hashlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from langchain_sentence_window.loaders.pdf.packing import PackedPage, pack, unpa
 from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, continuation, lay_out, page_runs
 from langchain_sentence_window.loaders.pdf.page_text import PageText, write_page
 from langchain_sentence_window.loaders.pdf.pdfium import PDFIUM_LOCK, pdfium, pdfium_raw
-from langchain_sentence_window.loaders.pdf.rules import read_rules
+from langchain_sentence_window.loaders.pdf.rules import read_rules, shows_picture
 from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
 
 PdfSource: TypeAlias = str | Path | bytes
@@ -35,7 +35,6 @@ MAX_KEPT_PAGES = 1024
 """Pages of which anything is kept; the others are read twice."""
 
 _MAX_OUTLINE = 10_000
-_MAX_OBJECTS = 10_000
 _MAX_LAYOUTS = 8
 _METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
 
@@ -123,16 +122,18 @@ class PdfFile:
         Args:
             number: The page's number, from 0.
         """
-        layout = self._layout(number)
+        facts = self.facts()
+        layout = None if number in facts.textless else self._layout(number)
+        if layout is None or not layout.paragraphs:
+            return write_page([], facts.vocabulary)
         before, after = self._neighbor(number, -1), self._neighbor(number, 1)
         continues = continuation(before, layout) if before else ""
         paragraphs = layout.paragraphs
         if continues and before:
             paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
         goes = continuation(layout, after) if after else ""
-        vocabulary = self.facts().vocabulary
-        drops = goes == "~" and drops_hyphen(layout.last_word, after.first_word, vocabulary) if after else False
-        return write_page(paragraphs, vocabulary, continues=continues, drop_last_hyphen=drops)
+        drops = goes == "~" and drops_hyphen(layout.last_word, after.first_word, facts.vocabulary) if after else False
+        return write_page(paragraphs, facts.vocabulary, continues=continues, drop_last_hyphen=drops)
 
     def about(self) -> dict[str, str]:
         """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
@@ -179,21 +180,12 @@ class PdfFile:
 
     def has_ink(self, number: int) -> bool:
         """Return whether a page has any text, even if it is only a running head."""
-        return bool(self._read_runs(number).inks)
+        return number not in self.facts().inkless
 
-    def pages_with_images(self, numbers: Iterable[int]) -> list[int]:
-        """Return which of some pages hold images, as scanned pages do."""
-        raw = pdfium_raw()
-        found = []
-        for number in numbers:
-            with self.open_page(number) as (page, _):
-                kinds = (
-                    raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i))
-                    for i in range(min(_MAX_OBJECTS, raw.FPDFPage_CountObjects(page)))
-                )
-                if raw.FPDF_PAGEOBJ_IMAGE in kinds:
-                    found.append(number)
-        return found
+    def shows_picture(self, number: int) -> bool:
+        """Return whether a page shows what may be a picture of text, as a scanned page does."""
+        with self.open_page(number) as (page, _):
+            return shows_picture(page)
 
     def facts(self) -> FileFacts:
         """Return the facts that only the whole file tells."""
@@ -235,6 +227,8 @@ class PdfFile:
                 facts.gutters,
                 has_title=number == facts.title_page,
             )
+            if not layout.paragraphs:
+                facts.textless.add(number)
             self._layouts[number] = layout
             while len(self._layouts) > _MAX_LAYOUTS:
                 self._layouts.popitem(last=False)
@@ -242,10 +236,10 @@ class PdfFile:
 
     def _neighbor(self, number: int, step: int) -> PageLayout | None:
         """Return the layout of the nearest page with text before or after a page."""
+        textless = self.facts().textless
         number += step
         while 0 <= number < self.page_count:
-            layout = self._layout(number)
-            if layout.paragraphs:
+            if number not in textless and (layout := self._layout(number)).paragraphs:
                 return layout
             number += step
         return None

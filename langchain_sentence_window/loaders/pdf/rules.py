@@ -1,6 +1,6 @@
-"""The ruling lines of a page: straight strokes and thin bars that run across or down it.
+"""What a page draws besides its text: ruling lines, and pictures.
 
-A line may be a stroke, a thin filled rectangle, a side of a stroked rectangle, or a part of a path with many of them,
+Ruling lines are straight strokes and thin bars that run across or down the page. A line may be a stroke, a thin filled rectangle, a side of a stroked rectangle, or a part of a path with many of them,
 inside forms or not. Everything else that a page draws is passed over. A page that draws a great deal shows a map or a
 chart, whose lines aren't read.
 """
@@ -26,6 +26,9 @@ MAX_THICKNESS = 3.0
 
 MIN_LENGTH = 4.0
 """Points; what is shorter is a dot."""
+
+MIN_SHAPES = 100
+"""Paths of a page without text that may be letters drawn as curves."""
 
 _MAX_DEPTH = 8
 _Matrix: TypeAlias = tuple[float, float, float, float, float, float]
@@ -61,13 +64,44 @@ def read_rules(page: Any, frame: PageFrame) -> Boxes:
     return thin
 
 
+def shows_picture(page: Any) -> bool:
+    """Return whether a page shows what may be a picture of text: an image, or very many shapes.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+    """
+    raw = pdfium_raw()
+    shapes = 0
+    try:
+        for _, kind, _ in _objects(raw, page):
+            shapes += kind == raw.FPDF_PAGEOBJ_PATH
+            if kind == raw.FPDF_PAGEOBJ_IMAGE or shapes >= MIN_SHAPES:
+                return True
+    except _TooManyError:
+        return True
+    return False
+
+
 class _TooManyError(Exception):
     """The page draws more than is read."""
 
 
 def _paths(raw: Any, page: Any) -> Iterator[tuple[Any, _Matrix]]:
     """Yield the paths of a page and its forms, each with the matrix of its form."""
-    seen = paths = 0
+    paths = 0
+    for each, kind, matrix in _objects(raw, page):
+        if kind == raw.FPDF_PAGEOBJ_PATH:
+            paths += 1
+            if paths > MAX_PATHS:
+                raise _TooManyError
+            yield each, matrix
+
+
+def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
+    """Yield what a page and its forms draw, each with its kind and the matrix of its form."""
+    seen = 0
     todo: list[tuple[Any, Callable[[Any, int], Any], int, _Matrix, int]] = [
         (page, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(page), _IDENTITY, 0)
     ]
@@ -79,12 +113,8 @@ def _paths(raw: Any, page: Any) -> Iterator[tuple[Any, _Matrix]]:
         for index in range(count):
             each = get(holder, index)
             kind = raw.FPDFPageObj_GetType(each)
-            if kind == raw.FPDF_PAGEOBJ_PATH:
-                paths += 1
-                if paths > MAX_PATHS:
-                    raise _TooManyError
-                yield each, matrix
-            elif kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
+            yield each, kind, matrix
+            if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
                 inner = _product(_matrix_of(raw, each), matrix)
                 todo.append((each, raw.FPDFFormObj_GetObject, raw.FPDFFormObj_CountObjects(each), inner, depth + 1))
 

@@ -4,6 +4,9 @@ import shutil
 import sys
 import threading
 import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +29,13 @@ from langchain_sentence_window.errors import (
     MissingExtraError,
     SentenceWindowWarning,
 )
-from langchain_sentence_window.loaders import PDFLoader, load_pdf
+from langchain_sentence_window.loaders import PDFLoader, load_pdf, locate
 from langchain_sentence_window.loaders.pdf import pdfium as pdfium_module
+from langchain_sentence_window.loaders.pdf import reading
+from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns
 from langchain_sentence_window.loaders.pdf.page_text import MADE
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
+from langchain_sentence_window.loaders.pdf.rules import MIN_SHAPES
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 SECRET = "abracadabra!"  # noqa: S105
@@ -42,6 +48,23 @@ def empty(canvas: Canvas) -> None:
 
 def scanned(canvas: Canvas) -> None:
     canvas.drawImage(ImageReader(Image.new("L", (60, 60), 200)), 0, 0, 500, 700)
+
+
+def scanned_in_a_form(canvas: Canvas) -> None:
+    canvas.beginForm("scan")
+    scanned(canvas)
+    canvas.endForm()
+    canvas.doForm("scan")
+
+
+def outlined(canvas: Canvas) -> None:
+    """Draw text as curves."""
+    for number in range(MIN_SHAPES):
+        canvas.circle(72 + 4 * (number % 50), 700 - 15 * (number // 50), 2)
+
+
+def framed(canvas: Canvas) -> None:
+    canvas.rect(10, 10, 500, 700)
 
 
 def encrypted(password: str) -> bytes:
@@ -171,14 +194,26 @@ def test_arguments_of_other_types_are_refused(arguments: dict[str, Any]) -> None
         PDFLoader(**arguments)
 
 
-def test_pages_without_text_are_named_once_a_file() -> None:
-    data = drawn(lines("Hello world."), scanned, empty, scanned)
-    with pytest.warns(SentenceWindowWarning, match="scan has no text on pages 2, 3, 4 of 4.*OCR") as caught:
+def test_pages_that_show_pictures_without_text_are_named_once_a_file() -> None:
+    data = drawn(lines("Hello world."), scanned, empty, scanned_in_a_form, outlined)
+    with pytest.warns(SentenceWindowWarning, match="scan has no text on pages 2, 4, 5 of 5.*OCR") as caught:
         documents = load_pdf(data, source="scan")
     assert len(caught) == 1
     assert [document.metadata["page"] for document in documents] == [0]
+
+
+def test_blank_pages_of_a_file_with_text_are_no_pages_that_are_missing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        documents = load_pdf(drawn(empty, lines("Hello world."), framed, empty))
+    assert [document.metadata["page"] for document in documents] == [1]
+
+
+def test_a_file_without_any_text_is_named() -> None:
     with pytest.warns(SentenceWindowWarning, match="pages 1 of 1.*empty"):
         assert load_pdf(drawn(empty)) == []
+    with pytest.warns(SentenceWindowWarning, match="pages 1, 2 of 2.*OCR"):
+        assert load_pdf(drawn(empty, scanned)) == []
 
 
 def test_a_page_with_nothing_but_a_running_head_has_no_document_and_no_warning() -> None:
@@ -194,6 +229,48 @@ def test_a_sentence_goes_on_across_pages() -> None:
     pages = [lines(head), lines("this page but on the next."), lines("Another page begins.")]
     documents = load_pdf(drawn(*pages))
     assert [document.metadata["layout"][0] for document in documents] == ["p", "+", "p"]
+
+
+def stamped(canvas: Canvas) -> None:
+    canvas.drawString(72, 780, "Received by the court")
+
+
+@pytest.mark.parametrize("between", [empty, stamped])
+def test_each_page_between_two_with_text_is_read_twice_and_laid_out_once(
+    monkeypatch: pytest.MonkeyPatch, between: Callable[[Canvas], None]
+) -> None:
+    opened: Counter[int] = Counter()
+    laid_out: Counter[int] = Counter()
+
+    class Counting(PdfFile):
+        @contextmanager
+        def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
+            opened[number] += 1
+            with super().open_page(number) as page:
+                yield page
+
+    def lay_out(page: PageRuns, *given: Any, **named: Any) -> PageLayout:
+        laid_out[page.characters.number] += 1
+        return reading_lay_out(page, *given, **named)
+
+    reading_lay_out = reading.lay_out
+    monkeypatch.setattr(reading, "PdfFile", Counting)
+    monkeypatch.setattr(reading, "lay_out", lay_out)
+    monkeypatch.setattr(reading, "MAX_KEPT_RUNS", 4)
+    monkeypatch.setattr(reading, "MAX_KEPT_PAGES", 4)
+    blank = range(1, 61)
+    head = "The parties agree that this sentence, which is a long one, does not end on"
+    first, second, third = (both(between, lines(text)) for text in (head, "this page but on the next.", "Another begins."))
+    data = drawn(first, *[between] * len(blank), second, third)
+    documents = load_pdf(data)
+    assert [document.metadata["page"] for document in documents] == [0, 61, 62]
+    assert [document.metadata["layout"][0] for document in documents] == ["p", "+", "p"]
+    assert max(opened[number] for number in blank) <= 2
+    assert max(laid_out[number] for number in blank) <= 1
+    opened.clear()
+    laid_out.clear()
+    assert locate(documents[0], data)[0].text == head
+    assert sum(opened[number] + laid_out[number] for number in blank) == 0
 
 
 def test_a_word_goes_on_across_pages_without_its_hyphen() -> None:
