@@ -143,12 +143,11 @@ def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: 
 def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
     """Make Documents of a PDF's bytes; see `convert`, which adds metadata to them."""
     from langchain_sentence_window.loaders.pdf.loader import PDFLoader
+    from langchain_sentence_window.loaders.pdf.reading import EncryptedPdfError
 
     try:
         return PDFLoader(data, source=source).load()
-    except DocumentReadError as error:
-        if "is encrypted" not in str(error):
-            raise
+    except EncryptedPdfError as error:
         raise DocumentReadError(
             f"{name} is encrypted; save it without a password, or load it with PDFLoader(path, password=...)"
         ) from error

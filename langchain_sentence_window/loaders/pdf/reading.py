@@ -39,6 +39,10 @@ _MAX_LAYOUTS = 8
 _METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
 
 
+class EncryptedPdfError(DocumentReadError):
+    """A PDF is encrypted, and its password is missing or another one."""
+
+
 class PdfFile:
     """An open PDF. Close it after use; it is a context manager.
 
@@ -267,7 +271,8 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
         name: Its name in messages; ``None`` for its path.
 
     Raises:
-        DocumentReadError: It can't be read: it is damaged, encrypted, not a PDF or not there.
+        EncryptedPdfError: It is encrypted, and the password is missing or another one.
+        DocumentReadError: It can't be read: it is damaged, not a PDF or not there.
         MissingExtraError: pypdfium2 isn't installed.
     """
     library = pdfium()
@@ -294,7 +299,7 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
     except library.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
             cure = "the password= is another one" if password else "give its password, password=..."
-            raise DocumentReadError(f"{name} is encrypted; {cure}") from error
+            raise EncryptedPdfError(f"{name} is encrypted; {cure}") from error
         raise DocumentReadError(
             f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
         ) from error

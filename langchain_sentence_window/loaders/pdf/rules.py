@@ -1,8 +1,8 @@
 """What a page draws besides its text: ruling lines, and pictures.
 
-Ruling lines are straight strokes and thin bars that run across or down the page. A line may be a stroke, a thin filled rectangle, a side of a stroked rectangle, or a part of a path with many of them,
-inside forms or not. Everything else that a page draws is passed over. A page that draws a great deal shows a map or a
-chart, whose lines aren't read.
+Ruling lines are straight strokes and thin bars that run across or down the page. A line may be a stroke, a thin filled
+rectangle, a side of a stroked rectangle, or a part of a path with many of them, inside forms or not. A page that draws
+a great deal shows a map or a chart, whose lines aren't read.
 """
 
 import ctypes

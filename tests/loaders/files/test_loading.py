@@ -248,6 +248,12 @@ def test_an_encrypted_pdf_is_an_error_with_a_cure(tmp_path: Path) -> None:
     )
 
 
+def test_a_damaged_pdf_is_damaged_whatever_its_name_says(tmp_path: Path) -> None:
+    said = failure(file(tmp_path / "what is encrypted.pdf", b"%PDF-1.7"))
+    assert "damaged" in said
+    assert "password" not in said
+
+
 def test_a_pdf_of_pictures_says_that_its_text_must_be_recognized(tmp_path: Path) -> None:
     path = file(tmp_path / "a.pdf", drawn(lambda canvas: None))
     with pytest.warns(SentenceWindowWarning, match="has no text on pages 1 of 1"):

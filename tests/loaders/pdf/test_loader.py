@@ -260,7 +260,8 @@ def test_each_page_between_two_with_text_is_read_twice_and_laid_out_once(
     monkeypatch.setattr(reading, "MAX_KEPT_PAGES", 4)
     blank = range(1, 61)
     head = "The parties agree that this sentence, which is a long one, does not end on"
-    first, second, third = (both(between, lines(text)) for text in (head, "this page but on the next.", "Another begins."))
+    texts = (head, "this page but on the next.", "Another begins.")
+    first, second, third = (both(between, lines(text)) for text in texts)
     data = drawn(first, *[between] * len(blank), second, third)
     documents = load_pdf(data)
     assert [document.metadata["page"] for document in documents] == [0, 61, 62]
