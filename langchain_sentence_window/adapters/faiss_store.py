@@ -131,11 +131,11 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
-    ) -> int | None:
+    ) -> Sequence[str]:
         """Delete them in one transaction, which checks the filter too."""
         given = self._of_source(filter, source)
-        delete, adelete = self.store.delete_documents, self.store.adelete_documents
-        return int(await io.call(delete, adelete, doc_ids, filter=given))
+        names: list[str] = await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
+        return names
 
     def _of_source(self, filter: Any, source: str | None) -> Any:
         if source is None:

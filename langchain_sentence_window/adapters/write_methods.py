@@ -67,7 +67,7 @@ class WriteMethods(StoreTraits):
 
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
-    ) -> int | None:
+    ) -> Sequence[str] | None:
         """Delete whole source documents in one transaction, if the store can.
 
         Args:
@@ -77,7 +77,7 @@ class WriteMethods(StoreTraits):
             source: The source that their metadata must name; ``None`` for any.
 
         Returns:
-            The number of documents that were deleted; ``None`` if it wasn't done. Then they are found with
+            The names of the documents that were deleted; ``None`` if it wasn't done. Then they are found with
             `list_documents`, and their sentences deleted with `remove`.
 
         Raises:

@@ -115,7 +115,7 @@ class OpenStore:
 
     def remove(self, names: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
-        return run(delete_documents(BLOCKING, Scope(self.adapter), list(names))) if names else 0
+        return len(run(delete_documents(BLOCKING, Scope(self.adapter), list(names)))) if names else 0
 
     def _open(self) -> tuple[StoreAdapter, BulkWriter]:
         if self._opened is None:

@@ -91,13 +91,13 @@ class DocumentMethods(RetrieverSettings):
             InvalidInputError: There is no list of ids, no source and no filter; or a filter allows only a part of a
                 document, or can't be read; or the store can't list what it holds. Nothing was deleted.
         """
-        return run(self._delete(BLOCKING, ids, source, filter))
+        return len(run(self._delete(BLOCKING, ids, source, filter)))
 
     async def adelete(
         self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
     ) -> int:
         """Async version of `delete`."""
-        return await self._delete(ASYNC, ids, source, filter)
+        return len(await self._delete(ASYNC, ids, source, filter))
 
     def get(self, ids: Sequence[str]) -> list[Document]:
         """Read whole documents by their ``doc_id``, joined from their sentences.
@@ -122,7 +122,9 @@ class DocumentMethods(RetrieverSettings):
         wanted = checked_ids(ids)
         return await arun(lambda io: read_documents(io, self.scope(), wanted))
 
-    async def _delete(self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any) -> int:
+    async def _delete(
+        self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any
+    ) -> Sequence[str]:
         from langchain_sentence_window.retrieval.indexing import delete_documents
 
         check_binds(filter)

@@ -41,7 +41,7 @@ async def replace_documents(
     *,
     show_progress: bool,
     bm25_index: BM25Index | None = None,
-) -> int | None:
+) -> list[str] | None:
     """Replace all sentences of the source documents in the store.
 
     If an embedder fails, the old sentences stay. A store that embeds may have replaced whole batches before, see
@@ -58,7 +58,7 @@ async def replace_documents(
         bm25_index: A lexical index to update too.
 
     Returns:
-        The number of the documents that were there; ``None`` if that isn't known.
+        The names of the documents that were there; ``None`` if that isn't known.
 
     Raises:
         InvalidInputError: A document is too long for a store that can't fetch by id, or the filter forbids it.
@@ -82,7 +82,7 @@ async def replace_documents(
     await adapter.remove(io, [id_ for id_ in reversed(stale) if id_ not in new])
     if bm25_index is not None:
         await io.in_thread(bm25_index.change, stale, sentences)
-    return None if stored is None else sum(map(bool, stored.values()))
+    return None if stored is None else [name for name, all_of in stored.items() if all_of]
 
 
 async def delete_documents(
@@ -92,7 +92,7 @@ async def delete_documents(
     *,
     source: str | None = None,
     bm25_index: BM25Index | None = None,
-) -> int:
+) -> Sequence[str]:
     """Delete all sentences of source documents; ignore those that don't exist or that the filter forbids.
 
     Args:
@@ -103,7 +103,7 @@ async def delete_documents(
         bm25_index: A lexical index to update too.
 
     Returns:
-        The number of documents that were deleted. A store that can't fetch by id is believed to have had them all.
+        The names of the documents that were deleted. A store that can't fetch by id is believed to have had them all.
 
     Raises:
         InvalidInputError: The filter matches only a part of a document, or the store can't list its documents and
@@ -118,9 +118,9 @@ async def delete_documents(
     if scope.is_bound:
         doc_ids = [name for name, each in (await whole_documents(io, scope, doc_ids)).items() if each.sentences]
     if not doc_ids:
-        return 0
+        return []
     were_there = await replace_documents(io, scope, [], doc_ids, show_progress=False, bm25_index=bm25_index)
-    return len(set(doc_ids)) if were_there is None else were_there
+    return list(dict.fromkeys(doc_ids)) if were_there is None else were_there
 
 
 async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:

@@ -184,8 +184,8 @@ class StoreEngine:
         rows, self._rows_behind = self._rows_behind, 0
         self._run(lambda: self._catch_up_after_write(rows))
 
-    def remove_documents(self, condition: Condition) -> int:
-        """Remove whole documents in one transaction, and return their number; see `Transaction.remove_documents`."""
+    def remove_documents(self, condition: Condition) -> list[str]:
+        """Remove whole documents in one transaction, and return their names; see `Transaction.remove_documents`."""
         removed = self._write(lambda transaction: transaction.remove_documents(condition))
         self._run(lambda: self._catch_up_after_write(0))
         return removed

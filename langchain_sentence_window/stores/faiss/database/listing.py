@@ -56,10 +56,12 @@ class Matched(NamedTuple):
 
     Attributes:
         documents: Their numbers.
+        doc_ids: Their names.
         partly: The name of one of which it doesn't match all; ``None`` if it matches all of each.
     """
 
     documents: Sequence[int]
+    doc_ids: list[str]
     partly: str | None
 
     @property
@@ -103,6 +105,6 @@ def match_documents(connection: sqlite3.Connection, condition: Condition) -> Mat
         "SELECT sentences.document, doc_id, count(*) FROM sentences CROSS JOIN documents USING (document) "  # noqa: S608
         f"WHERE {IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
         [json.dumps(list(counts))],
-    )
+    ).fetchall()
     partly = next((doc_id for document, doc_id, count in all_of if counts[document] < count), None)
-    return Matched(list(counts), partly)
+    return Matched(list(counts), [doc_id for _, doc_id, _ in all_of], partly)

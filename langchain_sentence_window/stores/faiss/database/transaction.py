@@ -89,8 +89,8 @@ class Transaction(Snapshot):
             left.update(shared for _, shared in leaving)
             self._connection.executemany(f"UPDATE {table} SET sentences = sentences - ? WHERE {key} = ?", leaving)  # noqa: S608
 
-    def remove_documents(self, condition: Condition) -> int:
-        """Remove the documents of which a condition matches sentences, and return their number.
+    def remove_documents(self, condition: Condition) -> list[str]:
+        """Remove the documents of which a condition matches sentences, and return their names.
 
         Raises:
             InvalidInputError: It matches only a part of a document; nothing was removed.
@@ -103,7 +103,7 @@ class Transaction(Snapshot):
             )
         if matched.documents:
             self.remove(matched.condition)
-        return len(matched.documents)
+        return matched.doc_ids
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors, and remove those with the same ids."""
