@@ -28,7 +28,7 @@ from langchain_sentence_window.studio.replies import (
     told,
 )
 from langchain_sentence_window.studio.state import Studio
-from langchain_sentence_window.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard, keep
+from langchain_sentence_window.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 
 BYTES = "application/octet-stream"
 MAX_TOLD = 100
@@ -147,7 +147,8 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
         progress.sentences += count
         job.report(**progress.to_dict())
 
-    path = await ASYNC.in_thread(keep, upload)
+    kept = studio.uploads.kept
+    path = await ASYNC.in_thread(kept.add, upload.path, upload.name, upload.sha256)
     is_added = False
     try:
         documents = await ASYNC.in_thread(_load, pdfs, path)
@@ -162,7 +163,7 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
         progress.failed.append({"name": upload.name, "reason": reason})
     finally:
         if not is_added:
-            await ASYNC.in_thread(discard, path)
+            await ASYNC.in_thread(kept.remove, [str(path)])
 
 
 def _load(pdfs: PdfProcess, path: Path) -> list[Document]:

@@ -33,7 +33,7 @@ from langchain_sentence_window.studio.listing import Library
 from langchain_sentence_window.studio.question_list import QuestionList
 from langchain_sentence_window.studio.runs import Runs
 from langchain_sentence_window.studio.state import Studio
-from langchain_sentence_window.studio.uploads import Uploads, uploads_folder
+from langchain_sentence_window.studio.uploads import Uploads, kept_files
 
 _PARTS = (
     about,
@@ -89,7 +89,9 @@ def create_studio(
     allowed = [*LOOPBACK, *map(as_sent, name_list(names))]
     check_token(token)
     given = [Path(each).absolute() for each in folders]
-    uploads = uploads_folder(retriever, given)
+    kept = kept_files(retriever, given)
+    # A folder that is a link leads to files that nobody served.
+    uploads = [] if kept.folder is None or kept.folder.is_symlink() else [kept.folder]
     studio = Studio(
         retriever,
         jobs=jobs.Jobs(),
@@ -97,8 +99,8 @@ def create_studio(
         gold_texts=GoldTexts(),
         runs=Runs(),
         library=Library(),
-        uploads=Uploads(uploads),
-        folders=tuple(each.resolve() for each in [*given, *([] if uploads is None else [uploads])]),
+        uploads=Uploads(kept),
+        folders=tuple(each.resolve() for each in [*given, *uploads]),
         chat_model=chat_model,
         is_read_only=read_only,
     )

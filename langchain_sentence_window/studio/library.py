@@ -8,11 +8,12 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.listing import Sort, row
 from langchain_sentence_window.studio.replies import Arguments, calling, check_writable, not_found, reading
 from langchain_sentence_window.studio.state import Studio
-from langchain_sentence_window.studio.uploads import remove_uploaded, what_can_be_added
+from langchain_sentence_window.studio.uploads import what_can_be_added
 
 MAX_ROWS = 500
 """The most documents of one reply, as a table shows only some."""
@@ -98,13 +99,12 @@ async def show_document(studio: Studio, wanted: One) -> object:
 
 
 async def delete_documents(studio: Studio, wanted: Several) -> object:
-    """Delete documents, and the files of those that were added from the page."""
+    """Delete documents, and the files of those that were added from the page and that this call deleted."""
     check_writable(studio)
-    deleted = await studio.retriever.adelete(wanted.doc_ids)
+    retriever = studio.retriever
+    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), wanted.doc_ids, bm25_index=retriever.bm25_index)
     studio.library.forget()
-    left = (await studio.library.current(studio.retriever)).by_id
-    gone = [each for each in wanted.doc_ids if each not in left]
-    return {"deleted": deleted, "files": await ASYNC.in_thread(remove_uploaded, studio, gone)}
+    return {"deleted": len(deleted), "files": await ASYNC.in_thread(studio.uploads.kept.remove, deleted)}
 
 
 async def _listed(studio: Studio, doc_id: str) -> IndexedDocument:

@@ -1,7 +1,7 @@
-"""Files that are added from the page: which there may be, their names, and where they are kept.
+"""Files that are added from the page: which there may be, their names, and how they are received.
 
 They come as bytes with a name, which is as hostile as any text. They are received under a name of our own, and get
-theirs, cleaned, once they are to be read.
+theirs, cleaned, once they are to be read; see `KeptFiles`.
 """
 
 import hashlib
@@ -13,14 +13,15 @@ import unicodedata
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.loaders.files.loading import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.studio.kept_files import KeptFiles
 from langchain_sentence_window.studio.replies import Refused
 from langchain_sentence_window.studio.state import Studio
 
@@ -39,7 +40,7 @@ MAX_NAME_BYTES = 150
 FOLDER = "uploads"
 
 _FLUSH_BYTES = 1_000_000
-_PARTS = ".*.part"
+_PART = re.compile(r"\.[0-9a-f]{32}\.part")
 _LEFT_SECONDS = 24 * 3600
 _MARKS = re.compile(r'[<>:"|?*]')
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -70,10 +71,10 @@ class Uploads:
     """The files that are added from one page.
 
     Attributes:
-        folder: Where they are kept; ``None`` if there is no place for them.
+        kept: Where they are kept.
     """
 
-    folder: Path | None
+    kept: KeptFiles
     _waiting: dict[str, Upload] = field(default_factory=dict)
     _coming: int = 0
 
@@ -83,7 +84,7 @@ class Uploads:
         Raises:
             Refused: It is of another kind, too large, or there are too many.
         """
-        folder, cleaned = self._place(), clean_name(name)
+        folder, cleaned = self.kept.place(), clean_name(name)
         check_suffix(cleaned)
         await ASYNC.in_thread(self._discard_old, folder)
         if len(self._waiting) + self._coming >= MAX_WAITING:
@@ -94,7 +95,7 @@ class Uploads:
         try:
             upload = Upload(number, cleaned, path, await _written(path, parts))
         except BaseException:
-            await ASYNC.in_thread(_remove, path)
+            await ASYNC.in_thread(discard, path)
             raise
         finally:
             self._coming -= 1
@@ -117,32 +118,28 @@ class Uploads:
         for each in list(self._waiting.values()):
             is_old = time.monotonic() - each.received > WAITING_SECONDS
             if is_old and self._waiting.pop(each.number, None) is not None:  # else it is being added just now
-                _remove(each.path)
-        for path in folder.glob(_PARTS):
+                discard(each.path)
+        for path in folder.iterdir():
             with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _LEFT_SECONDS:
+                status = path.lstat() if _PART.fullmatch(path.name) else None
+                if status is not None and S_ISREG(status.st_mode) and time.time() - status.st_mtime > _LEFT_SECONDS:
                     path.unlink()
 
-    def _place(self) -> Path:
-        if self.folder is None:
-            raise Refused(409, "there is no folder to keep files in; serve an index that is kept in a folder")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return self.folder
 
-
-def uploads_folder(retriever: SentenceWindowRetriever, folders: Iterable[Path]) -> Path | None:
+def kept_files(retriever: SentenceWindowRetriever, folders: Iterable[Path]) -> KeptFiles:
     """Return where files are kept: in the first folder that is served, else in the index's own.
 
     Links stay in the path, as documents are named by the paths of their files.
     """
     own = index_folder(retriever)
     places = [*(each for each in folders if each.is_dir()), *([] if own is None else [own])]
-    return next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
+    folder = next((each / FOLDER for each in places if os.access(each, os.W_OK)), None)
+    return KeptFiles(folder, "" if own is None else str(own.resolve()))
 
 
 def what_can_be_added(studio: Studio) -> dict[str, Any] | None:
     """Return the kinds of files and the most bytes of one; ``None`` if nothing can be added."""
-    if studio.is_read_only or studio.uploads.folder is None:
+    if studio.is_read_only or studio.uploads.kept.folder is None:
         return None
     return {"suffixes": sorted(SUFFIXES), "max_bytes": MAX_UPLOAD_BYTES}
 
@@ -170,37 +167,10 @@ def clean_name(given: str) -> str:
     return stem + dot + suffix
 
 
-def keep(upload: Upload) -> Path:
-    """Give a received file its name, with a number if a file of that name is there, and return its path."""
-    named = Path(upload.name)
-    for number in count(1):
-        own = named.name if number == 1 else f"{named.stem} ({number}){named.suffix}"
-        path = upload.path.with_name(own)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            os.replace(upload.path, path)  # noqa: PTH105 - as the line before
-            return path
-    raise AssertionError  # pragma: no cover - numbers don't end
-
-
 def discard(path: Path) -> None:
-    """Remove a file, if it is there."""
-    _remove(path)
-
-
-def remove_uploaded(studio: Studio, doc_ids: Iterable[str]) -> int:
-    """Remove the files of documents that were added from the page, and return how many there were.
-
-    Such a document is named by the path of its file.
-    """
-    folder = studio.uploads.folder
-    removed = 0
-    for doc_id in doc_ids:
-        if folder is None or "\0" in doc_id or Path(doc_id).parent != folder or not os.path.isfile(doc_id):  # noqa: PTH113
-            continue
-        _remove(Path(doc_id))
-        removed += 1
-    return removed
+    """Remove a file under its random name, if it is there."""
+    with suppress(OSError):
+        path.unlink()
 
 
 async def _written(path: Path, parts: AsyncIterator[bytes]) -> str:
@@ -223,11 +193,6 @@ async def _written(path: Path, parts: AsyncIterator[bytes]) -> str:
         hashed.update(buffer)
         await ASYNC.in_thread(file.write, bytes(buffer))
     return hashed.hexdigest()
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
 
 
 def _cut(text: str, size: int) -> str:

@@ -1,10 +1,12 @@
 """Files dropped on the page: received, named, read, added, or refused."""
 
+import errno
 import io
 import os
 import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.folders.syncing import sync_files
 from langchain_sentence_window.studio import adding, uploads
+from langchain_sentence_window.studio.kept_files import RECORD
 from langchain_sentence_window.studio.uploads import MAX_NAME_BYTES, clean_name
 from tests.patience import PATIENCE, until
 from tests.studio.making import client_of
@@ -228,13 +232,20 @@ def test_too_many_waiting_files_are_refused(client: TestClient, monkeypatch: pyt
 
 
 def test_files_that_nobody_adds_are_removed(client: TestClient, served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = served / "uploads" / ".left.part"
+    left = served / "uploads" / f".{'0' * 32}.part"
     old = upload(client, "old.txt", b"A card.").json()["upload"]
     left.write_bytes(b"of a process that ended")
-    os.utime(left, (0, 0))
+    own = [served / "uploads" / name for name in (".notes.part", f".{'A' * 32}.part", f".{'1' * 32}.part")]
+    own[0].write_bytes(b"of the user")
+    own[1].write_bytes(b"of the user")
+    own[2].symlink_to(own[0])
+    for path in (left, *own[:2]):
+        os.utime(path, (0, 0))
+    os.utime(own[2], (0, 0), follow_symlinks=False)
     monkeypatch.setattr(uploads, "WAITING_SECONDS", -1.0)
     upload(client, "new.txt", b"A seat.")
-    assert len(list((served / "uploads").iterdir())) == 1
+    assert len(set((served / "uploads").iterdir()) - set(own)) == 1
+    assert all(path.exists() for path in own)
     assert client.post("/api/documents/add", json={"uploads": [old]}).status_code == 404
 
 
@@ -305,6 +316,190 @@ def test_the_file_goes_with_its_document_and_no_other_file_does(
     assert answer == {"deleted": 4, "files": 1}
     assert outside.exists()
     assert [each.name for each in kept.parent.iterdir()] == ["b.txt"]
+
+
+# Whose files they are
+
+
+def delete(client: TestClient, *doc_ids: object) -> Any:
+    answer = client.post("/api/documents/delete", json={"doc_ids": [str(each) for each in doc_ids]})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def added(client: TestClient, served: Path, name: str = "a.txt", text: str = "A card.") -> Path:
+    assert add(client, upload(client, name, text.encode()))["result"]["added"] == 1
+    return served / "uploads" / name
+
+
+def test_a_file_that_was_never_dropped_stays(
+    client: TestClient, retriever: SentenceWindowRetriever, served: Path
+) -> None:
+    own, other = served / "uploads" / "own.txt", served / "uploads" / "other.txt"
+    own.parent.mkdir()
+    own.write_text("A seat is mine.")
+    other.write_text("A page is mine.")
+    sync_files(retriever, served)
+    # What a document says of itself doesn't make its file one that was dropped.
+    (stored,) = retriever.get([str(other)])
+    retriever.add_documents([stored])
+    assert delete(client, own, other) == {"deleted": 2, "files": 0}
+    assert (own.read_text(), other.read_text()) == ("A seat is mine.", "A page is mine.")
+
+
+def test_a_file_whose_document_this_call_does_not_delete_stays(
+    client: TestClient, retriever: SentenceWindowRetriever, served: Path
+) -> None:
+    path, never = added(client, served), served / "uploads" / "never.txt"
+    never.write_text("A page.")
+    assert delete(client, never, "nobody") == {"deleted": 0, "files": 0}
+    retriever.delete([str(path)])
+    assert delete(client, path) == {"deleted": 0, "files": 0}
+    assert path.exists()
+    assert never.exists()
+
+
+def test_files_of_what_the_filter_forbids_stay(retriever: SentenceWindowRetriever, served: Path) -> None:
+    with client_of(retriever, folders=[served]) as client:
+        path = added(client, served)
+        with client_of(retriever.model_copy(update={"filter": {"team": "a"}}), folders=[served]) as theirs:
+            assert delete(theirs, path) == {"deleted": 0, "files": 0}
+        assert path.exists()
+        assert delete(client, path) == {"deleted": 1, "files": 1}
+
+
+def test_a_page_that_is_started_again_knows_its_files(
+    retriever: SentenceWindowRetriever, served: Path, tmp_path: Path
+) -> None:
+    with client_of(retriever, folders=[served]) as client:
+        paths = [
+            added(client, served),
+            added(client, served, "b.txt", "A seat."),
+            added(client, served, "c.txt", "Hm."),
+        ]
+    again = SentenceWindowRetriever.open(tmp_path / "index", WordEmbeddings())
+    by_link = tmp_path / "link"
+    by_link.symlink_to(served)
+    for folder, path in zip((served, by_link), paths, strict=False):
+        with client_of(again, folders=[folder]) as client:
+            assert delete(client, path) == {"deleted": 1, "files": 1}
+    assert [path.exists() for path in paths] == [False, False, True]
+
+
+def test_files_of_another_index_stay(retriever: SentenceWindowRetriever, served: Path, tmp_path: Path) -> None:
+    other = SentenceWindowRetriever.from_documents(
+        [document("A trial.")], WordEmbeddings(), path=tmp_path / "other", **BY_COSINE
+    )
+    with client_of(retriever, folders=[served]) as client, client_of(other, folders=[served]) as page:
+        path = added(client, served)
+        sync_files(other, served)
+        assert delete(page, path) == {"deleted": 1, "files": 0}
+        assert delete(client, path) == {"deleted": 1, "files": 1}
+
+
+def replaced(path: Path) -> None:
+    path.write_text("Mine now.")
+
+
+def linked(path: Path) -> None:
+    path.rename(path.with_name("moved.txt"))
+    path.symlink_to("moved.txt")
+
+
+def made_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("change", [replaced, linked, made_a_folder, gone])
+def test_what_has_taken_the_place_of_a_file_stays(client: TestClient, served: Path, change: Any) -> None:
+    path = added(client, served)
+    change(path)
+    before = {each: each.lstat().st_ino for each in path.parent.iterdir()}
+    assert delete(client, path) == {"deleted": 1, "files": 0}
+    assert {each: each.lstat().st_ino for each in path.parent.iterdir()} == before
+
+
+def test_what_takes_the_place_of_a_file_while_it_is_added_stays(served: Path, tmp_path: Path) -> None:
+    class Replacing(WordEmbeddings):
+        """Puts another file there, and fails."""
+
+        path: Path | None = None
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if self.path is not None:
+                self.path.unlink()
+                self.path.write_text("Mine now.")
+                raise ValueError("no vectors today")
+            return super().embed_documents(texts)
+
+    embedder = Replacing()
+    retriever = SentenceWindowRetriever.from_documents([document("A refund.")], embedder, path=tmp_path / "index")
+    with client_of(retriever, folders=[served]) as client:
+        embedder.path = served / "uploads" / "a.txt"
+        assert add(client, upload(client, "a.txt", b"A card."))["result"]["failures"] == 1
+    assert embedder.path.read_text() == "Mine now."
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000, b'{"PATH": 1}', b'{"PATH": {}}', b'{"PATH": {"sha256": 1}}'],
+)
+def test_a_record_that_can_not_be_read_removes_nothing(client: TestClient, served: Path, record: bytes) -> None:
+    path = added(client, served)
+    (served / RECORD).write_bytes(record.replace(b"PATH", str(path).encode()))
+    assert delete(client, path) == {"deleted": 1, "files": 0}
+    assert path.exists()
+    other = added(client, served, "b.txt", "A seat.")
+    assert delete(client, other) == {"deleted": 1, "files": 1}
+
+
+def test_a_folder_of_uploads_that_is_a_link_is_refused(
+    retriever: SentenceWindowRetriever, served: Path, tmp_path: Path
+) -> None:
+    elsewhere, own = tmp_path / "elsewhere", served / "uploads" / "own.txt"
+    elsewhere.mkdir()
+    own.parent.symlink_to(elsewhere)
+    own.write_text("A seat is mine.")
+    retriever.add_documents([document("A seat is mine.", str(own))])
+    with client_of(retriever, folders=[served]) as client:
+        assert upload(client, "a.txt", b"A card.").status_code == 409
+        assert elsewhere not in client.app.state.studio.folders  # type: ignore[attr-defined]
+        assert delete(client, own) == {"deleted": 1, "files": 0}
+    assert [each.name for each in elsewhere.iterdir()] == ["own.txt"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_name_that_is_taken_is_never_written_to(
+    client: TestClient, served: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    folder, outside = served / "uploads", served / "outside.txt"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Mine.")
+    (folder / "a (2).txt").symlink_to(outside)
+    (folder / "a (3).txt").mkdir()
+    assert add(client, upload(client, "a.txt", b"A card."))["result"]["added"] == 1
+    assert ((folder / "a.txt").read_text(), outside.exists()) == ("Mine.", False)
+    assert (folder / "a (4).txt").read_text() == "A card."
+    assert len(list(folder.iterdir())) == 4
+    assert delete(client, folder / "a (4).txt") == {"deleted": 1, "files": 1}
+
+
+def test_of_calls_at_once_one_deletes(client: TestClient, served: Path) -> None:
+    paths = [added(client, served, f"{i}.txt", f"A card {i}.") for i in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        replies = list(threads.map(lambda _: delete(client, *paths), range(4)))
+    assert [sum(each[name] for each in replies) for name in ("deleted", "files")] == [4, 4]
+    assert list((served / "uploads").iterdir()) == []
 
 
 # Names
