@@ -1,6 +1,7 @@
 """Check arguments that are often mistaken, and say what to write instead."""
 
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
+from functools import wraps
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -250,6 +251,7 @@ def checked_counter(name: str, count: object) -> Callable[[str], int]:
     """
     counter = checked_function(name, count)
 
+    @wraps(counter, updated=())
     def counted(text: str) -> int:
         found = counter(text)
         if type(found) is int and found >= 0:

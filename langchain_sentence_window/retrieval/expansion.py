@@ -93,7 +93,7 @@ def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPo
         if not window:
             raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
         return ExpansionPolicy(None, {value: _size(size) for value, size in window.items()}, key)
-    return ExpansionPolicy(_size(window))
+    return ExpansionPolicy(_size(window), key=key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """See why: every stage of a question, and what became of a single sentence."""
 
-import ast
-import re
 from typing import Any
 
 from pydantic import Field
@@ -11,16 +9,13 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.studio.asking import Asking, asked_with
 from langchain_sentence_window.studio.replies import calling
-from langchain_sentence_window.studio.setting_fields import as_json_value
 from langchain_sentence_window.studio.state import Studio
 
 MAX_INDEX = 10_000_000
-
-_WITH = re.compile(r"\bWith (.+?) it is returned\.")
-_WITHOUT_FILTER = "Without the filter of this call it is returned."
 
 
 class OfSentence(Asking):
@@ -36,11 +31,12 @@ def routes() -> list[BaseRoute]:
 
 
 async def explain(studio: Studio, given: Asking) -> object:
-    """Return the trace of a question, the names of its documents, and the meanings of its signals."""
+    """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
     retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
     trace = await retriever.aexplain(given.query, **call)
     return {
-        **_without_surroundings(trace),
+        **_told(trace, call.get("filter")),
+        "reasons": LEFT_OUT,
         "names": await _names(retriever, trace),
         "meanings": _meanings(trace),
     }
@@ -51,37 +47,18 @@ async def why(studio: Studio, given: OfSentence) -> object:
     retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
     fate = await retriever.awhy(given.query, given.doc_id, given.sentence, **call)
     meanings = {name: SIGNALS[name].meaning for name in fate.signals if name in SIGNALS}
-    return {**fate.to_dict(), "meanings": meanings, "advised": advised_settings(fate.advice)}
+    return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": meanings}
 
 
-def advised_settings(advice: str) -> list[dict[str, Any]]:
-    """Read the settings that advice names.
+def _told(trace: Trace, filter: Any) -> dict[str, Any]:
+    """Return a trace without the sentences around its windows, which the document shows, and with the call's filter.
 
-    Args:
-        advice: The advice of a `SentenceFate`.
-
-    Returns:
-        For each of them, ``written``, as it would be written in a call, and ``settings``, as a page sends it.
+    The retriever's own filter binds anyway, and isn't the page's to tell.
     """
-    if _WITHOUT_FILTER in advice:
-        return [{"written": "no filter", "settings": {"filter": None}}]
-    found = _WITH.search(advice)
-    written = found[1].split(" or ") if found else []
-    return [{"written": each, "settings": _read_setting(each)} for each in written]
-
-
-def _read_setting(written: str) -> dict[str, Any]:
-    call = ast.parse(f"f({written})", mode="eval").body
-    keywords = call.keywords if isinstance(call, ast.Call) else []
-    return {str(each.arg): as_json_value(ast.literal_eval(each.value)) for each in keywords}
-
-
-def _without_surroundings(trace: Trace) -> dict[str, Any]:
-    """Return a trace without the sentences around its windows, which the document shows."""
     found = trace.to_dict()
     for window in found["windows"]:
         del window["surroundings"]
-    return found
+    return {**found, "settings": {**found["settings"], "filter": filter}}
 
 
 def _meanings(trace: Trace) -> dict[str, str]:

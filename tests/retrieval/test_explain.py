@@ -2,15 +2,21 @@
 
 import json
 import sys
+from datetime import date
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.retrieval.tracing.trace import Trace
+from langchain_sentence_window.ranking.bm25_index import BM25Index
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.retrieval.settings import CallSettings
+from langchain_sentence_window.retrieval.tracing.trace import Trace, WindowEnd
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -105,6 +111,16 @@ async def test_windows_say_what_they_were_merged_with_and_what_ended_them(way: I
         (3, None, "returned as 3"),
     ]
     assert {each.outcome for each in trace.windows[6:]} == {"left out, as there were k better ones"}
+    assert [(each.left_out, each.joined, each.change) for each in trace.windows[:5]] == [
+        (None, (), None),
+        (None, (3,), None),
+        (None, (2,), None),
+        ("near", (), None),
+        (None, (), None),
+    ]
+    assert {each.left_out for each in trace.windows[6:]} == {"k"}
+    assert trace.windows[1].ends == (WindowEnd("before", "document"),)
+    assert trace.windows[2].ends == (WindowEnd("before", "window", 2),)
     assert [hit.outcome for hit in trace.hits[:6]] == [
         "opened window 1",
         "merged into window 1",
@@ -119,7 +135,7 @@ async def test_a_reranker_and_a_budget_leave_their_marks(way: Invoke) -> None:
     retriever = made(reranker=LastFirst(), max_tokens=10, count_tokens=lambda text: len(text.split()), k=3)
     trace: Trace = await way(retriever, "explain", "card", window=(1, 1))
     found: list[Document] = await way(retriever, "invoke", "card", window=(1, 1))
-    assert trace.windows[1].outcome == "left out by the reranker"
+    assert (trace.windows[1].outcome, trace.windows[1].left_out) == ("left out by the reranker", "reranker")
     assert trace.windows[1].reranked is None
     ranked = sorted((each for each in trace.windows if each.reranked), key=lambda each: each.reranked or 0)
     assert [each.number for each in ranked] == [each.number for each in reversed(trace.windows) if each.number != 2]
@@ -129,6 +145,7 @@ async def test_a_reranker_and_a_budget_leave_their_marks(way: Invoke) -> None:
         tuple(each.metadata["sentences"]) for each in found
     ]
     assert any(each.kept and each.outcome.endswith("trimmed to fit into max_tokens") for each in returned.values())
+    assert all((each.change == "trimmed") == ("trimmed" in each.outcome) for each in returned.values())
     left_out = {each.outcome for each in trace.windows if not each.returned} - {"left out by the reranker"}
     assert left_out <= {"left out, as it doesn't fit into max_tokens", "left out, as there were k better ones"}
     assert left_out
@@ -141,6 +158,86 @@ async def test_a_store_without_lexical_search_is_explained_too(way: Invoke) -> N
     trace: Trace = await way(retriever, "explain", "refund")
     assert trace.hits[0].text == "The refund."
     assert {hit.lexical_rank for hit in trace.hits} == {None}
+
+
+OTHERS: dict[str, tuple[Any, Any]] = {
+    "k": (3, 3),
+    "fetch_k": (7, 7),
+    "window": ({"a.md": (1, 2)}, {"a.md": (1, 2)}),
+    "window_key": ("source", "source"),
+    "max_tokens": (900, 900),
+    "count_tokens": (len, "len"),
+    "order": ("edges", "edges"),
+    "lexical_weight": (0.5, 0.5),
+    "min_score": (-0.5, -0.5),
+    "ranking": (Ranking({"early": 2}), {"early": 2.0}),
+    "names": (["author"], ("author",)),
+    "min_relevance": ("auto", "auto"),
+    "filter": ({"doc_id": "a"}, {"doc_id": "a"}),
+}
+"""For each setting of a call another value than its default, and how a trace shows it."""
+
+OF_THE_RETRIEVER: dict[str, tuple[Any, Any]] = {
+    "reranker": (LastFirst(), "LastFirst"),
+    "search_kwargs": ({"score_threshold": -1.0, "made": made}, {"score_threshold": -1.0, "made": "made"}),
+    "bm25_index": (BM25Index(), repr(BM25Index())),
+}
+"""The same for the settings of a query that only its retriever has."""
+
+NOT_OF_A_QUERY = {"vectorstore", "splitter", "embed_headings", "situate"}
+
+
+def test_each_setting_is_of_a_query_or_known_not_to_be() -> None:
+    assert OTHERS.keys() == CallSettings.__annotations__.keys()
+    own = SentenceWindowRetriever.model_fields.keys() - BaseRetriever.model_fields.keys()
+    assert own == OTHERS.keys() | OF_THE_RETRIEVER.keys() | NOT_OF_A_QUERY
+    assert made().explain("refund").settings.keys() == own - NOT_OF_A_QUERY
+
+
+@pytest.mark.parametrize("name", OTHERS)
+async def test_a_setting_is_shown_wherever_it_was_set(way: Invoke, name: str) -> None:
+    retriever, (value, expected) = made(), OTHERS[name]
+    usual = retriever.explain("refund").settings
+    of_call: Trace = await way(retriever, "explain", "refund", **{name: value})
+    of_retriever: Trace = await way(retriever.model_copy(update={name: value}), "explain", "refund")
+    for trace in (of_call, of_retriever):
+        assert trace.settings == {**usual, name: expected}
+        check_shown(trace, name)
+
+
+class Reads(InMemoryVectorStore):
+    """Takes any argument of a search."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score(query, k, filter=kwargs.get("filter"))
+
+
+@pytest.mark.parametrize("name", OF_THE_RETRIEVER)
+def test_a_setting_of_the_retriever_is_shown(name: str) -> None:
+    value, expected = OF_THE_RETRIEVER[name]
+    retriever = SentenceWindowRetriever(vectorstore=Reads(WordEmbeddings()), **{name: value})
+    retriever.add_documents([document(TEXT)])
+    trace = retriever.explain("refund")
+    assert trace.settings[name] == expected
+    check_shown(trace, name)
+
+
+def check_shown(trace: Trace, name: str) -> None:
+    """Check that all ways of showing a trace show a setting."""
+    written = f"{name}={trace.settings[name]!r}"
+    assert written in str(trace)
+    assert escape(written) in trace._repr_html_()
+    assert repr(dict(trace.settings)) in repr(trace)
+    assert trace.to_dict()["settings"] == trace.settings
+    assert json.loads(trace.to_json())["settings"] == json.loads(json.dumps(trace.settings))
+
+
+def test_what_json_can_not_hold_is_shown_as_python_writes_it() -> None:
+    window = {date(2026, 1, 2): 1}
+    trace = made().explain("refund", window=window)
+    assert trace.settings["window"] == "{datetime.date(2026, 1, 2): (1, 1)}"
+    assert json.loads(trace.to_json())["settings"]["window"] == trace.settings["window"]
+    assert made().explain("refund", ranking=DEFAULT_RANKING).settings["ranking"] == "default"
 
 
 async def test_nothing_found_is_explained(way: Invoke) -> None:

@@ -29,6 +29,9 @@ async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: 
     ]
     assert [each.outcome for each in candidates[:3]] == ["hit 1", "hit 2", "hit 3"]
     assert {each.outcome for each in candidates[len(trace.hits) :]} == {"left out, as there were fetch_k better ones"}
+    assert [each.left_out for each in candidates] == [None] * len(trace.hits) + ["fetch_k"] * (
+        len(candidates) - len(trace.hits)
+    )
     scores = [each.score for each in candidates]
     assert scores == sorted(scores, reverse=True)
     assert len(json.loads(trace.to_json())["candidates"]) == len(candidates)
@@ -74,6 +77,7 @@ async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
     trace = await way(retriever, "explain", "Whose dog barks here once it sees passing trains?")
     assert trace.hits == []
     assert {each.outcome for each in trace.candidates[:50]} == {"left out, as the question doesn't support it"}
+    assert {each.left_out for each in trace.candidates[:50]} == {"relevance"}
 
 
 async def test_a_named_document_comes_first_and_gives_its_own_signals(way: Invoke) -> None:

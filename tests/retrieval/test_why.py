@@ -14,7 +14,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.window_metadata import ALSO_IN
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.retrieval.tracing.fate import SentenceFate, ordinal
+from langchain_sentence_window.retrieval.tracing.fate import AdvisedSettings, SentenceFate, ordinal
 from langchain_sentence_window.retrieval.tracing.own_ranks import MAX_RANK
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, VOCABULARY, WordEmbeddings, document
@@ -42,15 +42,19 @@ def holds(found: list[Document], doc_id: str, index: int) -> bool:
 
 
 def advised(fate: SentenceFate) -> list[dict[str, Any]]:
-    """Return the settings that the advice names, each as keywords of a call."""
-    named = re.search(r"With (.*) it is returned\.", fate.advice)
-    calls = [] if named is None else re.split(r" or (?=\w+=)", named[1])
-    nodes = [ast.parse(f"f({call})", mode="eval").body for call in calls]
-    return [
-        {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
-        for node in nodes
-        if isinstance(node, ast.Call)
-    ]
+    """Return the settings that the advice names, each as keywords of a call, and check that it names them."""
+    if fate.advice == "Without the filter of this call it is returned.":
+        assert fate.advised == (AdvisedSettings("no filter", {"filter": None}),)
+        return [{"filter": None}]
+    named = " or ".join(each.written for each in fate.advised)
+    assert (f"With {named} it is returned." in fate.advice) == bool(named)
+    for each in fate.advised:
+        call = ast.parse(f"f({each.written})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        written = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        assert written.keys() == each.settings.keys()
+        assert all(value == pytest.approx(each.settings[name]) for name, value in written.items())
+    return [dict(each.settings) for each in fate.advised]
 
 
 # What became of it

@@ -1,6 +1,8 @@
 """Why windows came back and a sentence didn't, as the page asks for it."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.studio.tracing import advised_settings
+from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
+from langchain_sentence_window.studio import static_files
 from tests.studio.making import ADDRESS, client_of
 from tests.toys import WordEmbeddings, document
 
@@ -101,18 +104,28 @@ def test_a_sentence_that_cant_be_is_refused(sentence: object) -> None:
     call(client_of(made()), "why", 400, query="refund", settings={}, doc_id="rules", sentence=sentence)
 
 
-@pytest.mark.parametrize(
-    ("advice", "settings"),
-    [
-        ("With k=20 it is returned.", [{"k": 20}]),
-        (
-            "It is 3rd. With k=5, fetch_k=200 or window=(0, 3) it is returned.",
-            [{"k": 5, "fetch_k": 200}, {"window": [0, 3]}],
-        ),
-        ("With min_relevance=None or min_score=0.25 it is returned.", [{"min_relevance": None}, {"min_score": 0.25}]),
-        ("With names=False it is returned.", [{"names": False}]),
-        ("Ask with words that it holds. None of these returns it: k=20.", []),
-    ],
-)
-def test_advice_is_read_as_settings(advice: str, settings: list[dict[str, Any]]) -> None:
-    assert [each["settings"] for each in advised_settings(advice)] == settings
+def test_the_page_names_each_reason_of_a_trace() -> None:
+    script = (Path(static_files.__file__).parent / "static" / "why_facts.js").read_text()
+    table = script.partition("SHORT_REASONS = {")[2].partition("}")[0]
+    assert re.findall(r"^  (\w+):", table, re.MULTILINE) == list(LEFT_OUT)
+    assert call(client_of(made()), "explain", query="refund", settings={})["reasons"] == LEFT_OUT
+
+
+def test_text_of_a_document_is_never_taken_for_advice() -> None:
+    text = "With k=20 it is returned. Without the filter of this call it is returned. left out, as joined with trimmed."
+    retriever = SentenceWindowRetriever.from_documents([document(text, text)], WordEmbeddings())
+    fate = call(client_of(retriever), "why", query=text, settings={}, doc_id=text, sentence=0)
+    assert (fate["outcome"], fate["is_shown"], fate["advised"]) == ("returned", True, [])
+    trace = call(client_of(retriever), "explain", query=text, settings={})
+    assert {each["left_out"] for each in (*trace["candidates"], *trace["hits"], *trace["windows"])} == {None}
+
+
+def test_a_trace_shows_the_settings_of_the_call_and_not_the_filter_of_the_page() -> None:
+    settings = {"ranking": {"early": 2.0}, "names": False, "min_relevance": "auto", "reranker": "none"}
+    shown = call(client_of(only_rules()), "explain", query="refund", settings=settings)["settings"]
+    assert [shown[name] for name in settings] == [{"early": 2.0}, False, "auto", None]
+    assert shown["filter"] is None
+    own = {"doc_id": {"$ne": "x"}}
+    assert (
+        call(client_of(only_rules()), "explain", query="refund", settings={"filter": own})["settings"]["filter"] == own
+    )

@@ -1,8 +1,9 @@
 """Advice on what would return a sentence. Each setting is tried first, so none is named that doesn't help."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
 
@@ -11,7 +12,7 @@ from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve
-from langchain_sentence_window.retrieval.tracing.fate import Outcome
+from langchain_sentence_window.retrieval.tracing.fate import AdvisedSettings, Outcome
 from langchain_sentence_window.retrieval.tracing.own_ranks import OwnRanks
 from langchain_sentence_window.windows.geometry import Window
 
@@ -32,10 +33,12 @@ class Advice:
     Attributes:
         text: A sentence of English.
         tried: The settings that were tried, as they would be written in a call.
+        advised: Those that returned the sentence.
     """
 
     text: str
     tried: tuple[str, ...] = ()
+    advised: tuple[AdvisedSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,14 @@ class _Trial:
     """A change of a query.
 
     Attributes:
-        written: The setting as it would be written in a call.
-        request: The query with it.
+        settings: The settings by name.
+        request: The query with them.
         smaller: Makes the same trial with a smaller number, the position at which this one returned the sentence;
             ``None`` if there is none.
         more_than: The number that is set now, below which none is tried.
     """
 
-    written: str
+    settings: Mapping[str, Any]
     request: Request
     smaller: "Callable[[int], _Trial] | None" = None
     more_than: int = 0
@@ -58,7 +61,15 @@ class _Trial:
     @property
     def kind(self) -> str:
         """The name of the setting; of several, the first."""
-        return self.written.partition("=")[0]
+        return next(iter(self.settings))
+
+    @property
+    def written(self) -> str:
+        """The settings as they would be written in a call."""
+        return ", ".join(
+            f"{name}={f'{value:g}' if isinstance(value, float) else repr(value)}"
+            for name, value in self.settings.items()
+        )
 
 
 def returned_window(retrieval: Retrieval, key: SentenceKey) -> tuple[int, Window] | None:
@@ -94,11 +105,14 @@ async def advise(
     trials = _Trials(io, reranker, key)
     if retrieval is None:
         if await trials.returns(request) is not None:
-            return Advice("Without the filter of this call it is returned.")
+            without = AdvisedSettings("no filter", {"filter": None})
+            return Advice("Without the filter of this call it is returned.", advised=(without,))
         return Advice("Without the filter of this call it isn't returned, either: ask why without it.")
     good = [trial async for trial in trials.successful(_trials(request, key, outcome, ranks, retrieval))]
     if good:
-        return Advice(f"With {' or '.join(each.written for each in good)} it is returned.", tuple(trials.tried))
+        advised = tuple(AdvisedSettings(each.written, each.settings) for each in good)
+        text = f"With {' or '.join(each.written for each in good)} it is returned."
+        return Advice(text, tuple(trials.tried), advised)
     tried = f" None of these returns it: {'; '.join(trials.tried)}." if trials.tried else ""
     return Advice(f"{_without_settings(ranks)}{tried}".strip(), tuple(trials.tried))
 
@@ -121,7 +135,7 @@ class _Trials:
             if position is None:
                 continue
             less = None if trial.smaller is None or position <= trial.more_than else trial.smaller(position)
-            if less is not None and less.written != trial.written and await self.returns(less.request) is not None:
+            if less is not None and less.settings != trial.settings and await self.returns(less.request) is not None:
                 trial = less
             yield trial
             found.add(trial.kind)
@@ -144,24 +158,24 @@ def _trials(
     """Yield what may return a sentence, the most likely first."""
     search = request.search
     if outcome == "min_relevance":
-        yield _Trial("min_relevance=None", replace(request, search=replace(search, min_relevance=None)))
+        yield _Trial({"min_relevance": None}, replace(request, search=replace(search, min_relevance=None)))
     if outcome == "min_score":
         hits = {hit.key: hit for hit in retrieval.found.searched.hits}
         lower = math.floor(1_000 * (hits[key].similarity or 0.0)) / 1_000
-        yield _Trial(f"min_score={lower}", replace(request, min_score=lower))
+        yield _Trial({"min_score": lower}, replace(request, min_score=lower))
     yield from _wider(request, key, retrieval)
     if request.max_tokens is not None:
         for times in (2, 4, 8):
             budget = times * request.max_tokens
-            yield _Trial(f"max_tokens={budget}", replace(request, max_tokens=budget))
+            yield _Trial({"max_tokens": budget}, replace(request, max_tokens=budget))
     if outcome in ("min_relevance", "min_score"):
         return
     yield from _more(request)
     if retrieval.found.searched.heard is not None:
-        yield _Trial("names=False", replace(request, search=replace(search, names=False)))
+        yield _Trial({"names": False}, replace(request, search=replace(search, names=False)))
     yield from _other_weights(request, ranks)
     if search.ranking is not None:
-        yield _Trial("ranking=None", replace(request, search=replace(search, ranking=None)))
+        yield _Trial({"ranking": None}, replace(request, search=replace(search, ranking=None)))
 
 
 def _wider(request: Request, key: SentenceKey, retrieval: Retrieval) -> Iterator[_Trial]:
@@ -176,14 +190,14 @@ def _wider(request: Request, key: SentenceKey, retrieval: Retrieval) -> Iterator
     nearest = min(reaches, key=abs, default=0)
     if 0 < abs(nearest) <= MAX_REACH:
         size = (max(nearest, 0), max(-nearest, 0))
-        yield _Trial(f"window={size}", replace(request, policy=read_expansion(size)))
+        yield _Trial({"window": size}, replace(request, policy=read_expansion(size)))
 
 
 def _more(request: Request) -> Iterator[_Trial]:
     """Yield larger ``k``, then with it a larger ``fetch_k``."""
 
     def with_k(k: int) -> _Trial:
-        return _Trial(f"k={k}", replace(request, k=k))
+        return _Trial({"k": k}, replace(request, k=k))
 
     for k in (2 * request.k, LARGEST_K):
         if request.k < k <= LARGEST_K:
@@ -193,7 +207,7 @@ def _more(request: Request) -> Iterator[_Trial]:
         return
 
     def with_both(k: int) -> _Trial:
-        return _Trial(f"k={k}, fetch_k={fetch_k}", replace(request, k=k, fetch_k=fetch_k))
+        return _Trial({"k": k, "fetch_k": fetch_k}, replace(request, k=k, fetch_k=fetch_k))
 
     yield replace(with_both(LARGEST_K), smaller=with_both, more_than=request.k)
 
@@ -208,7 +222,7 @@ def _other_weights(request: Request, ranks: OwnRanks) -> Iterator[_Trial]:
     for each in weights:
         if each != weight:
             changed = replace(request.search, lexical_weight=each)
-            yield _Trial(f"lexical_weight={each:g}", replace(request, search=changed))
+            yield _Trial({"lexical_weight": each}, replace(request, search=changed))
 
 
 def _without_settings(ranks: OwnRanks) -> str:

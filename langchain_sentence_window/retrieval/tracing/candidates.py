@@ -9,6 +9,8 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.pipeline import Found
+from langchain_sentence_window.retrieval.tracing.outcomes import BELOW_MIN_SCORE, BEYOND_FETCH_K, LEFT_OUT
+from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 Ranks: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
 """Ranks, from 1, and scores by sentence."""
@@ -30,6 +32,7 @@ class CandidateTrace:
         dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the best.
         lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the best, or there is no such search.
         outcome: A phrase that says what became of it: ``hit 3``, or why it is none.
+        left_out: Why it is no hit, as a code of `LEFT_OUT`; ``None`` if it is one.
     """
 
     rank: int
@@ -43,6 +46,7 @@ class CandidateTrace:
     dense_rank: int | None
     lexical_rank: int | None
     outcome: str
+    left_out: str | None = None
 
 
 @dataclass(slots=True)
@@ -94,18 +98,14 @@ def candidate_traces(
     """
     hits = {hit.key: rank for rank, hit in enumerate(found.expansion.hits, 1)}
     dropped = {(hit.doc_id, hit.index) for hit in found.searched.hits} - hits.keys()
-    reason = _reason(found)
-
-    def outcome(key: SentenceKey) -> str:
-        if key in hits:
-            return f"hit {hits[key]}"
-        return reason if key in dropped else "left out, as there were fetch_k better ones"
-
+    relevance = found.searched.relevance
+    reason = IS_UNSUPPORTED if relevance is not None and not relevance.supported else BELOW_MIN_SCORE
     traces: dict[SentenceKey, CandidateTrace] = {}
     for key, text, score, searched in _in_order(found, searches):
         if key in traces:
             continue
         read = known.get(key)
+        left_out = None if key in hits else reason if key in dropped else BEYOND_FETCH_K
         traces[key] = CandidateTrace(
             len(traces) + 1,
             searched,
@@ -116,7 +116,8 @@ def candidate_traces(
             score=score,
             dense_rank=dense.get(key, (None,))[0],
             lexical_rank=lexical.get(key, (None,))[0],
-            outcome=outcome(key),
+            outcome=f"hit {hits[key]}" if left_out is None else f"left out, as {LEFT_OUT[left_out]}",
+            left_out=left_out,
         )
     return list(traces.values())
 
@@ -126,14 +127,6 @@ def road(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
     searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
     stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
     return " -> ".join([searched, f"{counts['candidates']} candidates", *stages])
-
-
-def _reason(found: Found) -> str:
-    """Return why a sentence that was searched is no hit."""
-    relevance = found.searched.relevance
-    if relevance is not None and not relevance.supported:
-        return "left out, as the question doesn't support it"
-    return "left out, as its similarity is below min_score"
 
 
 def _in_order(

@@ -1,13 +1,14 @@
 """Make a trace of a query: run it, then search again by meaning and by words alone, and read around its windows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import described
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.lead_ins import shown_text
@@ -15,6 +16,7 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.observing import observed
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
@@ -55,7 +57,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     searched = retrieval.found.searched
     return Trace(
         request.search.query,
-        _settings(request),
+        _settings(request, reranker),
         hits,
         windows,
         dict(retrieval.seconds),
@@ -80,27 +82,40 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     )
 
 
-def _settings(request: Request) -> dict[str, Any]:
+def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict[str, Any]:
+    """Return all settings of a query, those that a call may give and those of its retriever."""
+    search, counter = request.search, request.count_tokens
     return {
         "k": request.k,
         "fetch_k": request.fetch_k,
-        "window": request.policy.describe(),
-        "lexical_weight": request.search.lexical_weight,
+        "window": _shown(request.policy.describe(), repr),
+        "window_key": request.policy.key,
+        "lexical_weight": search.lexical_weight,
+        "ranking": _weights(search.ranking),
+        "names": search.names,
+        "min_relevance": search.min_relevance,
+        "min_score": request.min_score,
         "max_tokens": request.max_tokens,
+        "count_tokens": described(getattr(counter, "__wrapped__", counter)),
         "order": request.order,
-        **({} if request.min_score is None else {"min_score": request.min_score}),
-        **request.search.settings,
-        **({} if request.scope.filter is None else {"filter": _shown(request.scope.filter)}),
+        "filter": _shown(request.scope.filter, repr),
+        "search_kwargs": {name: _shown(value, described) for name, value in search.settings.items()},
+        "bm25_index": None if search.bm25_index is None else described(search.bm25_index),
+        "reranker": None if reranker is None else described(reranker),
     }
 
 
-def _shown(filter: Any) -> Any:
-    """Return the filter if JSON can hold it, else its ``repr``."""
+def _weights(ranking: Ranking | None) -> Any:
+    return "default" if ranking == DEFAULT_RANKING else None if ranking is None else dict(ranking.weights)
+
+
+def _shown(value: Any, write: Callable[[Any], str]) -> Any:
+    """Return a value if JSON can hold it, else what a function writes of it."""
     try:
-        json.dumps(filter)
+        json.dumps(value)
     except (TypeError, ValueError):
-        return repr(filter)
-    return filter
+        return write(value)
+    return value
 
 
 def _named(heard: Heard) -> list[NameTrace]:

@@ -53,6 +53,19 @@ class RankedSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class AdvisedSettings:
+    """Settings of a call that would return a sentence.
+
+    Attributes:
+        written: How they would be written in a call; of a filter that isn't given, in words.
+        settings: The settings by name.
+    """
+
+    written: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceFate:
     """The fate of one sentence in a query.
 
@@ -87,6 +100,7 @@ class SentenceFate:
         window_id: The ``window_id`` of that window.
         nearest: How the returned window that is nearest in its document relates to it; empty if there is none.
         tried: The settings that were tried, as they would be written in a call.
+        advised: Those that the advice names, each of which would do alone.
     """
 
     query: str
@@ -115,16 +129,31 @@ class SentenceFate:
     window_id: str | None = None
     nearest: str = ""
     tried: tuple[str, ...] = ()
+    advised: tuple[AdvisedSettings, ...] = ()
 
     @property
     def is_returned(self) -> bool:
         """Whether a returned window holds it."""
         return self.window is not None
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether a returned window shows its text: it holds it, has it as a lead-in, or is one of the same text."""
+        return self.is_returned or self.outcome in ("leads_in", "same_text")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fate as dicts, lists and scalars that JSON can hold."""
         signals = {name: list(both) for name, both in self.signals.items()}
-        return {**asdict(self), "signals": signals, "tried": list(self.tried)}
+        advised = [
+            {
+                "written": each.written,
+                "settings": {
+                    name: list(value) if isinstance(value, tuple) else value for name, value in each.settings.items()
+                },
+            }
+            for each in self.advised
+        ]
+        return {**asdict(self), "signals": signals, "tried": list(self.tried), "advised": advised}
 
     def __str__(self) -> str:
         """Return the fate in a few lines."""

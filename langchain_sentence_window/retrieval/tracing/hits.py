@@ -11,6 +11,7 @@ from langchain_sentence_window.retrieval.pipeline import Retrieval
 from langchain_sentence_window.retrieval.tracing.candidates import Ranks
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace
+from langchain_sentence_window.windows.assembly import IS_BEYOND_K
 from langchain_sentence_window.windows.geometry import Hit
 
 Contributions: TypeAlias = dict[SentenceKey, Mapping[str, float]]
@@ -55,7 +56,7 @@ def hit_traces(
         before, after = cut_by(hit, expansion, around)
         dense_rank, dense_score = rankings.dense.get(key, (None, None))
         lexical_rank, lexical_score = rankings.lexical.get(key, (None, None))
-        number, outcome = _outcome_of_hit(key, outcomes)
+        number, left_out, outcome = _outcome_of_hit(key, outcomes)
         traces.append(
             HitTrace(
                 rank,
@@ -75,6 +76,7 @@ def hit_traces(
                 cut_after=after,
                 window=number,
                 outcome=outcome,
+                left_out=left_out,
             )
         )
     return traces
@@ -93,10 +95,10 @@ def cut_by(hit: Hit, expansion: Expansion, around: SentencesByKey) -> tuple[str 
     return before, after
 
 
-def _outcome_of_hit(key: SentenceKey, outcomes: Outcomes) -> tuple[int | None, str]:
+def _outcome_of_hit(key: SentenceKey, outcomes: Outcomes) -> tuple[int | None, str | None, str]:
     number = outcomes.windows.get(key)
     if number is None:
-        return None, "left out, as there were k windows"
+        return None, IS_BEYOND_K, "left out, as there were k windows"
     if key in outcomes.best:
-        return number, f"opened window {number}"
-    return number, f"{'merged into' if key in outcomes.merged else 'already in'} window {number}"
+        return number, None, f"opened window {number}"
+    return number, None, f"{'merged into' if key in outcomes.merged else 'already in'} window {number}"

@@ -14,17 +14,25 @@ from langchain_sentence_window.windows.assembly import (
     IS_LABEL,
     IS_NEAR,
     IS_UNSUPPORTED,
-    Assembly,
 )
 from langchain_sentence_window.windows.geometry import Window
 
-_REASONS = {
-    IS_NEAR: "left out, as it is near a better window",
-    IS_LABEL: "left out, as it is no more than a heading",
-    DOES_NOT_FIT: "left out, as it doesn't fit into max_tokens",
-    IS_BEYOND_K: "left out, as there were k better ones",
-    IS_UNSUPPORTED: "left out, as the question doesn't support it",
+BEYOND_FETCH_K = "fetch_k"
+BELOW_MIN_SCORE = "score"
+BY_RERANKER = "reranker"
+
+LEFT_OUT: Mapping[str, str] = {
+    IS_NEAR: "it is near a better window",
+    IS_LABEL: "it is no more than a heading",
+    IS_EQUAL: "its text is that of a better window",
+    DOES_NOT_FIT: "it doesn't fit into max_tokens",
+    IS_BEYOND_K: "there were k better ones",
+    IS_UNSUPPORTED: "the question doesn't support it",
+    BEYOND_FETCH_K: "there were fetch_k better ones",
+    BELOW_MIN_SCORE: "its similarity is below min_score",
+    BY_RERANKER: "the reranker left it out",
 }
+"""Why a candidate, a hit or a window was left out, by the codes that traces hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,8 @@ class Outcomes:
         ranks: The rank of each hit, from 1.
         scores: The score of each hit.
         ranked: The rank of each window after reranking, from 1, by its number.
-        reasons: Why windows weren't returned, by their numbers.
+        left_out: Why ranked windows weren't returned, as codes of `LEFT_OUT`, by their numbers.
+        equal: The numbers of the better windows that have the text of others, by these.
         returned: The Documents that hold windows, by the windows' numbers.
     """
 
@@ -67,7 +76,8 @@ class Outcomes:
     ranks: Mapping[SentenceKey, int]
     scores: Mapping[SentenceKey, float]
     ranked: Mapping[int, int]
-    reasons: Mapping[int, str]
+    left_out: Mapping[int, str]
+    equal: Mapping[int, int]
     returned: Mapping[int, Returned]
 
     @classmethod
@@ -96,17 +106,16 @@ class Outcomes:
             ranks={hit.key: rank for rank, hit in enumerate(expansion.hits, 1)},
             scores={hit.key: hit.score for hit in expansion.hits},
             ranked=ranks,
-            reasons={
-                ranked[rank]: _reason(rank, assembled.assembly, ranked)
-                for rank in sorted(assembled.assembly.left_out, reverse=True)
-            },
+            left_out={ranked[rank]: code for rank, code in sorted(assembled.assembly.left_out.items(), reverse=True)},
+            equal={ranked[rank]: ranked[each.better] for rank, each in assembled.assembly.equal.items()},
             returned=returned,
         )
 
-
-def _reason(rank: int, assembly: Assembly, ranked: Sequence[int]) -> str:
-    """Return why a ranked window was left out."""
-    reason = assembly.left_out[rank]
-    if reason == IS_EQUAL:
-        return f"left out, as its text is that of window {ranked[assembly.equal[rank].better]}"
-    return _REASONS[reason]
+    def reason(self, number: int) -> tuple[str, str]:
+        """Return the code and the phrase that say why a window wasn't returned."""
+        code = self.left_out.get(number, BY_RERANKER)
+        if code == BY_RERANKER:
+            return code, "left out by the reranker"
+        if code == IS_EQUAL:
+            return code, f"left out, as its text is that of window {self.equal[number]}"
+        return code, f"left out, as {LEFT_OUT[code]}"

@@ -9,6 +9,9 @@ from langchain_sentence_window._tables import aligned, milliseconds, named, rank
 from langchain_sentence_window.retrieval.tracing.candidates import CandidateTrace, road
 from langchain_sentence_window.retrieval.tracing.html import page
 
+TRIMMED, WIDENED = "trimmed", "widened"
+"""What may become of a window that is returned."""
+
 _MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
 _MAX_CHARS = 60
 """The most characters of a text in a table."""
@@ -39,6 +42,7 @@ class HitTrace:
         cut_after: Whatever ended it early after the hit, likewise.
         window: The number of the window that it is in; ``None`` for none.
         outcome: A phrase that says what became of it.
+        left_out: Why it is in no window, as a code of `LEFT_OUT`; ``None`` if it is in one.
     """
 
     rank: int
@@ -58,6 +62,26 @@ class HitTrace:
     cut_after: str | None
     window: int | None
     outcome: str
+    left_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEnd:
+    """What ended a window early.
+
+    Attributes:
+        where: On which side of its hits: ``before`` or ``after``.
+        by: ``section``, ``document``, ``filter`` or ``window``.
+        window: The number of the better window; ``None`` for anything else.
+    """
+
+    where: str
+    by: str
+    window: int | None = None
+
+    def __str__(self) -> str:
+        """Return it as a phrase."""
+        return f"{self.by if self.window is None else f'{self.by} {self.window}'} {self.where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +121,7 @@ class WindowTrace:
         hits: The ranks of its hits. The first one opened the window; the others were merged with it.
         reranked: Its rank after reranking, from 1; ``None`` without a reranker, or if the reranker left it out.
         relevance_score: The reranker's score; ``None`` without one.
-        cut: The reasons why it ended early, such as ``section after`` or ``window 1 before``.
+        cut: The reasons why it ended early as phrases, such as ``section after`` or ``window 1 before``.
         returned: The position in the result, from 1, of the window that holds it; ``None`` if it wasn't returned.
         kept: The index of the first and last sentence of the window that was returned, if it was joined with others,
             completed, widened or trimmed.
@@ -106,6 +130,11 @@ class WindowTrace:
         surroundings: Its sentences, and some before and after them.
         tokens: The tokens of its text.
         returned_tokens: The tokens of the window that was returned, with its lead-ins; ``None`` for none.
+        ends: The reasons why it ended early.
+        left_out: Why it wasn't returned, as a code of `LEFT_OUT`; ``None`` if it was.
+        joined: The numbers of the windows that were joined with it.
+        change: What became of it otherwise: ``trimmed`` to fit into ``max_tokens``, or ``widened``, which includes
+            completed; ``None`` for neither.
     """
 
     number: int
@@ -127,6 +156,10 @@ class WindowTrace:
     surroundings: tuple[SentenceTrace, ...]
     tokens: int = 0
     returned_tokens: int | None = None
+    ends: tuple[WindowEnd, ...] = ()
+    left_out: str | None = None
+    joined: tuple[int, ...] = ()
+    change: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +186,8 @@ class Trace:
 
     Attributes:
         query: The question.
-        settings: The settings of the query.
+        settings: All settings of the query by name, as JSON can hold them: a ``ranking`` as its weights or ``default``,
+            functions and rerankers by what they are called.
         hits: The hits, best first.
         windows: The windows, best first.
         seconds: The time that each stage took, by its name.

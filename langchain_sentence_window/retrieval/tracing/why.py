@@ -22,6 +22,7 @@ from langchain_sentence_window.retrieval.tracing.advising import advise, returne
 from langchain_sentence_window.retrieval.tracing.fate import Outcome, RankedSentence, SentenceFate, ordinal
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
 from langchain_sentence_window.retrieval.tracing.own_ranks import OwnRanks, own_ranks
+from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Hit
 
 _MISSING = "there is no such sentence in what the retriever's filter lets through"
@@ -59,18 +60,20 @@ async def why(
     if await _read(io, request.scope, key, query) is None:
         reason = "the filter of this call doesn't let it through"
         told = await advise(io, replace(request, scope=allowed), reranker, key, outcome="filtered", ranks=OwnRanks())
-        return replace(found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried)
+        return replace(
+            found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried, advised=told.advised
+        )
     watch = _Watch()
     watched = replace(request, search=replace(request.search, observe=watch))
     retrieval = await observed(io, watched, reranker, None)
     ranks = await own_ranks(io, request, sentence)
     found = _ranked(found, retrieval, watch, ranks)
     found = _told(found, retrieval, sentence, request)
-    if found.is_returned or found.outcome in ("leads_in", "same_text"):
+    if found.is_shown:
         return replace(found, advice=ranks.sentence(found.rank, found.candidates))
     told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, retrieval=retrieval)
     advice = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), told.text]))
-    return replace(found, advice=advice, tried=told.tried)
+    return replace(found, advice=advice, tried=told.tried, advised=told.advised)
 
 
 async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
@@ -199,11 +202,11 @@ def _outcome(
         if number in facts.returned:
             position = facts.returned[number].position
             return "trimmed", f"it was in window {position}, which was cut before it to fit into max_tokens"
-        position_of_equal = _position_of_equal(number, facts, retrieval)
-        if position_of_equal is not None:
-            return "same_text", f"window {position_of_equal} has the same text, and names its place among others"
-        reason = facts.reasons.get(number, "left out by the reranker")
-        outcome: Outcome = "min_relevance" if "doesn't support" in reason else "left_out"
+        code, reason = facts.reason(number)
+        equal = facts.returned.get(facts.equal[number]) if code == IS_EQUAL else None
+        if equal is not None:
+            return "same_text", f"window {equal.position} has the same text, and names its place among others"
+        outcome: Outcome = "min_relevance" if code == IS_UNSUPPORTED else "left_out"
         return outcome, f"it was in a window that was {reason}"
     if key in facts.ranks:
         return "no_window", f"it was the {ordinal(facts.ranks[key])} hit, and there were k windows of better ones"
@@ -221,14 +224,6 @@ def _outcome_without_window(found: SentenceFate, retrieval: Retrieval, request: 
         ranked = f"it ranked {ordinal(found.rank)} of {found.candidates:,} candidates"
         return "ranked_below", f"{ranked}, and {found.hits:,} were taken as hits"
     return "no_candidate", f"it wasn't among the best {found.candidates:,} that the search found"
-
-
-def _position_of_equal(number: int, facts: Outcomes, retrieval: Retrieval) -> int | None:
-    """Return the position of the returned window that has the text of another one; ``None`` if there is none."""
-    equal = retrieval.assembly.assembly.equal.get(facts.ranked.get(number, 0) - 1)
-    better = [] if equal is None else [each for each, rank in facts.ranked.items() if rank - 1 == equal.better]
-    returned = facts.returned.get(better[0]) if better else None
-    return None if returned is None else returned.position
 
 
 def _nearest(retrieval: Retrieval, sentence: StoredSentence) -> str:

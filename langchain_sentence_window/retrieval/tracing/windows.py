@@ -1,6 +1,6 @@
 """The windows of a query, as a trace shows them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
@@ -9,7 +9,7 @@ from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.pipeline import Retrieval
 from langchain_sentence_window.retrieval.tracing.hits import cut_by
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
-from langchain_sentence_window.retrieval.tracing.trace import SentenceTrace, WindowTrace
+from langchain_sentence_window.retrieval.tracing.trace import TRIMMED, WIDENED, SentenceTrace, WindowEnd, WindowTrace
 from langchain_sentence_window.windows.geometry import Window
 
 SURROUNDING_SENTENCES = 4
@@ -57,6 +57,10 @@ def _window(
     text = "".join(each.text + each.separator for each in held[:-1]) + held[-1].text
     reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
     score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
+    ends = _ends(window, outcomes, expansion, around)
+    joined = () if back is None else tuple(other for other in back.together if other != number)
+    change = None if kept is None else _change(window, kept, joined)
+    left_out, reason = outcomes.reason(number) if back is None else (None, "")
     return WindowTrace(
         number,
         window.doc_id,
@@ -69,14 +73,18 @@ def _window(
         hits=tuple(hit_ranks),
         reranked=rank if reranked else None,
         relevance_score=None if score is None else float(score),
-        cut=_cuts(window, outcomes, expansion, around),
+        cut=tuple(map(str, ends)),
         returned=None if back is None else back.position,
         kept=kept if kept != (window.first, window.last) else None,
         lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
-        outcome=_outcome_of_window(number, window, outcomes),
+        outcome=reason if back is None else _outcome_of_returned(back.position, joined, change),
         surroundings=_surroundings(window, kept, outcomes, around),
         tokens=count_tokens(text),
         returned_tokens=None if back is None else count_tokens(shown_text(back.document)),
+        ends=ends,
+        left_out=left_out,
+        joined=joined,
+        change=change,
     )
 
 
@@ -87,34 +95,35 @@ def _held(window: Window, retrieval: Retrieval, around: SentencesByKey) -> list[
     return held if len(held) == len(found) else [retrieval.sentences[window.best.key]]
 
 
-def _outcome_of_window(number: int, window: Window, outcomes: Outcomes) -> str:
-    back = outcomes.returned.get(number)
-    if back is None:
-        return outcomes.reasons.get(number, "left out by the reranker")
-    others = [other for other in back.together if other != number]
-    joined = f", joined with {', '.join(map(str, others))}" if others else ""
-    first, last = back.sentences
+def _change(window: Window, kept: tuple[int, int], joined: Sequence[int]) -> str | None:
+    """Return how a window that is returned differs from the one that was found, apart from those joined with it."""
+    first, last = kept
     if first > window.first or last < window.last:
-        return f"returned as {back.position}, trimmed to fit into max_tokens{joined}"
-    is_wider = (first, last) != (window.first, window.last)
-    return f"returned as {back.position}{joined}" + (", completed or widened" if is_wider and not others else "")
+        return TRIMMED
+    return WIDENED if kept != (window.first, window.last) and not joined else None
 
 
-def _cuts(window: Window, outcomes: Outcomes, expansion: Expansion, around: SentencesByKey) -> tuple[str, ...]:
-    """Return the reasons why a window ends early: its section or document, the filter, or a better window."""
-    cuts = list[str]()
+def _outcome_of_returned(position: int, joined: Sequence[int], change: str | None) -> str:
+    trimmed = ", trimmed to fit into max_tokens" if change == TRIMMED else ""
+    others = f", joined with {', '.join(map(str, joined))}" if joined else ""
+    return f"returned as {position}{trimmed}{others}{', completed or widened' if change == WIDENED else ''}"
+
+
+def _ends(window: Window, outcomes: Outcomes, expansion: Expansion, around: SentencesByKey) -> tuple[WindowEnd, ...]:
+    """Return what ended a window early: its section or document, the filter, or a better window."""
+    ends = list[WindowEnd]()
     alone = outcomes.alone[window.best.key]
     for where, is_shorter, end, first_or_last in (
         ("before", window.first > alone.first, window.first - 1, window.first),
         ("after", window.last < alone.last, window.last + 1, window.last),
     ):
         if is_shorter:
-            cuts.append(f"window {outcomes.windows[window.doc_id, end]} {where}")
+            ends.append(WindowEnd(where, "window", outcomes.windows[window.doc_id, end]))
             continue
         ending = (hit for hit in window.hits if _end(outcomes.alone[hit.key], where) == first_or_last)
         by = {cut_by(hit, expansion, around)[where == "after"] for hit in ending} - {None}
-        cuts += [f"{what} {where}" for what in sorted(map(str, by))]
-    return tuple(cuts)
+        ends += [WindowEnd(where, what) for what in sorted(map(str, by))]
+    return tuple(ends)
 
 
 def _end(window: Window, where: str) -> int:

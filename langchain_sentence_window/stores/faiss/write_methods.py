@@ -208,7 +208,7 @@ class WriteMethods(VectorStore):
         return len(self.remove_documents(doc_ids, filter=filter))
 
     def remove_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> list[str]:
-        """Do what `delete_documents` does, and return the names of the documents that were deleted."""
+        """Delete what `delete_documents` deletes, and return the names of the documents."""
         if doc_ids is None and filter is None:
             raise InvalidInputError("delete_documents takes doc_ids or a filter; filter={} matches every document")
         conditions = [] if filter is None else [compile_filter(filter)]

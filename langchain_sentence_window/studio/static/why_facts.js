@@ -39,24 +39,18 @@ export function grouped(items, key) {
   return [...groups].sort((one, other) => other[1].length - one[1].length);
 }
 
-const SHORT = [
-  ["near a better window", "near a better window"],
-  ["fetch_k better ones", "beyond fetch_k"], ["k better ones", "beyond k"], ["there were k windows", "beyond k"],
-  ["max_tokens", "over max_tokens"], ["no more than a heading", "only a heading"], ["support", "not supported"],
-  ["min_score", "below min_score"], ["its text is that", "equal text"], ["reranker", "by the reranker"],
-];
-
-/** Return why an item was left out, in a few words. */
-export function shortReason(item) {
-  const reason = leftOut(item);
-  return SHORT.find(([part]) => reason.includes(part))?.[1] ?? reason;
-}
-
-/** Return why an item was left out, as its outcome says; an empty text if it wasn't. */
-export function leftOut({ outcome }) {
-  if (!outcome.startsWith("left out")) return "";
-  return outcome.replace(/^left out(, as |, )?/, "").replace(/of window \d+$/, "of a better window") || "left out";
-}
+/** Why an item was left out, in a few words, by the codes of a trace. `trace.reasons` says it in more words. */
+export const SHORT_REASONS = {
+  near: "near a better window",
+  label: "only a heading",
+  equal: "equal text",
+  budget: "over max_tokens",
+  k: "beyond k",
+  relevance: "not supported",
+  fetch_k: "beyond fetch_k",
+  score: "below min_score",
+  reranker: "by the reranker",
+};
 
 /** Return the windows that were returned, without those that became part of a better one. */
 export function returnedWindows(trace) {
@@ -83,7 +77,7 @@ export function fatesOf(trace, docId) {
   const windows = new Map(trace.windows.map((each) => [each.number, each]));
   const hits = trace.hits.filter((each) => each.doc_id === docId);
   for (const hit of hits) {
-    const reason = shortReason(windows.get(hit.window) ?? hit) || "left out";
+    const reason = SHORT_REASONS[(windows.get(hit.window) ?? hit).left_out] ?? "left out";
     fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${reason}` });
   }
   const ranks = new Map(hits.map((each) => [each.index, each.rank]));

@@ -1,7 +1,7 @@
 // The hits of a query as a table that can be sorted.
 
 import { el } from "./dom.js";
-import { shortReason } from "./why_facts.js";
+import { SHORT_REASONS } from "./why_facts.js";
 import { sentenceButton } from "./why_steps.js";
 
 const SHOWN_SIGNALS = 3;
@@ -65,7 +65,7 @@ export function hitsTable(trace, onSentence) {
         el("td", { class: "number" }, rank(hit.lexical_rank, hit.lexical_score)),
         el("td", {}, signalBars(hit.signals, largest, trace.meanings)),
         el("td", { class: "small", title: [hit.outcome, window?.outcome].filter(Boolean).join("; ") },
-          isReturned ? `✓ returned as ${window.returned}` : `✕ ${shortReason(window ?? hit)}`)));
+          isReturned ? `✓ returned as ${window.returned}` : `✕ ${SHORT_REASONS[(window ?? hit).left_out]}`)));
   }
 
   return el("div", { class: "hits-scroll", role: "region", tabIndex: 0, aria: { label: "Hits" } }, table);

@@ -40,7 +40,7 @@ export function createVerdict({ onSentence, onSettings }) {
   }
 
   function told(fate, settings) {
-    const isThere = fate.window !== null || ["lead_in", "same_text"].includes(fate.outcome);
+    const isThere = fate.is_shown;
     const known = fate.text !== null;
     return [
       el("div", { class: "row" }, el("h2", { class: "grow" }, isThere ? "This sentence is there" : "Why isn't this sentence there?"),
@@ -106,10 +106,10 @@ function lowered({ signals, meanings }) {
       bar(name, own, "this"), bar(name, last, "last hit")))));
 }
 
-/** Begin a phrase with a capital, and end it with a full stop. */
+/** Make a phrase a sentence: begin it with a capital, and end it with a full stop. */
 function sentenceOf(phrase) {
   const [first = "", ...rest] = Array.from(phrase);
-  return `${first.toUpperCase()}${rest.join("")}${/[.!?]$/.test(phrase) ? "" : "."}`;
+  return `${first.toUpperCase()}${rest.join("")}.`;
 }
 
 function decimal(number) {

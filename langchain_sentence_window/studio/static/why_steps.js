@@ -1,7 +1,7 @@
 // The steps of a query as a list: counts, tokens and milliseconds at each, and what was dropped there and why.
 
 import { el } from "./dom.js";
-import { brief, count, foundByText, grouped, leftOut, moved, ms, returnedWindows, shortName, strongestSignals } from "./why_facts.js";
+import { brief, count, foundByText, grouped, moved, ms, returnedWindows, shortName, strongestSignals } from "./why_facts.js";
 
 const SHOWN = 8;
 const SHOWN_SIGNALS = 4;
@@ -57,7 +57,9 @@ function questionStep(trace) {
   return step("Question", [named.length ? `names ${count(named.length, "document")}, searched first` : "names no document"],
     el("p", { class: "question-text", dir: "auto" }, trace.query),
     named.length ? el("ul", {}, named) : null,
-    isShorter ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null);
+    isShorter ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null,
+    fold("The settings", el("ul", {}, Object.entries(trace.settings).map(([name, value]) =>
+      el("li", { class: "small" }, el("code", {}, name), ` ${JSON.stringify(value)}`)))));
 }
 
 function foundStep(trace, go) {
@@ -87,9 +89,9 @@ function reorderedStep(trace, go) {
 }
 
 function hitsStep(trace, go) {
-  const dropped = trace.candidates.filter((each) => leftOut(each));
+  const dropped = trace.candidates.filter((each) => each.left_out);
   return step("Hits taken", [`${trace.hits.length} of ${count(trace.candidates.length, "candidate")}`, count(trace.tokens.hits, "token")],
-    judged(trace), droppedGroups(dropped, go));
+    judged(trace), droppedGroups(trace, dropped, go));
 }
 
 /** Say how relevance was judged, if it was. */
@@ -101,17 +103,18 @@ function judged({ relevance }) {
   return el("p", { class: "muted small" }, verdict, numbers.map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`).join(", "));
 }
 
-function droppedGroups(items, go) {
+function droppedGroups({ reasons }, items, go) {
   const cross = () => el("span", { class: "dropped-mark", aria: { hidden: "true" } }, "✕ ");
-  return grouped(items, leftOut).map(([reason, found]) =>
-    fold([cross(), `${found.length.toLocaleString()} left out: ${reason}`], list(found, (each) => go(each))));
+  return grouped(items, (each) => each.left_out).map(([code, found]) =>
+    fold([cross(), `${found.length.toLocaleString()} left out: ${reasons[code]}`], list(found, (each) => go(each))));
 }
 
 function openedStep(trace) {
-  const ends = grouped(trace.windows.flatMap((each) => each.cut), (each) => each.replace(/^window \d+/, "a better window"));
+  const endOf = ({ by, where }) => `${by === "window" ? "a better window" : by}, ${where} the hit`;
+  const ends = grouped(trace.windows.flatMap((each) => each.ends), endOf);
   const merged = trace.hits.length - trace.windows.length;
   const inOthers = merged > 0 ? `${count(merged, "hit")} ${merged === 1 ? "is" : "are"} in the window of another.` : null;
-  const end = (what, found) => `${what.replace(/ (before|after)$/, (where) => `,${where} the hit`)}: ${count(found.length, "window")}`;
+  const end = (what, found) => `${what}: ${count(found.length, "window")}`;
   return step("Opened to windows",
     [count(trace.windows.length, "window"), count(trace.tokens.windows, "token"), ms(trace.seconds.windows)],
     el("p", { class: "muted small" }, `window is ${JSON.stringify(trace.settings.window)}. `, inOthers),
@@ -120,9 +123,9 @@ function openedStep(trace) {
 
 function joinedStep(trace, go) {
   const returned = trace.windows.filter((each) => each.returned !== null);
-  const joined = returned.filter((each) => each.outcome.includes("joined with"));
-  const wider = returned.filter((each) => each.outcome.includes("completed or widened"));
-  const trimmed = returned.filter((each) => each.outcome.includes("trimmed"));
+  const joined = returned.filter((each) => each.joined.length);
+  const wider = returned.filter((each) => each.change === "widened");
+  const trimmed = returned.filter((each) => each.change === "trimmed");
   const widths = (each) => (each.kept ? `sentences ${each.sentences.join("–")} → ${each.kept.join("–")}` : null);
   const row = (each) => [go(each), el("span", { class: "moved small number" }, widths(each))];
   return step("Joined and completed", [`${joined.length} joined`, `${wider.length} completed or widened`, `${trimmed.length} trimmed`],
@@ -141,7 +144,7 @@ function rerankedStep(trace, go) {
 function cutStep(trace, go) {
   const dropped = trace.windows.filter((each) => each.returned === null);
   const limits = [`k ${trace.settings.k}`, trace.settings.max_tokens === null ? null : `max_tokens ${trace.settings.max_tokens}`];
-  return step("Cut", [`${count(dropped.length, "window")} left out`, ...limits], droppedGroups(dropped, go));
+  return step("Cut", [`${count(dropped.length, "window")} left out`, ...limits], droppedGroups(trace, dropped, go));
 }
 
 function returnedStep(trace, go) {
