@@ -24,6 +24,7 @@ RECORD = ".uploads.json"
 MAX_RECORD_BYTES = 100_000_000
 """Bytes of the largest record that is read."""
 
+_READ_BYTES = 1_000_000
 _SHA256, _INDEX = "sha256", "index"
 
 
@@ -126,8 +127,11 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _hash_of(path: Path) -> str:
+    hashed = hashlib.sha256()
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(_READ_BYTES):
+            hashed.update(part)
+    return hashed.hexdigest()
 
 
 def _rename(part: Path, path: Path) -> None:
