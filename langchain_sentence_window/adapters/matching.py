@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
 from langchain_sentence_window.stores.faiss.database.operators import MISSING, OPERATORS, is_equal
@@ -19,7 +20,7 @@ def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:
         FilterError: The filter can't be read.
     """
     compile_filter(filter)
-    return partial(_all_of, filter)
+    return partial(_all_of, stored_filter(filter))
 
 
 def _all_of(filter: Filter, metadata: Mapping[str, Any]) -> bool:

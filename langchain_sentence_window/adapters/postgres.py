@@ -72,6 +72,10 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         """The metadata that the store can hold; nothing is converted for columns, as their types aren't known."""
         return replace(super().limits, typed=self._columns)
 
+    def stored_filter(self, filter: Any) -> Any:
+        """Return the filter unchanged, as it reaches columns alone."""
+        return filter
+
     async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
         """Call the store's ``get``, or await its ``aget``."""
         with self._engine.reached():

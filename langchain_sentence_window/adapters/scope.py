@@ -129,7 +129,7 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
     filter_name = adapter.filter_name(names)
     copies = [own_copy(each) for each in (*(search_kwargs[name] for name in names), *filters) if each is not None]
     # Checked as copies, as a mapping may say of itself that it is empty and hold what binds.
-    bound = [answering_at_once(each) for each in copies if not _is_empty(each)]
+    bound = [answering_at_once(adapter.stored_filter(each)) for each in copies if not _is_empty(each)]
     return Scope(adapter, adapter.join(bound) if bound else None, filter_name, bound)
 
 

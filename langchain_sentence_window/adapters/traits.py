@@ -15,6 +15,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
 from langchain_sentence_window.adapters.reaching import is_named, reached
+from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
@@ -144,6 +145,10 @@ class StoreTraits:
         if len(given) > 1:
             raise InvalidInputError(f"search_kwargs holds filters as {' and as '.join(map(repr, given))}; give one")
         return given[0] if given else self.filter_names[0]
+
+    def stored_filter(self, filter: Any) -> Any:
+        """Return a filter with its values in the form in which the store was given those of metadata."""
+        return stored_filter(filter)
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return one filter, in the store's form, that matches what all of some filters match.

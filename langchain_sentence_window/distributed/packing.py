@@ -1,20 +1,20 @@
 """Documents and outcomes as bytes, as they travel between processes: JSON, which any text fits into."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window.distributed.outcomes import Outcome
-from langchain_sentence_window.documents.json_values import as_json
 from langchain_sentence_window.documents.parts.grouping import Group, group_by_name
+from langchain_sentence_window.documents.stored_metadata import JSON, MetadataFitter
 
 
 def pack(name: str, parts: Sequence[Document]) -> bytes:
     """Write a document with all of its parts."""
-    return _written([name, *([part.id, part.page_content, as_json_metadata(part.metadata)] for part in parts)])
+    return _written([name, *([part.id, part.page_content, part.metadata] for part in fitted_to_json(parts))])
 
 
 def unpack(packed: bytes, join: Any) -> Group:
@@ -34,15 +34,12 @@ def unpack_outcome(packed: bytes) -> Outcome:
     return Outcome(**json.loads(packed))
 
 
-def as_json_metadata(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return metadata as JSON holds it; what it can't hold is left out."""
-    kept: dict[str, Any] = {}
-    for key, value in metadata.items():
-        try:
-            kept[str(as_json(key))] = as_json(value)
-        except (TypeError, ValueError, RecursionError):
-            continue
-    return kept
+def fitted_to_json(documents: Sequence[Document]) -> list[Document]:
+    """Return documents with their metadata as JSON holds it; what it can't hold is left out, with a warning."""
+    fitter = MetadataFitter(JSON)
+    fitted = fitter.fit(documents)
+    fitter.warn()
+    return fitted
 
 
 def _written(value: Any) -> bytes:

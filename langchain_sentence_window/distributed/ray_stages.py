@@ -15,12 +15,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window.distributed.document_writer import DocumentWriter, describe_error
 from langchain_sentence_window.distributed.files import load_bytes, load_path
 from langchain_sentence_window.distributed.outcomes import Outcome
-from langchain_sentence_window.distributed.packing import (
-    as_json_metadata,
-    pack,
-    pack_outcome,
-    unpack,
-)
+from langchain_sentence_window.distributed.packing import fitted_to_json, pack, pack_outcome, unpack
 from langchain_sentence_window.documents.parts.grouping import JoinParts, document_ids, group_documents
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -157,4 +152,5 @@ def document_of(row: Mapping[str, Any]) -> Document:
     others = {key: value for key, value in row.items() if key not in (text_key, METADATA, ID)}
     given = {key: value for key, value in {**others, **(metadata or {})}.items() if value is not None}
     id_ = row.get(ID)
-    return Document(id=None if id_ is None else str(id_), page_content=text, metadata=as_json_metadata(given))
+    (made,) = fitted_to_json([Document(id=None if id_ is None else str(id_), page_content=text, metadata=given)])
+    return made

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
@@ -23,6 +23,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _AS_TEXT = (Decimal, UUID, PurePath)
 _ISO = (date, time)  # a datetime is a date
 _LISTS = (list, tuple, set, frozenset)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def as_json(value: Any) -> Any:
@@ -40,7 +41,46 @@ def as_json(value: Any) -> Any:
         ValueError: JSON can't hold it, such as another object, bytes, NaN, or what contains itself; or it has more
             than `MAX_LEVELS` levels or `MAX_VALUES` values.
     """
-    return _Converter().convert(value, MAX_LEVELS)
+    try:
+        return _Converter().convert(value, MAX_LEVELS)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"reading it raised {type(error).__name__}") from error
+
+
+def json_item(key: object, value: object, others: Container[str]) -> tuple[str, Any]:
+    """Convert a key of metadata and its value, as `as_json` does.
+
+    Raises:
+        ValueError: JSON can't hold one of them, the key is no string, or it becomes one of the other keys.
+    """
+    name = as_json(key)
+    if not isinstance(name, str):
+        raise ValueError("its key is no string")
+    if name in others:
+        raise ValueError("another key becomes the same string")
+    return name, as_json(value)
+
+
+def stored_form(value: object) -> Any:
+    """Convert a value that a filter compares with as those in metadata were; return what JSON can't hold as it is."""
+    if type(value) in _PLAIN:  # the usual case, told quickly
+        return value
+    try:
+        return as_json(value)
+    except ValueError:
+        return value
+
+
+def stored_filter(filter: Any) -> Any:
+    """Convert the keys and the values in a filter, so that it finds what was stored of the same values."""
+    if isinstance(filter, Mapping):
+        names = [(stored_form(key), key) for key in filter]
+        return {name if isinstance(name, str) else key: stored_filter(filter[key]) for name, key in names}
+    if isinstance(filter, _LISTS):
+        return [stored_filter(each) for each in filter]
+    return stored_form(filter)
 
 
 def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,9 +152,11 @@ def _of_numpy(value: Any) -> str | float:
     """Convert a scalar of NumPy, told by its module, as importing NumPy takes a while."""
     if type(value).__module__ == "numpy" and value.ndim == 0:
         kind = value.dtype.kind
-        if kind in "biuf":
-            number: float = value.item()
-            return _finite(number)
+        if kind in "biu":
+            number: int = value.item()
+            return number
+        if kind == "f":
+            return _finite(float(value))  # item() of a long double is one
         if kind == "M" and str(value) != "NaT":
             return str(value)
     raise ValueError(f"it is of type {type(value).__name__}")

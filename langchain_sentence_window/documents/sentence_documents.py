@@ -11,6 +11,7 @@ from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey, Span
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import InlineSentence, read_window
+from langchain_sentence_window.documents.json_values import stored_form
 from langchain_sentence_window.documents.keys import (
     DOC_ID,
     END_INDEX,
@@ -269,7 +270,7 @@ def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, i
         ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
         section.
     """
-    doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START, 0)
+    doc_id, index, section = (stored_form(metadata.get(key)) for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
     return (
         doc_id if isinstance(doc_id, str) else None,
         index if is_index(index) else None,

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.documents.json_values import as_json
+from langchain_sentence_window.documents.json_values import json_item
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import SentenceWindowWarning
@@ -23,7 +23,7 @@ class StoreLimits:
     Attributes:
         name: The name of the store, for a warning.
         holds: Says whether the store gives back the value of a key as it was given, as ``holds(key, value)``. It is
-            asked about values as `as_json` returns them.
+            asked about values as `json_item` returns them.
         cure: Advice about values that it can't hold.
         typed: Keys whose values aren't converted: only a plain string, number or boolean goes there.
     """
@@ -32,6 +32,10 @@ class StoreLimits:
     holds: Callable[[str, Any], bool]
     cure: str
     typed: Collection[str] = ()
+
+
+def _holds_all(_: str, value: Any) -> bool:  # noqa: ARG001
+    return True
 
 
 def _holds_scalar(_: str, value: Any) -> bool:  # no lambda, as limits are sent to other processes
@@ -46,6 +50,10 @@ ANY_STORE = StoreLimits(
 """The limits of a store that isn't known: it holds strings, numbers and booleans."""
 
 
+JSON = StoreLimits("JSON", _holds_all, "convert it to strings, finite numbers, booleans, lists or dicts")
+"""The limits of documents on their way to a store that holds JSON, or that fits them to itself."""
+
+
 class MetadataFitter:
     """Fits the metadata of the documents of one call to a store, and warns once of all that was left out."""
 
@@ -55,7 +63,7 @@ class MetadataFitter:
         self._left_out: dict[str, None] = {}
 
     def fit(self, documents: Sequence[Document], untouched: Collection[str] = ()) -> list[Document]:
-        """Return documents with the metadata that the store can hold, in the form of JSON; see `as_json`.
+        """Return documents with the metadata that the store can hold, in the form of JSON; see `json_item`.
 
         Args:
             documents: The documents; they aren't changed.
@@ -96,14 +104,15 @@ class MetadataFitter:
 
     def _keep(self, kept: dict[str, Any], key: object, value: Any) -> None:
         try:
-            name, converted = as_json(key), as_json(value)
-        except Exception:  # noqa: BLE001 - what an object makes of itself may raise anything
-            name = None
-        is_typed = key in self._limits.typed and not is_scalar(value)
-        if isinstance(name, str) and not is_typed and self._limits.holds(name, converted):
-            kept[name] = converted
-        else:
+            name, converted = json_item(key, value, kept)
+        except ValueError:
             self._left_out[shown(key)] = None
+            return
+        is_typed = key in self._limits.typed and not is_scalar(value)
+        if is_typed or not self._limits.holds(name, converted):
+            self._left_out[shown(key)] = None
+        else:
+            kept[name] = converted
 
 
 def _named(value: object) -> str | None:

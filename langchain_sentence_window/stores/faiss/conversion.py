@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.ids import checked_ids, is_storable_id
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
-from langchain_sentence_window.documents.json_values import own_values
+from langchain_sentence_window.documents.json_values import json_item, own_values
 from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
 from langchain_sentence_window.documents.values import MAX_INDEX
@@ -22,9 +22,6 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.listing import ListedSource
 from langchain_sentence_window.stores.faiss.database.schema import Record
-
-MAX_METADATA_DEPTH = 100
-"""Levels of nested lists and mappings that metadata may have; SQLite reads no JSON with more than 1,000."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ENCODER = json.JSONEncoder(allow_nan=False)
@@ -210,9 +207,12 @@ def _to_json(metadata: dict[str, Any]) -> str:
     """Write metadata as JSON.
 
     Raises:
-        InvalidInputError: It would come back changed or not at all.
+        InvalidInputError: JSON can't hold it; see `as_json`.
     """
-    text = _plain_to_json(metadata) or _any_to_json(metadata)
+    text = _plain_to_json(metadata)
+    if text is None:
+        metadata = _converted(metadata)
+        text = _ENCODER.encode(metadata)
     return _ENCODER.encode(without_nul(metadata)) if needs_stand_in(text) else text
 
 
@@ -229,43 +229,15 @@ def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
         return None  # a large integer or a lone surrogate
 
 
-def _any_to_json(metadata: dict[str, Any]) -> str:
-    try:
-        text = _ENCODER.encode(metadata)
-    except (TypeError, ValueError, RecursionError) as error:
-        key, value = next(
-            ((key, value) for key, value in metadata.items() if not _is_json(key, value)), ("?", metadata)
-        )
-        why = "it nests too deeply" if isinstance(error, RecursionError) else error
-        raise InvalidInputError(
-            f"the metadata {shown(key)}: {shown(value)} can't be stored as JSON: {why}; convert the value, e.g. "
-            "to a string"
-        ) from error
+def _converted(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    converted: dict[str, Any] = {}
     for key, value in metadata.items():
-        if _is_deeper(value, MAX_METADATA_DEPTH - 1):
+        try:
+            name, converted_value = json_item(key, value, converted)
+        except ValueError as error:
             raise InvalidInputError(
-                f"the metadata {shown(key)} nests more than {MAX_METADATA_DEPTH} levels; flatten it, or store it as "
-                "a string"
-            )
-    if json.loads(text) != metadata:
-        raise InvalidInputError(
-            f"the metadata {shown(metadata)} would come back from JSON as {shown(text)}; use strings as keys, and "
-            "lists instead of tuples"
-        )
-    return text
-
-
-def _is_json(key: object, value: object) -> bool:
-    try:
-        _ENCODER.encode({key: value})
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether lists and mappings nest more than so many levels."""
-    if not isinstance(value, list | tuple | dict):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
+                f"the metadata {shown(key)}: {shown(value)} can't be stored as JSON: {error}; convert it, e.g. to a "
+                "string"
+            ) from error
+        converted[name] = converted_value
+    return converted

@@ -18,7 +18,7 @@ from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from tests.conftest import Invoke
-from tests.stores.faiss.test_filters import matches
+from tests.filter_model import matches
 from tests.toys import WordEmbeddings
 
 TEXTS = ["A refund for the annual plan.", "The refund is paid to the card.", "A card, a CARD!", "Nothing at all."]

@@ -301,7 +301,7 @@ def test_a_bad_k_is_refused(store: FaissStore, k: Any) -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (Document(page_content="x", metadata={"when": {1, 2}}), "can't be stored as JSON"),
+        (Document(page_content="x", metadata={"when": {1j}}), "can't be stored as JSON"),
         (Document(page_content="x", metadata={"n": float("nan")}), "can't be stored as JSON"),
         (Document(page_content="x", metadata={"pair": (1, 2)}), "would come back"),
         (Document(page_content="x", metadata={"keys": {1: 2}}), "would come back"),

@@ -1,6 +1,5 @@
 """Filters against a plain reading of their documentation, in Python."""
 
-import operator
 import random
 from typing import Any
 
@@ -14,6 +13,7 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
 from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, Condition, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from tests.filter_model import matches
 from tests.toys import WordEmbeddings, document
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
@@ -50,40 +50,6 @@ def nested_filters(clauses: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrat
 
 
 filters = nested_filters(clauses)
-COMPARE = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
-
-
-def matches(metadata: dict[str, Any], filter: dict[str, Any]) -> bool:
-    return all(holds(metadata, key, value) for key, value in filter.items())
-
-
-def holds(metadata: dict[str, Any], key: str, value: Any) -> bool:
-    if key == "$and":
-        return all(matches(metadata, part) for part in value)
-    if key == "$or":
-        return any(matches(metadata, part) for part in value)
-    if key == "$not":
-        return not matches(metadata, value)
-    if not isinstance(value, dict):
-        return key in metadata and bool(metadata[key] == value)
-    ((name, operand),) = value.items()
-    if name == "$exists":
-        return bool((key in metadata) == operand)
-    if key not in metadata:
-        return False
-    stored = metadata[key]
-    if name in ("$eq", "$in"):
-        return stored in (operand if name == "$in" else [operand])
-    if name in ("$ne", "$nin"):
-        return stored not in (operand if name == "$nin" else [operand])
-    if name == "$between":
-        return compared("$gte", stored, operand[0]) and compared("$lte", stored, operand[1])
-    return compared(name, stored, operand)
-
-
-def compared(name: str, stored: Any, operand: Any) -> bool:
-    comparable = stored is not None and isinstance(stored, str) == isinstance(operand, str)
-    return comparable and bool(COMPARE[name](stored, operand))
 
 
 @given(st.lists(st.dictionaries(keys, st.one_of(values, st.none()), max_size=3), max_size=8), filters)
@@ -293,7 +259,8 @@ def test_filters_reach_into_lists_of_documents_and_windows(words: WordEmbeddings
     assert found({"groups": {"$in": ["staff", "south"]}}) == {"both", "name"}
     assert found({"groups": {"$nin": ["staff"]}}) == {"one", "none"}
     assert found({"groups": {"$ne": "north"}}) == {"none", "name"}
-    assert found({"groups": {"$contains": "staff"}}) == {"both"}
+    assert found({"groups": {"$contains": "staff"}}) == {"both", "name"}
+    assert found({"groups": {"$not_contains": "staff"}}) == {"one", "none"}
     assert found({"groups": {"$in": [*map(str, range(20_000)), "north"]}}) == {"both", "one"}
     assert found({"$not": {"groups": {"$in": ["staff", "north"]}}}) == {"none"}
 

@@ -22,8 +22,9 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.conftest import Invoke
+from tests.filter_model import matches
 from tests.stores.faiss.test_faiss_store import names, values
-from tests.stores.faiss.test_filters import filters, matches
+from tests.stores.faiss.test_filters import filters
 from tests.toys import WordEmbeddings, document
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")

@@ -9,18 +9,19 @@ The syntax is the one that LangChain's PGVectorStore and Chroma share::
     {"$or": [{"lang": "en"}, {"draft": {"$exists": False}}]}
 
 All conditions in a mapping must hold. A comparison with a missing key doesn't hold, so ``$ne`` and ``$nin`` hold only
-where the key exists. Numbers and strings never equal each other. Integers of more than 64 bits in metadata are compared
-as floats, so no filter can name one.
+where the key exists. Strings, numbers and booleans never equal each other. Integers of more than 64 bits in metadata
+are compared as floats, so no filter can name one. Keys and values are converted as those of metadata, see `as_json`.
 
 If the value is a list, a comparison holds if it holds for one of its elements; ``$ne`` and ``$nin`` hold if they hold
-for all. Lists and dicts in a list match nothing, and neither does a dict. ``$contains`` matches lists alone, and
-``$not_contains`` whatever ``$contains`` doesn't, as in Chroma.
+for all. Lists and dicts in a list match nothing, and neither does a dict. ``$contains`` is another name of ``$eq``, and
+``$not_contains`` of ``$ne``, which read better where the value is a list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.json_values import stored_form
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import (
     MAX_VALUES,
@@ -91,7 +92,7 @@ def _keys_in(filter: Filter) -> Iterator[str]:
         elif key == "$not":
             yield from _keys_in(value)
         else:
-            yield key
+            yield stored_form(key)
 
 
 def _all_of(filter: object, depth: int) -> Part:
@@ -107,9 +108,10 @@ def _all_of(filter: object, depth: int) -> Part:
     return join(" AND ", [_clause(key, value, depth) for key, value in filter.items()])
 
 
-def _clause(key: object, value: object, depth: int) -> Part:
+def _clause(given: object, value: object, depth: int) -> Part:
+    key = stored_form(given)
     if not isinstance(key, str):
-        raise FilterError(f"a filter's keys are strings, not {shown(key)}")
+        raise FilterError(f"a filter's keys are strings, not {shown(given)}")
     if key in _NESTING:
         if not is_list(value) or not value:
             raise FilterError(f"{key} takes a list of filters with at least one in it, not {shown(value)}")

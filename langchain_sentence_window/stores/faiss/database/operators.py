@@ -4,15 +4,18 @@ Both mean the same, to the letter. In SQL, keys and values are always parameters
 
 A condition on a list holds if it holds for an element of it, and its negation if it holds for none. Elements that are
 lists or mappings match nothing. The keys of this package's own hold no lists, so theirs aren't looked into.
+
+Strings, numbers and booleans are three kinds, and values of two kinds never compare.
 """
 
 import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.json_values import stored_form
 from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import Owner, Part, join, negated
@@ -25,6 +28,13 @@ _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_INTEGER = 2**63
 _MAX_WRITTEN_TWICE = 100
+
+Scalar: TypeAlias = str | int | float
+"""What a filter may compare with."""
+
+# In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
+_TYPES: Mapping[type, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
+"""The types in JSON of the values of each kind."""
 
 # The value of a key that is a path, or of any key, and its elements if it is a list.
 _ITSELF_OR_ELEMENTS = (
@@ -60,10 +70,11 @@ def equals(key: str, operand: object) -> Part:
 
 def exists(key: str, operand: object) -> Part:
     """Return the condition that a key is there, or isn't."""
-    if not isinstance(operand, bool):
+    wanted = stored_form(operand)
+    if not isinstance(wanted, bool):
         raise FilterError(f"$exists takes True or False, not {shown(operand)}")
     there = _where_type(key, "IS NOT NULL")
-    return there if operand else negated(there)
+    return there if wanted else negated(there)
 
 
 def is_equal(stored: Any, operand: Any) -> bool:
@@ -74,7 +85,7 @@ def is_equal(stored: Any, operand: Any) -> bool:
 def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
     def to_sql(key: str, operand: object) -> Part:
         value = _value(operand)
-        return _where(key, f"{sign} ?", _same_type(value), [value])
+        return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
 
     def holds(stored: Any, operand: Any) -> bool:
         return any(_compares(compares, each, operand) for each in _elements(stored))
@@ -86,10 +97,10 @@ _AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
 
 
 def _in(key: str, operand: object) -> Part:
-    values = _list("$in", operand)
+    values = list(map(stored_form, _list("$in", operand)))
     given = [_value(each) for each in values if each is not None]
-    groups = [[each for each in given if isinstance(each, str) is is_text] for is_text in (True, False)]
-    conditions = [_one_of(key, group) for group in groups if group]
+    groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
+    conditions = [_one_of(key, kind, group) for kind, group in groups.items() if group]
     if len(given) < len(values):
         conditions.append(_where(key, "IS NULL", "IS 'null'", []))
     return join(" OR ", conditions)
@@ -103,12 +114,7 @@ def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
     return stored is not MISSING and not _is_one_of(stored, values)
 
 
-def _contains(key: str, operand: object) -> Part:
-    return join(" AND ", [_where_type(key, "= 'array'"), equals(key, operand)])
-
-
-def _has_element(stored: Any, value: Any) -> bool:
-    return isinstance(stored, list | tuple) and _is_one_of(stored, [value])
+_NOT_EQUAL = Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value]))
 
 
 def _between(key: str, operand: object) -> Part:
@@ -116,9 +122,10 @@ def _between(key: str, operand: object) -> Part:
     if low is None or high is None:
         raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
     values = [_value(low), _value(high)]
-    if isinstance(low, str) is not isinstance(high, str):
+    kind, other = map(_kind, values)
+    if kind is not other:
         return join(" OR ", [])  # nothing is between a string and a number
-    return _where(key, "BETWEEN ? AND ?", _same_type(low), values)
+    return _where(key, "BETWEEN ? AND ?", _TYPES[kind], values)
 
 
 def _is_between(stored: Any, operand: Any) -> bool:
@@ -176,21 +183,18 @@ def _owner(key: str) -> Owner:
     return "section" if key in PER_SECTION_KEYS else "source"
 
 
-def _one_of(key: str, values: Sequence[str | float]) -> Part:
+def _one_of(key: str, kind: type, values: Sequence[Scalar]) -> Part:
     marks = ",".join("?" * len(values))
-    if key == DOC_ID and isinstance(values[0], str):
+    if key == DOC_ID and kind is str:
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
         sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
         return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
-    return _where(key, f"IN ({marks})", _same_type(values[0]), list(values))
-
-
-def _same_type(value: object) -> str:
     # SQLite sorts every number before every string, so each comparison restricts the type.
-    return "= 'text'" if isinstance(value, str) else "IN ('integer', 'real', 'true', 'false')"
+    return _where(key, f"IN ({marks})", _TYPES[kind], list(values))
 
 
-def _value(value: object) -> str | int | float:
+def _value(given: object) -> Scalar:
+    value = stored_form(given)
     if isinstance(value, str) and not _SURROGATE.search(value):
         return str(without_nul(value))
     if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
@@ -198,8 +202,8 @@ def _value(value: object) -> str | int | float:
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise FilterError(
-        f"a filter can't compare with {shown(value)}; values are strings, finite numbers (integers of up to 64 bits) "
-        "and booleans"
+        f"a filter can't compare with {shown(given)}; values are strings, finite numbers (integers of up to 64 bits), "
+        "booleans, and what metadata keeps as one of these, such as dates"
     )
 
 
@@ -225,9 +229,15 @@ def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
 
 
 def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
-    """Return whether a comparison holds; never between a string and a number, nor with a list or a mapping."""
-    kind = str if isinstance(value, str) else int | float
-    return isinstance(stored, kind) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
+    """Return whether a comparison holds; never between values of two kinds, nor with a list or a mapping."""
+    return _kind(stored) is _kind(value) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
+
+
+def _kind(value: object) -> type | None:
+    """Return the kind of a value; ``None`` for one that a filter can't compare with."""
+    if isinstance(value, str | bool):
+        return str if isinstance(value, str) else bool
+    return float if isinstance(value, int | float) else None
 
 
 def _as_in_sql(value: Any) -> Any:
@@ -248,14 +258,11 @@ OPERATORS: Mapping[str, Operator] = {
     "$gte": _AT_LEAST,
     "$lt": _ordered("<", operator.lt),
     "$lte": _AT_MOST,
-    "$ne": Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value])),
+    "$ne": _NOT_EQUAL,
+    "$not_contains": _NOT_EQUAL,
     "$in": Operator(_in, _is_one_of),
     "$nin": Operator(_not_in, _is_none_of),
-    "$contains": Operator(_contains, _has_element),
-    "$not_contains": Operator(
-        lambda key, operand: negated(_contains(key, operand)),
-        lambda stored, value: not _has_element(stored, value),
-    ),
+    "$contains": Operator(equals, is_equal),
     "$between": Operator(_between, _is_between),
     "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
 }
