@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from langchain_sentence_window.documents.parts.numbering import Part
+from langchain_sentence_window.documents.stored_metadata import JSON, MetadataFitter
 from langchain_sentence_window.embedding.embedder import describe_embedder
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
@@ -51,7 +52,8 @@ def fingerprint(settings: str, name: str, parts: Sequence[Part]) -> str:
     Returns:
         32 hexadecimal digits.
     """
-    digests = [_digest(part.text, _canonical(part.document.metadata)) for part in parts]
+    fitted = MetadataFitter(JSON).fit([part.document for part in parts])  # as it is stored, however it was given
+    digests = [_digest(part.text, _canonical(each.metadata)) for part, each in zip(parts, fitted, strict=True)]
     if all(part.is_numbered for part in parts):
         digests.sort()
     return _digest(settings, name, *digests)

@@ -13,8 +13,9 @@ from langchain_sentence_window.documents.stored_metadata import JSON, MetadataFi
 
 
 def pack(name: str, parts: Sequence[Document]) -> bytes:
-    """Write a document with all of its parts."""
-    return _written([name, *([part.id, part.page_content, part.metadata] for part in fitted_to_json(parts))])
+    """Write a document with all of its parts; metadata that JSON can't hold is left out, see `fitted_to_json`."""
+    fitted = MetadataFitter(JSON).fit(parts)
+    return _written([name, *([part.id, part.page_content, part.metadata] for part in fitted)])
 
 
 def unpack(packed: bytes, join: Any) -> Group:

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.distributed.document_writer import DocumentWriter
 from langchain_sentence_window.distributed.outcomes import Outcome
-from langchain_sentence_window.distributed.packing import pack, unpack_outcome
+from langchain_sentence_window.distributed.packing import fitted_to_json, pack, unpack_outcome
 from langchain_sentence_window.distributed.ray_stages import (
     BUCKET,
     BYTES,
@@ -124,7 +124,7 @@ def dataset_of(
     if isinstance(given, data.Dataset):
         return _of_dataset(given, join, whole_documents=whole_documents, cpus=cpus), None
     if given and isinstance(given[0], Document):
-        groups = group_documents(given, join)
+        groups = group_documents(fitted_to_json(given), join)
         rows = [(pack(each.doc_id, [part.document for part in each.parts]), b"") for each in groups]
         return data.from_arrow(_blocks(rows, workers.most)), len(groups)
     import pyarrow as pa

@@ -2,28 +2,49 @@
 
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
+from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.distributed import IngestSummary, Outcome
 from langchain_sentence_window.distributed.files import find_files, load_path
 from langchain_sentence_window.distributed.fingerprints import fingerprint
 from langchain_sentence_window.distributed.outcomes import Tally
 from langchain_sentence_window.distributed.packing import pack, pack_outcome, unpack, unpack_outcome
+from langchain_sentence_window.distributed.ray_stages import document_of
 from langchain_sentence_window.documents.parts.numbering import part_of
-from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
-from tests.toys import document
+from langchain_sentence_window.errors import (
+    DocumentReadError,
+    InvalidInputError,
+    MissingExtraError,
+    SentenceWindowWarning,
+)
+from tests.toys import WordEmbeddings, document
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
     lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(), each, max_size=3),
     max_leaves=5,
 )
+
+
+class Failing(UUID):
+    """A value that fails when it is read."""
+
+    def __init__(self) -> None:
+        super().__init__(int=1)
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
 
 
 @given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
@@ -39,6 +60,20 @@ def test_documents_travel_unchanged(text: str, metadata: dict[str, Any], name: s
 def test_metadata_that_json_cannot_hold_is_left_out() -> None:
     packed = pack("a", [document("One.", path=Path("x"), other=object(), number=float("nan"))])
     assert unpack(packed, join=True).parts[0].document.metadata == {"doc_id": "a", "path": "x"}
+
+
+def test_metadata_travels_as_a_retriever_stores_it(words: WordEmbeddings) -> None:
+    own: dict[Any, Any] = {"day": date(2026, 5, 1), "tags": {"b", "a"}, 7: 1, "text": Failing(), "flag": np.bool_(1)}
+    source = Document("A card.", id="a", metadata=own)
+    (travelled,) = unpack(pack("a", [source]), join=True).parts
+    with pytest.warns(SentenceWindowWarning, match="can't hold it: 7, 'text'"):
+        row = document_of({"text": "A card.", "metadata": own})
+    assert row.metadata == travelled.document.metadata == {"day": "2026-05-01", "tags": ["a", "b"], "flag": True}
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), lexical_weight=0)
+    with pytest.warns(SentenceWindowWarning, match="can't hold it: 7, 'text'"):
+        retriever.add_documents([source])
+    assert retriever.get(["a"])[0].metadata.items() >= row.metadata.items()
+    assert fingerprint("", "a", [part_of(source)]) == fingerprint("", "a", [travelled])
 
 
 @given(st.text(), st.text(), st.text(), st.text())
