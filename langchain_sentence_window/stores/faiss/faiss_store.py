@@ -23,7 +23,7 @@ from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.files import as_folder
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
-from langchain_sentence_window.stores.faiss.database.state_files import RESTORING_FILE
+from langchain_sentence_window.stores.faiss.database.opening import holds_index
 from langchain_sentence_window.stores.faiss.description import describe_store
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
@@ -137,22 +137,23 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
 
         Raises:
             IndexNotFoundError: There is none.
-            StoreError: The path is a file.
+            StoreError: The path is a file, or can't be read.
         """
         folder = as_folder(path)
+        if cls.exists(folder):
+            return
         if folder.is_file():
             is_of_index = folder.name == DATABASE_FILE
             likely = repr(str(folder.parent)) if is_of_index else "the path that from_documents was given"
             raise StoreError(f"{str(folder)!r} is a file, and an index is a folder; give {likely}")
-        if not cls.exists(folder):
-            raise IndexNotFoundError(
-                f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
-            )
+        raise IndexNotFoundError(
+            f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
+        )
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
         """Return whether there is a store at a path, or one is being restored there."""
-        return any((as_folder(path) / name).exists() for name in (DATABASE_FILE, RESTORING_FILE))
+        return holds_index(as_folder(path))
 
     @classmethod
     def from_texts(

@@ -6,6 +6,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -183,8 +185,8 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path: Path)
     elif subprocess.run(["mount", "-o", "bind,ro", folder, mounted], check=False, capture_output=True).returncode:  # noqa: S607
         pytest.skip("root writes to any folder, and may not mount one read-only here")
     try:
-        with pytest.raises(StoreError, match="can't be opened as an index|read-?only"):
-            FaissStore(TextEmbeddings(), mounted).delete(["x"])
+        with pytest.raises(StoreError, match="can't be opened as an index: .*; open it with read_only=True"):
+            FaissStore(TextEmbeddings(), mounted)
         with FaissStore.open(mounted, TextEmbeddings(), read_only=True) as store:
             assert len(contents(store)) == 10
             check_against_brute_force(store, TextEmbeddings())
@@ -192,6 +194,84 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path: Path)
         if mounted != folder:
             subprocess.run(["umount", mounted], check=True)  # noqa: S607
         folder.chmod(0o755)
+
+
+AS_NOBODY = """
+import os, resource, signal, sys, tempfile
+from langchain_sentence_window import FaissStore
+from tests.torture.corpus import TextEmbeddings
+import faiss, tantivy, langchain_core.vectorstores.utils, encodings.ascii
+with FaissStore.from_texts(["warm"], TextEmbeddings()) as warm:
+    warm.similarity_search("x"), warm.lexical_search("x")
+tempfile.tempdir = "/tmp"
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+for work in (
+    lambda: FaissStore(TextEmbeddings(), sys.argv[1]).add_texts(["new"]),
+    lambda: len(FaissStore.open(sys.argv[1], TextEmbeddings(), read_only=True).lexical_search("a")),
+):
+    try:
+        print(work())
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+OPEN_READ_ONLY = "; open it with read_only=True, or let this user write in its folder and to the files there"
+MAY_READ = "; let this user read the folder and its files"
+MAY_WRITE = "; let this user read and write the folder and its files"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(
+    ("modes", "most_bytes", "to_write", "to_read"),
+    [
+        ({"": 0o555}, 10**9, OPEN_READ_ONLY, "1"),
+        ({"": 0o555, "sentences.sqlite3": 0o444, "lexical": 0o555}, 10**9, OPEN_READ_ONLY, "1"),
+        ({"sentences.sqlite3": 0o444}, 10**9, OPEN_READ_ONLY, "1"),
+        ({"sentences.sqlite3": 0}, 10**9, MAY_WRITE, MAY_READ),
+        ({"": 0}, 10**9, MAY_WRITE, MAY_READ),
+        ({"sentences.sqlite3-wal": 0}, 10**9, MAY_WRITE, MAY_READ),
+        ({"sentences.sqlite3-shm": 0}, 10**9, MAY_WRITE, MAY_READ),
+        ({}, 20_000, "; make sure that the disk has room", "; make sure that the disk has room"),
+    ],
+)
+def test_what_a_user_may_not_do_and_a_full_disk_are_not_told_as_damage(
+    modes: dict[str, int], most_bytes: int, to_write: str, to_read: str
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        with FaissStore.from_texts(["a b"], TextEmbeddings(), path=folder) as store:
+            store.save()
+            store.add_texts(["c"])
+            if not any(name.endswith(("-wal", "-shm")) for name in modes):
+                store.close()  # otherwise, its log stays
+            for path in (folder, *folder.rglob("*")):
+                path.chmod(0o777 if path.is_dir() else 0o666)
+            for name, mode in modes.items():
+                (folder / name).chmod(mode)
+            command = [sys.executable, "-c", AS_NOBODY, str(folder), str(most_bytes)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        written, read = done.stdout.splitlines()
+        assert written.startswith("StoreError ")
+        assert to_write in written
+        assert read.startswith("StoreError ") == (to_read != "1")
+        assert to_read in read
+        assert "backup" not in done.stdout
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_an_index_that_another_process_keeps_is_not_told_as_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.connection.SECONDS_TO_WAIT", 0.0)
+    with closing(sqlite3.connect(tmp_path / "sentences.sqlite3", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="is locked; another process is using it; try again") as raised:
+            FaissStore(TextEmbeddings(), tmp_path)
+    assert "backup" not in str(raised.value)
 
 
 @pytest.mark.parametrize("at", ["before", "begun", "after"])

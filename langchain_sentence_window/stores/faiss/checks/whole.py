@@ -13,10 +13,10 @@ from langchain_sentence_window.stores.faiss.checks.words import word_problems
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.database_file import DatabaseFile
+from langchain_sentence_window.stores.faiss.database.opening import holds_index
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.state_files import (
     HEAD_FILE,
-    RESTORING_FILE,
     SEAL_FILE,
     read_head,
     read_seal,
@@ -38,7 +38,7 @@ def check_folder(folder: Path) -> CheckResult:
     Raises:
         IndexNotFoundError: There is no index in the folder.
     """
-    if not any((folder / name).exists() for name in (DATABASE_FILE, RESTORING_FILE)):
+    if not holds_index(folder):
         raise IndexNotFoundError(f"there is no index at {str(folder)!r} to check; give the folder of one")
     result = CheckResult()
     try:

@@ -7,12 +7,15 @@ knows its cursors, and closes them.
 It also tells before the first statement of a transaction that isn't a read.
 """
 
+import errno
+import os
 import re
 import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,6 +28,15 @@ SECONDS_PER_ATTEMPT = 0.1
 """How long SQLite waits in one go; Python sees Ctrl-C only when SQLite returns."""
 
 
+_AS_ERRNO = {
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: errno.EMFILE,
+    sqlite3.SQLITE_BUSY: errno.EAGAIN,
+    sqlite3.SQLITE_LOCKED: errno.EAGAIN,
+}
 _READS = re.compile(r"\s*(SELECT|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
 
 
@@ -102,6 +114,34 @@ def until_unlocked(work: Callable[[], T]) -> T:
             if not is_locked or time.monotonic() > deadline:
                 raise
             time.sleep(0.001)
+
+
+def cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | None:
+    """Return what to do about an error that tells nothing of damage; ``None`` for one that may.
+
+    Args:
+        error: The error of SQLite or the system.
+        path: The database; ``None`` for one in memory.
+        read_only: Whether it is only read.
+    """
+    of_sqlite = _AS_ERRNO.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)  # without what SQLite adds to it
+    code = error.errno if isinstance(error, OSError) else of_sqlite
+    may = "read" if read_only else "read and write"
+    is_forbidden = code in (errno.EACCES, errno.EPERM, errno.EROFS)
+    # SQLite doesn't say why it can't create a log.
+    if path is not None and not read_only and code == errno.EMFILE:
+        is_forbidden = not os.access(path.parent, os.W_OK)
+    if is_forbidden and not read_only and path is not None and os.access(path, os.R_OK):
+        return "open it with read_only=True, or let this user write in its folder and to the files there"
+    if is_forbidden:
+        return f"let this user {may} the folder and its files, or choose another path"
+    if code in (errno.EMFILE, errno.ENFILE):
+        return f"let this user {may} the folder and its files; if it may already, too many files are open"
+    if code in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO):
+        return "make sure that the disk has room and works, and try again"
+    if code == errno.EAGAIN:
+        return "another process is using it; try again when that has ended"
+    return "choose another path" if isinstance(error, OSError) else None
 
 
 def leave_open(connection: Connection) -> None:

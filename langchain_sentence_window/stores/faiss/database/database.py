@@ -17,11 +17,13 @@ from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.checksums import seal_of
+from langchain_sentence_window.stores.faiss.database.connection import cure_of
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.files import make_part, put_if_new
 from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.opening import (
+    RESTORE,
     check_file,
     check_log,
     check_names,
@@ -62,7 +64,7 @@ class Database:
         self._lock = AccessLock(writers_exclude_readers=path is None)
         self._long_reads: weakref.WeakSet[LongRead[Any] | OneState] = weakref.WeakSet()
         try:
-            with self._errors("can't be opened as an index", "restore it from a backup, or choose another path"):
+            with self._errors("can't be opened as an index", if_damaged=RESTORE):
                 self._prepare(path)
         except BaseException:
             self._connections.is_dirty = False
@@ -126,7 +128,7 @@ class Database:
         """
         reading = LongRead(self._connections, parts)
         self._long_reads.add(reading)
-        with self._errors("can't be read", _UNDAMAGED):
+        with self._errors("can't be read", if_damaged=_UNDAMAGED):
             reading.begin()
         return reading
 
@@ -243,7 +245,7 @@ class Database:
     # Machinery
 
     def _read(self, work: Callable[[Snapshot], T], *, begin: bool) -> T:
-        with self._errors("can't be read", _UNDAMAGED):
+        with self._errors("can't be read", if_damaged=_UNDAMAGED):
             for _ in range(_MAX_ATTEMPTS):
                 lease = Lease(self._connections)
                 try:
@@ -274,7 +276,7 @@ class Database:
         return result
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
-        with self._errors("can't be read or written", "it is as it was before the call"):
+        with self._errors("can't be read or written, and is as it was before the call", if_damaged=_UNDAMAGED):
             return self._guarded(lambda: self._transact(work))
 
     def _transact(self, work: Callable[[Transaction], T]) -> T:
@@ -306,10 +308,11 @@ class Database:
             self._connections.end_writing(has_failed=has_failed)
 
     @contextmanager
-    def _errors(self, what: str, cure: str) -> Iterator[None]:
+    def _errors(self, what: str, cure: str | None = None, *, if_damaged: str = "") -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OSError) as error:
+            cure = cure or cure_of(error, self._connections.path, read_only=self.read_only) or if_damaged
             raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
 
     # Opening

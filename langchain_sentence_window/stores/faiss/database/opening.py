@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.stores.faiss.database.connection import cure_of
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.files import (
     make_part,
@@ -27,13 +28,14 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
     read_head,
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
 # Larger than SQLite's default of 4096, of which two vectors of 768 numbers would fill three quarters.
 _PAGE_SIZE = 16_384
 _BIRTH = "birth"
-_RESTORE = "restore it from a backup, or choose another path"
+RESTORE = "restore it from a backup, or choose another path"
 SIDE_FILE_SUFFIXES = ("-wal", "-shm", "-journal")
 """The suffixes of SQLite's own files beside a database."""
 
@@ -73,10 +75,12 @@ def make_file(path: Path, *, read_only: bool) -> None:
         sqlite3.Error: The file can't be written.
     """
     had_index = has_traces_of_index(path)
+    if path.is_dir():
+        raise StoreError(f"{str(path)!r} is a folder, where an index has a file; move it elsewhere")
     if path.exists():
         return
     if had_index:
-        raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {_RESTORE}")
+        raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {RESTORE}")
     if read_only:
         raise StoreError(f"there is no index at {str(path.parent)!r} to read; make one without read_only=True")
     part = make_part(path)
@@ -89,6 +93,19 @@ def make_file(path: Path, *, read_only: bool) -> None:
         for name in (part.name, *(f"{part.name}{ending}" for ending in SIDE_FILE_SUFFIXES)):
             with suppress(OSError):
                 path.with_name(name).unlink()
+
+
+def holds_index(folder: Path) -> bool:
+    """Return whether there is an index in a folder, or one is being restored there.
+
+    Raises:
+        StoreError: The folder can't be read.
+    """
+    try:
+        return any((folder / name).exists() for name in (DATABASE_FILE, RESTORING_FILE))
+    except OSError as error:
+        cure = cure_of(error, None, read_only=True)
+        raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
 
 
 def has_traces_of_index(path: Path) -> bool:
@@ -116,7 +133,7 @@ def check_names(path: Path, *, read_only: bool) -> None:
                     "delete this name if no process uses the index"
                 )
     if not path.stat().st_size:
-        raise StoreError(f"{str(path)!r} is empty, though there was an index; {_RESTORE}")
+        raise StoreError(f"{str(path)!r} is empty, though there was an index; {RESTORE}")
     journal = path.with_name(f"{path.name}-journal")
     if journal.exists():
         raise StoreError(

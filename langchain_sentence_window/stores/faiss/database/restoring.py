@@ -28,7 +28,12 @@ from langchain_sentence_window.stores.faiss.database.files import (
     sync_folder,
 )
 from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks
-from langchain_sentence_window.stores.faiss.database.opening import SIDE_FILE_SUFFIXES, assign_birth, head_of
+from langchain_sentence_window.stores.faiss.database.opening import (
+    SIDE_FILE_SUFFIXES,
+    assign_birth,
+    head_of,
+    holds_index,
+)
 from langchain_sentence_window.stores.faiss.database.state_files import (
     HEAD_FILE,
     RESTORING_FILE,
@@ -62,7 +67,7 @@ def restore_index(backup: Path, folder: Path) -> None:
         IndexNotFoundError: There is no index in the backup's folder.
         StoreError: The backup is damaged, or the folder can't be written; nothing was changed.
     """
-    if not (backup / DATABASE_FILE).exists():
+    if not holds_index(backup):
         raise IndexNotFoundError(f"there is no index at {str(backup)!r} to restore; give the folder of a backup")
     if backup == folder or (folder.exists() and backup.samefile(folder)):
         raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
@@ -82,7 +87,7 @@ def _restore(backup: Path, folder: Path) -> None:
                 _exchange(folder, workshop, head)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
-            f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; make room, and try again"
+            f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; make room, or choose another path"
         ) from error
     finally:
         database.close()

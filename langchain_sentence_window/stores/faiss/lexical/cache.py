@@ -131,7 +131,8 @@ class LexicalCache:
             self.close()
             raise StoreError(
                 f"the lexical index of {self._database.name} can't be written: {error}; make sure that there is room "
-                "and that the folder can be written, and search again, which rebuilds the index if it was damaged"
+                "and that the folder can be written, or open the store with read_only=True, and search again, which "
+                "rebuilds the index if it was damaged"
             ) from error
         except BaseException:
             # The index may be newer than its record; it is opened and checked again.
