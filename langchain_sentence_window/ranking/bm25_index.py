@@ -1,14 +1,18 @@
 """A lexical index beside a store that has no lexical search, in a folder or in memory.
 
 The retriever updates it together with the store, and adds its BM25 scores to the sentences that the store has found. It
-adds no sentence that the store didn't find, so the store's filters and tenants hold.
+adds no sentence that the store didn't find, so the store's filters and tenants hold. What the store holds and the index
+lacks is read from the store when a query finds some of it.
 """
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 
 import numpy as np
 from langchain_core.documents import Document
+from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._handles import OpenFiles
@@ -23,9 +27,14 @@ from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
 from langchain_sentence_window.stores.faiss.lexical.texts import with_heading
 
+_SECONDS_TO_WAIT = 10.0
+"""How long a query waits for another process that writes to the index which it has to fill."""
+
 
 class BM25Index(OpenFiles):
     """A BM25 index for a retriever over a store that has no lexical search.
+
+    The first query fills it from a store that holds documents already. The store must be able to list them.
 
     Processes on one machine may share its folder: all see what one has written, and one may write at a time. If several
     machines write, use the store's hybrid search through ``search_kwargs`` instead.
@@ -45,6 +54,7 @@ class BM25Index(OpenFiles):
         """
         self._path = None if path is None else as_folder(path)
         self._writing = AccessLock()
+        self._unlisted: set[int] = set()
         try:
             if self._path is not None:
                 make_folder(self._path)
@@ -85,10 +95,45 @@ class BM25Index(OpenFiles):
             ]
             self._writing.write(lambda: self._index.change(rows, texts))
         except (OSError, ValueError) as error:
-            raise StoreError(
-                f"the BM25 index at {str(self._path)!r} can't be written: {error}; if another process is writing to "
-                "it, wait for its end, and add the documents again"
-            ) from error
+            raise self._unwritable(error, "add the documents again") from error
+
+    def lacking(self, found: Sequence[StoredSentence]) -> list[StoredSentence]:
+        """Return the sentences that a store has found and this index doesn't hold, as far as it may be filled."""
+        by_row = {_row(sentence_id(*sentence.key)): sentence for sentence in found}
+        known = self._index.searcher().known(np.array(sorted(by_row), dtype=np.int64)).tolist()
+        return [sentence for row, sentence in by_row.items() if row not in self._unlisted.union(known)]
+
+    def fill(self, stored: Iterable[StoredSentence], lacking: Sequence[StoredSentence]) -> None:
+        """Add the sentences of a store that it lacks; what it holds stays as it is.
+
+        Args:
+            stored: All sentences of the store.
+            lacking: Those that were found and are lacking. One that isn't stored any more is not asked for again.
+
+        Raises:
+            StoreError: The index can't be written; nothing was changed.
+        """
+        listed = {_row(sentence_id(*each.key)): with_heading(each.heading, each.text) for each in stored}
+
+        def texts() -> Iterator[tuple[int, str]]:
+            # Begins once nobody else can write, so that no newer text is replaced.
+            known = set(self._index.searcher().all_rows().tolist())
+            missing = [row for row in listed if row not in known]
+            for row in tqdm(missing, "Filling the BM25 index", unit=" sentences", disable=None, delay=1.0):
+                yield row, listed[row]
+
+        deadline = time.monotonic() + _SECONDS_TO_WAIT
+        while listed and self.lacking(lacking):
+            try:
+                self._writing.write(lambda: self._index.change(np.empty(0, dtype=np.int64), texts()))
+            except (OSError, ValueError) as error:
+                is_writable = self._path is None or os.access(self._path, os.W_OK)
+                if not is_writable or time.monotonic() > deadline:
+                    raise self._unwritable(error, "ask again") from error
+                time.sleep(0.05)
+            else:
+                break
+        self._unlisted.update({_row(sentence_id(*each.key)) for each in lacking} - listed.keys())
 
     def spread_scores(
         self, query: str, found: Sequence[StoredSentence], *, found_alone: bool = False
@@ -132,6 +177,12 @@ class BM25Index(OpenFiles):
         scored = self._index.searcher().search(query, max(1, len(rows)), rows)
         best = sorted(scored, key=lambda each: (-each[1], found[numbers[each[0]]].key))
         return [(numbers[row], score) for row, score in best]
+
+    def _unwritable(self, error: Exception, then: str) -> StoreError:
+        return StoreError(
+            f"the BM25 index at {str(self._path)!r} can't be written: {error}; let this user write in its folder, or, "
+            f"if another process is writing to it, wait for its end, and {then}"
+        )
 
 
 def _row(id_: str) -> int:

@@ -8,7 +8,9 @@ Where a filter binds, new sentences must match it, and so must those that they r
 transaction. Other stores are read before, so what another process writes meanwhile isn't seen.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from langchain_core.documents import Document
 
@@ -18,12 +20,13 @@ from langchain_sentence_window.adapters.filtering import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.embedding.neighbor_mixing import (
     CarriedVectors,
     NeighborMixedEmbeddings,
     embed_and_mix,
 )
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.stored_documents import fetch_sentences, sentences_to_change, whole_documents
 
@@ -121,6 +124,38 @@ async def delete_documents(
         return []
     were_there = await replace_documents(io, scope, [], doc_ids, show_progress=False, bm25_index=bm25_index)
     return list(dict.fromkeys(doc_ids)) if were_there is None else were_there
+
+
+async def fill_bm25_index(
+    io: IO, adapter: StoreAdapter, bm25_index: BM25Index, found: Sequence[StoredSentence]
+) -> None:
+    """Fill a lexical index from the store, if it lacks some of the sentences that a search has found.
+
+    All of the store is read, whatever the filter, so that scores don't depend on who asks first.
+
+    Raises:
+        InvalidInputError: It lacks them all, and the store can't list what it holds.
+        StoreError: The index can't be written.
+    """
+    lacking = await io.in_thread(bm25_index.lacking, found)
+    if not lacking:
+        return
+    try:
+        stored = await adapter.list_sentences(io, None)
+    except InvalidInputError as error:
+        stored = []
+        told = f"{bm25_index!r} lacks {len(lacking)} of {len(found)} sentences that were found, and {error}"
+        if len(lacking) == len(found):
+            raise InvalidInputError(f"{told}; or add the documents again, or leave out bm25_index") from error
+        # Another thread may have replaced them meanwhile.
+        warnings.warn(f"{told}; or add the documents again", SentenceWindowWarning, stacklevel=2)
+    await io.in_thread(bm25_index.fill, _readable(adapter, stored), lacking)
+
+
+def _readable(adapter: StoreAdapter, stored: Sequence[Document]) -> Iterator[StoredSentence]:
+    for document in stored:
+        with suppress(IncompleteWindowError):  # a store may hold other things too
+            yield adapter.read(document)
 
 
 async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.candidates import candidates_of
+from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
 from langchain_sentence_window.windows.geometry import Hit
 
@@ -189,6 +190,7 @@ async def _find(
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
     lexical: Mapping[int, float] = {}
     if search.bm25_index is not None and has_words:
+        await fill_bm25_index(io, adapter, search.bm25_index, found)
         lexical = await io.in_thread(
             partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
         )

@@ -17,6 +17,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences
 from langchain_sentence_window.retrieval.observing import observed
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
@@ -146,6 +147,7 @@ async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]
     if found is not None:
         lexical = _ranked([(adapter.read(document), score) for document, score in found])
     elif request.search.bm25_index is not None:
+        await fill_bm25_index(io, adapter, request.search.bm25_index, sentences)
         scores: list[tuple[int, float]] = await io.in_thread(
             request.search.bm25_index.scores, request.search.query, sentences
         )

@@ -10,6 +10,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.pipeline import Request
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.tracing.fate import ordinal
@@ -111,6 +112,7 @@ async def _by_words(
     if found is None:
         if search.bm25_index is None:
             return None, None
+        await fill_bm25_index(io, adapter, search.bm25_index, known)
         scored = await io.in_thread(search.bm25_index.scores, search.query, known)
         ranked = [(known[number].key, score) for number, score in scored]
     else:

@@ -163,6 +163,13 @@ class LexicalSearcher:
         every = _tantivy().Query.all_query()
         return self._rows(self._searcher.search(every, max(1, self._searcher.num_docs), count=False).hits)
 
+    def known(self, rows: Rows) -> Rows:
+        """Return those of some rows that are there, in any order."""
+        if not len(rows):
+            return rows
+        these = _tantivy().Query.term_set_query(self._schema, _ROW, rows.tolist())
+        return self._rows(self._searcher.search(these, len(rows), count=False).hits)
+
     def has_words(self, row: int, text: str) -> bool:
         """Return whether a row's text has all words of another text."""
         words = list(dict.fromkeys(self._words_of(text)))[:_MAX_WORDS_COMPARED]
