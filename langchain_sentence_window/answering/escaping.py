@@ -146,8 +146,7 @@ def visible(text: str) -> tuple[str, Sequence[int]]:
 
 def escape_tags(text: str) -> str:
     """Write ``&lt;`` for the ``<`` of whatever looks like the beginning of a tag ``<source>`` or ``</source>``."""
-    look, offsets = visible(text)
-    return _replaced(text, [offsets[match.start()] for match in _TAG.finditer(look)], "&lt;", 1)
+    return _replaced(text, _found(_TAG, text), "&lt;", 1)
 
 
 def escape_leading_numbers(text: str) -> str:
@@ -162,8 +161,12 @@ def escape_leading_numbers(text: str) -> str:
 
 def escape_numbers(text: str) -> str:
     """Put a backslash before whatever looks like a source's number."""
-    look, offsets = visible(text)
-    return _replaced(text, [offsets[number.start()] for number in _NUMBER.finditer(look)], "\\", 0)
+    return _replaced(text, _found(_NUMBER, text), "\\", 0)
+
+
+def escaped_offsets(text: str) -> set[int]:
+    """Return where `escape_tags` and `escape_numbers` change a text."""
+    return {*_found(_TAG, text), *_found(_NUMBER, text)}
 
 
 def on_one_line(text: str, max_chars: int) -> str:
@@ -172,6 +175,12 @@ def on_one_line(text: str, max_chars: int) -> str:
     line = "".join(" " if look in "\n " else each for each, look in zip(part, looks(part), strict=True))
     line = " ".join("".join(each for each in line if each.isprintable() or each > "\x9f").split())
     return line[: max_chars - 1] + "…" if len(line) > max_chars or len(text) > len(part) else line
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[int]:
+    """Return the offsets in a text at which a pattern is found in its look."""
+    look, offsets = visible(text)
+    return [offsets[match.start()] for match in pattern.finditer(look)]
 
 
 def _replaced(text: str, offsets: list[int], new: str, length: int) -> str:

@@ -2,8 +2,9 @@
 
     [1] terms.md:19-37 (Refunds) · doc_id: terms · first: 2 · last: 2
 
-A plain value from a document is written as it is. Any other is written as a JSON string in which no field and no line
-can begin. `read_doc_id` reads a ``doc_id`` in either form.
+A place is written as people read it, and a plain ``doc_id`` as it is. A place in which a field could begin, and any
+other ``doc_id``, are written as a JSON string in which no field, no tag and no line can begin. `read_doc_id` reads a
+``doc_id`` in either form.
 """
 
 import json
@@ -11,8 +12,7 @@ import re
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.citation_format import MARKS
-from langchain_sentence_window.answering.escaping import INVISIBLE, disguised, looks, visible
+from langchain_sentence_window.answering.escaping import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_metadata import SENTENCES
@@ -27,11 +27,10 @@ _MAX_LOCATION_CHARS = 300
 _PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
 _FIELD = re.compile(rf"(?:{disguised('doc')}[\W_]?\w\w|{disguised('first')}|{disguised('last')})\s*(?=:)")
 _SEPARATOR = "·"
-_OPENING = ("<", MARKS[0])
-_LOOKS_OF_MARKS = (*MARKS, "<", "/", " ", "\n", INVISIBLE)
-"""The looks of characters that could begin a tag, a source's number or a line."""
+_UNSEEN_LOOKS = (" ", "\n", INVISIBLE)
+"""The looks of characters that a model may drop, or replace by a plain space."""
 
-_SUSPECT = re.compile(rf"(?<= ) |[^ -~]|[>{re.escape(''.join(_OPENING))}]")
+_SUSPECT = re.compile(r"(?<= ) |[^ -~]")
 
 
 def label(document: Document) -> str:
@@ -60,16 +59,15 @@ def _location(document: Document) -> str:
     location = describe_location(document)
     if len(location) > _MAX_LOCATION_CHARS:
         location = f"{location[:_MAX_LOCATION_CHARS]}…"
-    quoted = _quoted(location)
-    return location if quoted == f'"{location}"' else quoted
+    return _quoted(location) if _field_ends(location) else location
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a JSON string on one line, with everything escaped that a model may drop or take for a mark."""
+    """Return a text as a JSON string on one line, with all escaped that a model may drop or `tagged` would change."""
     quoted = json.dumps(text, ensure_ascii=False)
-    ends = _field_ends(quoted)
-    quoted = "".join(_escaped(each) if offset in ends else each for offset, each in enumerate(quoted))
-    return _SUSPECT.sub(_unless_plain, quoted)
+    marks = _field_ends(quoted) | escaped_offsets(quoted)
+    quoted = "".join(_escaped(each) if offset in marks else each for offset, each in enumerate(quoted))
+    return _SUSPECT.sub(_unless_seen, quoted)
 
 
 def _field_ends(text: str) -> set[int]:
@@ -78,10 +76,10 @@ def _field_ends(text: str) -> set[int]:
     return {offsets[match.end()] for match in _FIELD.finditer(look)}
 
 
-def _unless_plain(found: re.Match[str]) -> str:
+def _unless_seen(found: re.Match[str]) -> str:
     character = found[0]
-    is_mark = character in (" ", ">", *_OPENING, _SEPARATOR) or looks(character) in _LOOKS_OF_MARKS
-    return character if character.isprintable() and not is_mark else _escaped(character)
+    is_seen = character.isprintable() and character != " " and looks(character) not in _UNSEEN_LOOKS
+    return character if is_seen else _escaped(character)
 
 
 def _escaped(character: str) -> str:
