@@ -8,16 +8,18 @@ import typer
 from langchain_core.documents import Document
 from rich.text import Text
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.answering.quotes.verify import verify_quotes
 from langchain_sentence_window.cli.exit_codes import NOTHING
 from langchain_sentence_window.cli.names import nearer
+from langchain_sentence_window.cli.opening import nothing_told
 from langchain_sentence_window.cli.output import STRONG, WEAK, Output, counted
 from langchain_sentence_window.cli.plain_text import one_line
 from langchain_sentence_window.cli.windows import as_dict
-from langchain_sentence_window.errors import MissingExtraError
+from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def answer(
         }
     )
     if not windows:
-        out.complain("Nothing was found, so the answer rests on nothing.")
+        out.complain(nothing_told(retriever, "Nothing was found, so the answer rests on nothing."))
         raise typer.Exit(NOTHING)
     out.note(f"{counted(len(windows), 'source')}, {out.elapsed()}")
 
@@ -73,12 +75,21 @@ def chat_model(name: str) -> "BaseChatModel":
 
     Raises:
         MissingExtraError: LangChain isn't installed.
+        SentenceWindowError: The provider can't make it.
     """
     try:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
         raise MissingExtraError("langchain", "agents") from error
-    model: BaseChatModel = init_chat_model(name)
+    try:
+        model: BaseChatModel = init_chat_model(name)
+    except ImportError:
+        raise
+    except Exception as error:  # a provider may raise anything
+        raise SentenceWindowError(
+            f"--model is {shown(name)}, which can't be made: {error}; give a provider and its model, such as "
+            "openai:gpt-5-mini, and set what the provider asks for"
+        ) from error
     return model
 
 

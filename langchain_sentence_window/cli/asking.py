@@ -27,11 +27,11 @@ def ask(
 
     With --model, a chat model answers from them, and the answer's citations and quotations are checked.
     """
-    from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.cli.opening import existing_index, nothing_told, open_index
     from langchain_sentence_window.cli.windows import as_dict, show_windows
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, settings = " ".join(question), _settings(k, window, max_tokens, filter, more)
+    asked, settings = _question(question), _settings(k, window, max_tokens, filter, more)
     with open_index(out, existing_index(index), embedding) as retriever:
         out.elapsed()
         if model is not None:
@@ -43,7 +43,7 @@ def ask(
         show_windows(out, windows)
         out.document({"question": asked, "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)]})
         if not windows:
-            out.complain("Nothing was found.")
+            out.complain(nothing_told(retriever, "Nothing was found."))
             raise typer.Exit(NOTHING)
         tokens = sum(retriever.count_tokens(each.page_content) for each in windows)
         out.note(f"{counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
@@ -63,17 +63,18 @@ def explain(
     quiet: options.Quiet = False,
 ) -> None:
     """Show what became of every hit and window of a question."""
-    from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.cli.opening import existing_index, nothing_told, open_index
     from langchain_sentence_window.cli.traces import show_trace
 
     out = Output(as_json=as_json, quiet=quiet)
+    asked, settings = _question(question), _settings(k, window, max_tokens, filter, more)
     with open_index(out, existing_index(index), embedding) as retriever:
-        trace = retriever.explain(" ".join(question), **_settings(k, window, max_tokens, filter, more))
-    show_trace(out, trace)
-    out.document(trace.to_dict())
-    if not trace.hits:
-        out.complain("Nothing was found.")
-        raise typer.Exit(NOTHING)
+        trace = retriever.explain(asked, **settings)
+        show_trace(out, trace)
+        out.document(trace.to_dict())
+        if not trace.hits:
+            out.complain(nothing_told(retriever, "Nothing was found."))
+            raise typer.Exit(NOTHING)
 
 
 def why(
@@ -92,17 +93,38 @@ def why(
     quiet: options.Quiet = False,
 ) -> None:
     """Say why a question finds a sentence, or doesn't."""
-    from langchain_sentence_window.cli.names import find_documents
+    from langchain_sentence_window.cli.names import find_documents, written
     from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
+    asked, settings = _question([question]), _settings(k, window, max_tokens, filter, more)
     with open_index(out, existing_index(index), embedding) as retriever:
-        (doc_id,) = find_documents(retriever, [document])
-        fate = retriever.why(question, doc_id, sentence, **_settings(k, window, max_tokens, filter, more))
+        (named,) = find_documents(retriever, [document])
+        if not 0 <= sentence < named.sentences:
+            has = f"{written(named.doc_id)} has {counted(named.sentences, 'sentence')}, numbered from 0"
+            out.complain(f"There is no sentence {sentence}: {has}.")
+            out.document(
+                {
+                    "query": asked,
+                    "doc_id": named.doc_id,
+                    "index": sentence,
+                    "outcome": "missing",
+                    SENTENCES: named.sentences,
+                }
+            )
+            raise typer.Exit(NOTHING)
+        fate = retriever.why(asked, named.doc_id, sentence, **settings)
     out.line(str(fate))
     out.document(fate.to_dict())
-    if fate.outcome == "missing":
-        raise typer.Exit(NOTHING)
+
+
+def _question(words: list[str]) -> str:
+    """Return a question, which may be given as several words."""
+    question = " ".join(words)
+    if not question.strip():
+        raise typer.BadParameter("there is no question; write one", param_hint="'QUESTION'")
+    return question
 
 
 def _settings(

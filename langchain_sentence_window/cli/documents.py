@@ -10,6 +10,7 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.cli.output import WEAK, Output
 from langchain_sentence_window.cli.plain_text import one_line, printable
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -34,13 +35,12 @@ def read_range(text: str) -> range:
 
 
 def read_sentences(
-    retriever: "SentenceWindowRetriever", doc_id: str, chosen: range | None = None
+    retriever: "SentenceWindowRetriever", document: IndexedDocument, chosen: range | None = None
 ) -> list[StoredSentence]:
     """Return the sentences of a document in order; all of them, or those with some numbers."""
-    (listed,) = (each for each in retriever.documents() if each.doc_id == doc_id)
-    wanted = range(listed.sentences)
+    doc_id, wanted = document.doc_id, range(document.sentences)
     if chosen is not None:
-        wanted = range(chosen.start, min(chosen.stop, listed.sentences))
+        wanted = range(chosen.start, min(chosen.stop, document.sentences))
     scope = retriever.scope()
     found: list[StoredSentence] = []
     for begin in range(wanted.start, wanted.stop, _BATCH_SIZE):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.cli.names import EMPTY
 from langchain_sentence_window.cli.options import INDEX_VARIABLE
 from langchain_sentence_window.cli.output import Output
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
@@ -76,6 +77,11 @@ def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceW
     """Open an index without its embedder, to list, read, delete and copy; and close it after the block."""
     with _opened(folder, DeferredEmbeddings(), {}, read_only=read_only) as retriever:
         yield retriever
+
+
+def nothing_told(retriever: "SentenceWindowRetriever", found: str) -> str:
+    """Say that nothing was found, or why nothing can be."""
+    return found if retriever.stats().documents else EMPTY
 
 
 def load(out: Output, embedding: str | None) -> Embeddings:

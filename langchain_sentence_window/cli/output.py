@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -67,20 +67,19 @@ class Output:
             self._out.print(text_of(" " * indent) + line if line.plain else line, soft_wrap=True)
 
     def table(
-        self, rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), shrink: Sequence[int] = (0,)
+        self,
+        rows: Sequence[Sequence[str]],
+        *,
+        numbers: frozenset[int],
+        shrink: Sequence[int],
+        cuts: Mapping[int, Callable[[str, int], str]],
     ) -> None:
-        """Write rows in columns, the first of which holds titles.
-
-        Args:
-            rows: The cells; each is written on one line.
-            numbers: The columns that are aligned on the right.
-            shrink: The columns that are cut where the terminal is too narrow, the first one first.
-        """
+        """Write rows in columns, the first of which holds titles; see `tables.laid_out`."""
         if self.as_json:
             return
         from langchain_sentence_window.cli.tables import laid_out
 
-        for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns)):
+        for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns, cuts)):
             self._out.print(text_of(line, style=STRONG if number == 0 else ""), soft_wrap=True)
 
     def facts(self, facts: Mapping[str, str]) -> None:

@@ -1,12 +1,19 @@
 """Text of documents for a terminal: nothing in it moves the cursor, opens a link or turns the direction of a line."""
 
 import json
+import re
+
+CUT = "…"
+"""Stands for what is left out of a text."""
 
 _REPLACEMENT = "\ufffd"
 _LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Characters that show the text after them in another order than it stands."""
 
+_ESCAPE = re.compile(
+    r"""\\(?:[abfnrtv'"\\]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})""", re.ASCII
+)
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
 _INVISIBLE = (*range(0x206A, 0x2070), *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080))
 _TABLE: dict[int, str | None] = {
@@ -30,6 +37,23 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a printable text on one line, with single spaces."""
     return " ".join(printable(text).split())
+
+
+def visibly_escaped(text: str) -> str:
+    r"""Return a text on one line in which escapes such as ``\n`` stand for what can't be printed."""
+    if "\n" not in text and "\t" not in text and printable(text) == text:
+        return text
+    return "".join(
+        each if printable(each) == each and each not in "\n\t\\" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def unescaped(text: str) -> str:
+    """Return a text without the escapes that a message, JSON or `visibly_escaped` writes."""
+    plain = _ESCAPE.sub(lambda found: found[0].encode().decode("unicode_escape"), text)
+    # JSON writes two escapes for some characters.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def escaped(document: str) -> str:

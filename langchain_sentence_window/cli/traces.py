@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.text import Text
 
 from langchain_sentence_window._tables import milliseconds, named, ranked
-from langchain_sentence_window.cli.names import nearer
+from langchain_sentence_window.cli.names import written
 from langchain_sentence_window.cli.output import STRONG, WEAK, Output
 from langchain_sentence_window.cli.plain_text import one_line
 from langchain_sentence_window.cli.tables import shortened
@@ -47,7 +47,7 @@ def _show(out: Output, number: int, facts: str, outcome: str, text: str) -> None
 def _window(window: WindowTrace) -> str:
     first, last = window.sentences
     facts = [
-        f"{nearer(window.doc_id)} {first if first == last else f'{first}–{last}'}",
+        f"{written(window.doc_id)} {first if first == last else f'{first}–{last}'}",
         f"score {window.score:.2f}",
         f"hits {', '.join(map(str, window.hits))}",
     ]
@@ -61,7 +61,7 @@ def _window(window: WindowTrace) -> str:
 
 def _hit(hit: HitTrace) -> str:
     facts = [
-        f"{nearer(hit.doc_id)} {hit.index}",
+        f"{written(hit.doc_id)} {hit.index}",
         f"score {hit.score:.2f}",
         f"by meaning {ranked(hit.dense_rank, hit.dense_score, 3)}",
         f"by words {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
@@ -77,4 +77,4 @@ def _largest(signals: Mapping[str, float]) -> str:
 
 def _name(name: NameTrace, searched_as: str) -> str:
     how = f"by its name {name.name!r}" if name.name else f"by {', '.join(name.words)}"
-    return f"names {nearer(name.doc_id)}, {how}; searched there first as {searched_as!r}"
+    return f"names {written(name.doc_id)}, {how}; searched there first as {searched_as!r}"

@@ -120,9 +120,11 @@ def test_why_tells_what_became_of_a_sentence(here: Path) -> None:
     odd = run_here("why", QUESTION, "odd [bold] name.md", 1).out
     assert "[bold]and bold[/bold] [2J" in odd
     assert "\x1b" not in odd
-    missing = run_here("why", QUESTION, "policy.md", 99)
-    assert missing.code == 1
-    assert "there is no such sentence" in missing.out
+    for number in (9, 99, 10**30):
+        missing = run_here("why", QUESTION, "policy.md", number)
+        assert (missing.code, missing.out) == (1, "")
+        assert missing.err == f"There is no sentence {number}: docs/policy.md has 9 sentences, numbered from 0.\n"
+    assert run_here("why", QUESTION, "policy.md", 99, "--json").json["outcome"] == "missing"
     assert run_here("why", QUESTION, "nobody.md", 1).code == 2
 
 
