@@ -1,4 +1,5 @@
-"""Short runs of the scripts that try to break a store: closes, interrupts, restores, forks, models, moved folders.
+"""Short runs of the scripts that try to break a store: closes, interrupts, restores, forks, models, moved folders,
+folders of strangers.
 
 The first test checks that rounds that crash, hang or fail are reported.
 """
@@ -10,7 +11,7 @@ from functools import partial
 import pytest
 
 from langchain_sentence_window.documents.ids import sentence_id
-from tests.torture import closing, embedders, faulty, forking, interrupts, opcodes, restoring, swapping
+from tests.torture import closing, embedders, faulty, folders, forking, interrupts, opcodes, restoring, swapping
 from tests.torture.rounds import FaultsFoundError, Struck
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor forks")
@@ -52,8 +53,9 @@ def test_a_call_is_struck_at_each_of_its_instructions() -> None:
         (forking.torture, 2),
         (embedders.torture, 4),
         (swapping.torture, 6),
+        (folders.torture, 2),
     ],
-    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping"],
+    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping", "folders"],
 )
 def test_nothing_is_lost_mixed_or_hung(torture: Callable[[int, int], dict[str, int]], rounds: int) -> None:
     assert torture(rounds, 5)["rounds"] == rounds
