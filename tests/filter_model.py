@@ -31,7 +31,7 @@ def _holds(metadata: Mapping[str, Any], key: str, condition: Any) -> bool:
 
 def _meets(metadata: Mapping[str, Any], key: str, name: str, operand: Any) -> bool:
     if name == "$exists":
-        return (key in metadata) == operand
+        return bool((key in metadata) == operand)
     if key not in metadata:
         return False
     stored = metadata[key]
@@ -59,6 +59,6 @@ def _kind(value: Any) -> str | None:
 
 
 def _read(value: Any) -> Any:
-    """An integer of more than 64 bits is compared as a float."""
+    """An integer of more than 64 bits is compared as a float, which may be infinite."""
     is_large = type(value) is int and not -(2**63) <= value < 2**63
-    return float(value) if is_large else value
+    return float(str(value)) if is_large else value

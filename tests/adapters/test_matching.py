@@ -18,6 +18,7 @@ from tests.filter_model import matches
 from tests.stores.faiss.test_filters import nested_filters
 from tests.toys import WordEmbeddings
 
+STAND_INS = ("\\x00", "\\ue000")
 MANY = [f"none of {number}" for number in range(101)]
 """More values than are written twice."""
 
@@ -75,7 +76,8 @@ def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], 
         stored = {found.id: found.metadata for found in store.get_by_ids(ids)}
     holds = matcher(filter)
     assert [id_ for id_ in ids if holds(stored[id_])] == in_sql
-    if SENTENCE_KEYS.isdisjoint(filter_keys(filter)):  # of which lists aren't looked into
+    # Lists under keys of the package aren't looked into, and a NUL is stored as another character.
+    if SENTENCE_KEYS.isdisjoint(filter_keys(filter)) and not any(odd in repr((given, filter)) for odd in STAND_INS):
         assert [id_ for id_ in ids if matches(stored[id_], filter)] == in_sql
 
 

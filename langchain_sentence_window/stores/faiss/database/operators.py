@@ -33,7 +33,7 @@ Scalar: TypeAlias = str | int | float
 """What a filter may compare with."""
 
 # In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
-_TYPES: Mapping[type, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
+_TYPES: Mapping[type | None, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
 """The types in JSON of the values of each kind."""
 
 # The value of a key that is a path, or of any key, and its elements if it is a list.
@@ -183,7 +183,7 @@ def _owner(key: str) -> Owner:
     return "section" if key in PER_SECTION_KEYS else "source"
 
 
-def _one_of(key: str, kind: type, values: Sequence[Scalar]) -> Part:
+def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> Part:
     marks = ",".join("?" * len(values))
     if key == DOC_ID and kind is str:
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
