@@ -163,7 +163,7 @@ def store() -> FaissStore:
 
 @pytest.fixture(scope="module", params=[FaissStore, InMemoryVectorStore])
 def retriever(request: pytest.FixtureRequest) -> SentenceWindowRetriever:
-    given = {"lexical_weight": 0, "ranking": None, "k": 99, "fetch_k": 99, "window": 0}
+    given: dict[str, Any] = {"lexical_weight": 0, "ranking": None, "k": 99, "fetch_k": 99, "window": 0}
     retriever = SentenceWindowRetriever(vectorstore=request.param(WordEmbeddings()), **given)
     retriever.add_documents(sources())
     return retriever
@@ -254,7 +254,7 @@ async def test_what_a_faiss_store_was_given_is_found_by_the_same_value(way: Invo
             found = await way(store, "similarity_search", "card", filter=wanted)
             expected = matches({"x": stored, "listed": [stored]}, as_stored(wanted))
             assert len(found) == (3 if expected else 0)
-        await way(store, "adelete" if way == "async" else "delete", filter={"x": value})
+        await way(store, "delete", filter={"x": value})
         assert len(store) == 0
 
 
