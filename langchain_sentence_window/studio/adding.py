@@ -151,7 +151,7 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
     path = await ASYNC.in_thread(kept.add, upload.path, upload.name, upload.sha256)
     is_added = False
     try:
-        documents = await ASYNC.in_thread(_load, pdfs, path)
+        documents = await ASYNC.in_thread(_load, pdfs, path, upload.name)
         with heard_texts(hear):
             await studio.retriever.aadd_documents(documents)
         is_added = True
@@ -159,14 +159,15 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - the page shows it, and goes on with the next
-        reason = told(error)["message"].replace(str(path), upload.name)
-        progress.failed.append({"name": upload.name, "reason": reason})
+        progress.failed.append({"name": upload.name, "reason": told(error)["message"]})
     finally:
         if not is_added:
             await ASYNC.in_thread(kept.remove, [str(path)])
 
 
-def _load(pdfs: PdfProcess, path: Path) -> list[Document]:
-    """Load a kept file; the folder it is in must be no link, either."""
-    name = str(path)
-    return convert(read_file(path, name, Root(str(path.parent.parent))), name, name, pdfs)
+def _load(pdfs: PdfProcess, path: Path, name: str) -> list[Document]:
+    """Load a kept file, which messages call by the name that it came with.
+
+    The folder it is in must be no link, either.
+    """
+    return convert(read_file(path, name, Root(str(path.parent.parent))), name, str(path), pdfs)
