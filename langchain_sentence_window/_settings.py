@@ -1,6 +1,7 @@
 """A base class that checks settings whenever they are set, and suggests the right name for a wrong one."""
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
@@ -8,7 +9,7 @@ from typing import Any, ClassVar, Self
 import pydantic
 
 from langchain_sentence_window._showing import described, shown
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 Check = Callable[[str, Any], Any]
 """Takes a setting's name and value, and returns a valid value or raises `InvalidInputError`."""
@@ -103,6 +104,18 @@ def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: M
     if meant in known:
         return meant
     return next(iter(get_close_matches(name.lower()[:40], list(known), 1)), None)
+
+
+def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
+    """Warn of names in a run's configuration that other retrievers use for some settings, as they are ignored."""
+    for name in sorted(given):
+        meant = RELATED_NAMES.get(name)
+        if meant in settings:
+            warnings.warn(
+                f"{whose} takes no {shown(name)} in its configuration, so it is ignored; did you mean {meant!r}?",
+                SentenceWindowWarning,
+                stacklevel=2,
+            )
 
 
 def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
 from langchain_core.tools import create_retriever_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import CrossEncoderReranker, FaissStore, SentenceWindowRetriever, format_context
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -235,3 +235,116 @@ async def test_a_filter_is_handed_to_the_store_as_it_is(words: WordEmbeddings, w
     retriever.add_documents(DOCUMENTS)
     found = await way(retriever, "invoke", "refund", filter=lambda found: found.metadata["source"] in ("a.md", "c.md"))
     assert texts(found) == [WINDOW_A]
+
+
+# What a run's configuration sets
+
+NOT_B = {"source": {"$ne": "b.md"}}
+
+
+@pytest.mark.parametrize(
+    ("configurable", "given", "expected"),
+    [
+        ({"k": 1}, {}, [WINDOW_B]),
+        ({"k": 1, "window": (0, 2), "thread_id": "1", "unknown": [1]}, {}, ["A refund is quick. It takes days. Bye."]),
+        ({"k": 1}, {"k": 3}, [WINDOW_B, WINDOW_A, WINDOW_C]),
+        ({"k": 1}, {"k": None}, [WINDOW_B]),
+        ({"k": None}, {}, [WINDOW_B, WINDOW_A]),
+        ({"filter": NOT_B}, {}, [WINDOW_A, WINDOW_C]),
+        ({"filter": NOT_B}, {"filter": {"source": {"$in": ["b.md", "c.md"]}}}, [f"{WINDOW_C} End."]),
+        ({"filter": NOT_B}, {"filter": None}, [WINDOW_A, WINDOW_C]),
+        ({"filter": None, "max_tokens": 12}, {}, [f"{WINDOW_B} Bye."]),
+    ],
+)
+async def test_a_runs_configuration_sets_what_a_call_can(
+    retriever: SentenceWindowRetriever,
+    way: Invoke,
+    configurable: dict[str, Any],
+    given: dict[str, Any],
+    expected: list[str],
+) -> None:
+    config: Any = {"configurable": configurable}
+    before = copy.deepcopy((configurable, given))
+    assert texts(await way(retriever, "invoke", "refund", config, **given)) == expected
+    assert texts(await way(retriever, "invoke", "refund", config=config, **given)) == expected
+    assert texts(await way(retriever.with_config(config), "invoke", "refund", **given)) == expected
+    assert texts(await way(retriever.bind(**given), "invoke", "refund", config)) == expected
+    assert [texts(each) for each in await way(retriever, "batch", ["refund"] * 2, config, **given)] == [expected] * 2
+    assert [texts(each) for each in retriever.stream("refund", config, **given)] == [expected]
+    assert [texts(each) async for each in retriever.astream("refund", config, **given)] == [expected]
+    trace = await way(retriever, "explain", "refund", config, **given)
+    assert trace.counts["returned"] == len(expected)
+    bound: Any = retriever.with_config(config)
+    assert (await way(bound, "explain", "refund", **given)).settings == trace.settings
+    assert (configurable, given) == before
+    assert texts(await way(retriever, "invoke", "refund")) == [WINDOW_B, WINDOW_A]
+
+
+async def test_each_query_of_a_batch_has_its_own_configuration(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    configs = [{"configurable": {"k": k}} for k in (1, 3)]
+    assert [len(found) for found in await way(retriever, "batch", ["refund", "refund"], configs)] == [1, 3]
+
+
+async def test_a_chains_configuration_reaches_the_retriever_in_it(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    async def nested(query: str) -> int:
+        return len(await way(retriever, "invoke", query))  # the configuration of the run around it
+
+    other = RunnableLambda(lambda query, config: config["configurable"].get("limit"))
+    chain = RunnableParallel(piped=retriever | RunnableLambda(len), nested=nested, shielded=retriever.bind(k=3) | len)
+    config: Any = {"configurable": {"k": 1, "thread_id": "7", "limit": 5, "order": "document"}}
+    assert await chain.ainvoke("refund", config) == {"piped": 1, "nested": 1, "shielded": 3}
+    assert await way(other, "invoke", "refund", config) == 5
+    assert await chain.ainvoke("refund", {"configurable": {"thread_id": "7"}}) == {
+        "piped": 2,
+        "nested": 2,
+        "shielded": 3,
+    }
+
+
+async def test_a_graphs_configuration_reaches_the_tools_of_its_agent(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    call = {"name": "search", "args": {"query": "refund"}, "id": "1", "type": "tool_call"}
+    for configurable, expected in (({"thread_id": "1"}, 2), ({"thread_id": "2", "k": 1, "filter": NOT_B}, 1)):
+        answers = [AIMessage("", tool_calls=[call]), AIMessage("It is so.")]
+        tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
+        agent: Any = create_agent(ScriptedChat(messages=iter(answers)), [tool])
+        asked = {"messages": [{"role": "user", "content": "refund?"}]}
+        state = await way(agent, "invoke", asked, {"configurable": configurable})
+        (message,) = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+        assert len(message.artifact) == expected
+
+
+async def test_fields_under_names_of_their_own_are_configured_as_in_langchain(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    south = retriever.model_copy(update={"filter": {"source": {"$in": ["a.md", "b.md"]}}})
+    configurable = south.configurable_fields(k=ConfigurableField(id="windows"), filter=ConfigurableField(id="filter"))
+    for settings, expected in (
+        ({"windows": 1}, [WINDOW_B]),
+        ({"filter": NOT_B}, [f"{WINDOW_A} Good."]),
+        ({"filter": {"source": "c.md"}, "windows": 5}, []),
+    ):
+        assert texts(await way(configurable, "invoke", "refund", {"configurable": settings})) == expected
+    assert {spec.id for spec in configurable.config_specs} == {"windows", "filter"}
+
+
+@pytest.mark.parametrize(("name", "meant"), [("top_k", "k"), ("where", "filter"), ("score_threshold", "min_score")])
+async def test_a_name_of_other_retrievers_is_told_where_it_can_only_be_meant_for_this_one(
+    retriever: SentenceWindowRetriever, way: Invoke, name: str, meant: str
+) -> None:
+    config: Any = {"configurable": {name: 1}}
+    with pytest.warns(SentenceWindowWarning, match=f"the retriever takes no '{name}' .* did you mean '{meant}'"):
+        await way(retriever, "invoke", "refund", config)
+    assert await way(retriever | RunnableLambda(len), "invoke", "refund", config) == 2  # another part may know it
+
+
+@pytest.mark.parametrize("configurable", [{"k": "two"}, {"order": "newest"}, {"filter": {"source": {"$near": 1}}}])
+async def test_what_is_configured_wrongly_is_told(
+    retriever: SentenceWindowRetriever, way: Invoke, configurable: dict[str, Any]
+) -> None:
+    for method in ("invoke", "explain"):
+        with pytest.raises(InvalidInputError, match=next(iter(configurable)) if "k" in configurable else None):
+            await way(retriever, method, "refund", {"configurable": configurable})

@@ -1,6 +1,5 @@
 """`create_rag_chain`: from a question to an answer with its sources."""
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -22,7 +21,7 @@ from langchain_core.runnables import (
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
-from langchain_sentence_window._settings import RELATED_NAMES
+from langchain_sentence_window._settings import warn_of_related
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag
 from langchain_sentence_window.answering.citations import Citation, find_citations
@@ -31,7 +30,7 @@ from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, STANDALONE, read_conversation, rewriter
 from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
 from langchain_sentence_window.answering.quoting import Unverified, answer_in_quotes, quotes_as_cited
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.errors import InvalidInputError
 
 Citing: TypeAlias = Literal["numbers", "quotes"]
 """How an answer cites: by the numbers of the sources, or by quotes that are verified."""
@@ -175,7 +174,7 @@ def _checked_prompt(prompt: object, default: BasePromptTemplate[Any]) -> BasePro
 def _with_question(
     given: str | Mapping[str, Any], config: RunnableConfig, *, known: frozenset[str], has_history: bool
 ) -> dict[str, Any]:
-    _warn_of_configured(config.get("configurable", {}), known)
+    warn_of_related(config.get("configurable", {}).keys() - known, ("k", "filter", "window"), "the chain")
     if has_history and isinstance(given, str | Mapping):
         given = read_conversation({QUESTION: given} if isinstance(given, str) else given)
     if isinstance(given, str):
@@ -193,18 +192,6 @@ def _with_question(
     raise InvalidInputError(
         f"the chain takes a question, or a mapping with 'question', not {shown(given)}; {not_a_question(asked)}"
     )
-
-
-def _warn_of_configured(configurable: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Warn of a setting under the name that other retrievers use, as LangChain drops it silently."""
-    for name in configurable.keys() - known:
-        meant = RELATED_NAMES.get(name)
-        if meant in ("k", "filter", "window"):
-            warnings.warn(
-                f"the chain takes no {shown(name)} in its configuration, so it is ignored; did you mean {meant!r}?",
-                SentenceWindowWarning,
-                stacklevel=2,
-            )
 
 
 def _searched_with(state: Mapping[str, Any]) -> str:

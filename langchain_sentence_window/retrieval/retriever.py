@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.runnables import RunnableConfig
 
 from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
@@ -16,8 +17,8 @@ from langchain_sentence_window.retrieval.callback_runs import search_params
 from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.index_methods import IndexMethods
 from langchain_sentence_window.retrieval.observing import observed
-from langchain_sentence_window.retrieval.pipeline import Retrieval
-from langchain_sentence_window.retrieval.settings import CallSettings
+from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
+from langchain_sentence_window.retrieval.settings import CallSettings, with_configured
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 if TYPE_CHECKING:
@@ -109,7 +110,25 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         return WindowDocumentIndex(retriever=self)
 
-    def explain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Find the windows for a question.
+
+        Args:
+            input: The question.
+            config: The configuration of the run. What it has under ``configurable`` by the name of a setting of the
+                call holds where the call doesn't give that setting; a filter there narrows.
+            **kwargs: The settings of this call, see `CallSettings`.
+
+        Raises:
+            InvalidInputError: The question is empty, or a setting can't be used.
+        """
+        return super().invoke(input, config, **with_configured(config, kwargs))
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Async version of `invoke`."""
+        return await super().ainvoke(input, config, **with_configured(config, kwargs))
+
+    def explain(self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]) -> "Trace":
         """Run a query and record what became of every hit and window.
 
         Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, by meaning alone and
@@ -117,6 +136,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         Args:
             query: The question.
+            config: The configuration of the run, as for `invoke`.
             **settings: The settings of this call, as for `invoke`.
 
         Returns:
@@ -124,15 +144,24 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """
         from langchain_sentence_window.retrieval.tracing.explain import explain
 
-        return run(explain(BLOCKING, self._request(query, settings), self.reranker))
+        return run(explain(BLOCKING, self._configured_request(query, config, settings), self.reranker))
 
-    async def aexplain(self, query: str, **settings: Unpack[CallSettings]) -> "Trace":
+    async def aexplain(
+        self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]
+    ) -> "Trace":
         """Async version of `explain`."""
         from langchain_sentence_window.retrieval.tracing.explain import explain
 
-        return await arun(lambda io: explain(io, self._request(query, settings), self.reranker))
+        return await arun(lambda io: explain(io, self._configured_request(query, config, settings), self.reranker))
 
-    def why(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
+    def why(
+        self,
+        query: str,
+        doc_id: str,
+        sentence: int,
+        config: RunnableConfig | None = None,
+        **settings: Unpack[CallSettings],
+    ) -> "SentenceFate":
         """Find out what became of one sentence in a query, and what would have returned it.
 
         Use it to ask why a sentence isn't there. It searches far down by meaning and by words, and then runs the query
@@ -142,6 +171,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             query: The question.
             doc_id: The document.
             sentence: The index of the sentence in it, from 0.
+            config: The configuration of the run, as for `invoke`.
             **settings: The settings of the call, as for `invoke`.
 
         Returns:
@@ -154,14 +184,23 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         from langchain_sentence_window.retrieval.tracing.why import checked_key, why
 
         key = checked_key(doc_id, sentence)
-        return run(why(BLOCKING, self._request(query, settings), self.scope(), self.reranker, key))
+        request = self._configured_request(query, config, settings)
+        return run(why(BLOCKING, request, self.scope(), self.reranker, key))
 
-    async def awhy(self, query: str, doc_id: str, sentence: int, **settings: Unpack[CallSettings]) -> "SentenceFate":
+    async def awhy(
+        self,
+        query: str,
+        doc_id: str,
+        sentence: int,
+        config: RunnableConfig | None = None,
+        **settings: Unpack[CallSettings],
+    ) -> "SentenceFate":
         """Async version of `why`."""
         from langchain_sentence_window.retrieval.tracing.why import checked_key, why
 
         key = checked_key(doc_id, sentence)
-        return await arun(lambda io: why(io, self._request(query, settings), self.scope(), self.reranker, key))
+        request = self._configured_request(query, config, settings)
+        return await arun(lambda io: why(io, request, self.scope(), self.reranker, key))
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
@@ -177,6 +216,9 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             return await observed(io, request, self.reranker, run_manager.get_child())
 
         return (await arun(ask)).documents
+
+    def _configured_request(self, query: str, config: RunnableConfig | None, settings: CallSettings) -> Request:
+        return self._request(query, cast("CallSettings", with_configured(config, settings)))
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}

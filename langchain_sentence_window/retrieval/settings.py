@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self, TypedDict
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableSerializable
+from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
 from langchain_core.runnables.utils import AnyConfigurableField
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from langchain_sentence_window._arguments import checked_counter
-from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name
+from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name, warn_of_related
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.filtering import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
@@ -62,6 +62,41 @@ class CallSettings(TypedDict, total=False):
     """Whether windows that the question doesn't support are left out."""
     filter: Any
     """Narrows the retriever's own filter."""
+
+
+_OF_A_CALL = frozenset(CallSettings.__annotations__)
+
+
+class _Filters(tuple[Any, ...]):
+    """Filters of which all bind."""
+
+    __slots__ = ()
+
+
+def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings of a run's configuration to those of a call, which come first; of filters, all bind.
+
+    Other keys of the configuration are left to other parts of the program. Where no other part can be meant, a warning
+    tells of one that looks like a setting.
+
+    Args:
+        config: The configuration of the run; ``None`` for that of the run around it.
+        given: The settings of the call.
+    """
+    run = ensure_config(config)
+    configured = {name: value for name, value in run.get("configurable", {}).items() if name in _OF_A_CALL}
+    if getattr(run.get("callbacks"), "parent_run_id", None) is None:
+        warn_of_related(run.get("configurable", {}).keys() - _OF_A_CALL, _OF_A_CALL, "the retriever")
+    settings = {**configured, **{name: value for name, value in given.items() if not _is_left_out(name, value)}}
+    own, bound = given.get("filter"), configured.get("filter")
+    if bound is not None:
+        filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])
+        settings["filter"] = filters if any(each is bound for each in filters) else _Filters([*filters, bound])
+    return settings
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    return value is None and name in ("k", "window")
 
 
 class RetrieverSettings(CheckedSettings, BaseRetriever):
@@ -195,12 +230,14 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         Raises:
             InvalidInputError: The filters can't be combined.
         """
-        return scope_of(self.vectorstore, self.search_kwargs, self.filter, filter)
+        filters = filter if isinstance(filter, _Filters) else (filter,)
+        # `configurable_fields` has set a run's filter already.
+        others = [each for each in filters if each is not self.filter]
+        return scope_of(self.vectorstore, self.search_kwargs, self.filter, *others)
 
     def _request(self, query: str, settings: CallSettings) -> Request:
         _check_call_settings(settings, type(self).model_fields)
-        given = {name: value for name, value in settings.items() if name != "filter"}
-        given = {name: value for name, value in given.items() if value is not None or name not in ("k", "window")}
+        given = {name: value for name, value in settings.items() if name != "filter" and not _is_left_out(name, value)}
         now = self._with_settings(given) if given else self
         scope = self.scope(settings.get("filter"))
         filters = scope.adapter.filter_names
@@ -236,12 +273,12 @@ def _check_call_settings(given: Mapping[str, Any], fields: Collection[str]) -> N
     Raises:
         InvalidInputError: A setting doesn't exist, or can only be set on the retriever.
     """
-    allowed = CallSettings.__annotations__.keys()
+    allowed = _OF_A_CALL
     unknown = sorted(given.keys() - allowed)
     if not unknown:
         return
     name, others = unknown[0], sorted(allowed - {"filter"})
-    likely = likely_name(name, frozenset(allowed), RELATED_NAMES)
+    likely = likely_name(name, allowed, RELATED_NAMES)
     advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
     raise InvalidInputError(
         f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",
