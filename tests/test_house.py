@@ -12,6 +12,7 @@ import yaml
 
 import langchain_sentence_window
 from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "langchain_sentence_window"
@@ -190,6 +191,10 @@ def test_the_citation_names_this_version_and_its_day() -> None:
     assert {"message", "authors"} < citation.keys()
     heading = f"## [{citation['version']}] - {citation['date-released']}"
     assert heading in text_of("CHANGELOG.md").splitlines()
+
+
+def test_the_changelog_names_the_format_that_is_written() -> None:
+    assert re.findall(r"\bFormat (\d+) of the database", text_of("CHANGELOG.md")) == [str(FORMAT_VERSION)]
 
 
 def test_the_security_policy_supports_this_version() -> None:

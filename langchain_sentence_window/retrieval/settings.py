@@ -115,8 +115,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     window_key: str | None = None
     """The metadata key that a mapping in ``window`` looks at; ``None`` for any key."""
     lexical_weight: float = LEXICAL_WEIGHT
-    """How much words count compared with meaning, 0 or more; 0 ignores words. It needs a store that searches by words,
-    such as `FaissStore`, or ``bm25_index``."""
+    """How much words count compared with meaning, 0 or more; 0 ignores words. Without a ``ranking``, it needs a store
+    that searches by words, such as `FaissStore`, or ``bm25_index``."""
     ranking: Any = DEFAULT_RANKING
     """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file that holds one, such as
     `fit_ranking` writes. ``None`` keeps the order of the search."""
@@ -128,7 +128,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     """``auto`` leaves out windows that the question doesn't support, so that a question on another subject returns
     nothing. ``None`` returns ``k`` windows for any question."""
     bm25_index: BM25Index | None = None
-    """Searches by words beside a store that can't."""
+    """Scores by words beside a store that can't. The default ranking compares words itself, and doesn't look at it."""
     max_tokens: int | None = None
     """The most tokens that all windows may have together; ``None`` for no limit. A window that doesn't fit loses
     neighbors first, then its weaker hits. It is left out if its best hit doesn't fit."""

@@ -147,6 +147,11 @@ def _registered() -> None:
     register(Unlistable, UnlistableAdapter)
 
 
+def filled(store: Any, words: BM25Index, **settings: Any) -> SentenceWindowRetriever:
+    """Return a retriever that can tell a store's sentences apart by the index alone."""
+    return over(store, words, **{"ranking": None, **settings})
+
+
 def size(index: BM25Index) -> int:
     return int(index._index.searcher()._searcher.num_docs)
 
@@ -157,26 +162,26 @@ async def test_what_an_index_lacks_is_read_from_the_store_once(
     way: Invoke, words: WordEmbeddings, tmp_path: Path, has: int, in_folder: bool
 ) -> None:
     store, index = Counted(words), BM25Index(tmp_path if in_folder else None)
-    await way(over(store, index), "add_documents", SOURCES[:has])
+    await way(filled(store, index), "add_documents", SOURCES[:has])
     await way(over(store, None), "add_documents", [*SOURCES[has:], NAMED])
-    retriever = over(store, index)
+    retriever = filled(store, index)
     for _ in range(2):
         assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
     assert store.listings == 1
     assert size(index) == 4 * 7
     if in_folder:
-        assert (await way(over(store, BM25Index(tmp_path)), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
+        assert (await way(filled(store, BM25Index(tmp_path)), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
         assert store.listings == 1
 
 
 async def test_a_filled_index_scores_as_one_that_was_updated_with_the_store(way: Invoke, words: WordEmbeddings) -> None:
-    updated = over(InMemoryVectorStore(words), BM25Index(), k=9, lexical_weight=2.0)
+    updated = filled(InMemoryVectorStore(words), BM25Index(), k=9, lexical_weight=2.0)
     await way(updated, "add_documents", [*SOURCES, NAMED])
-    filled = updated.model_copy(update={"bm25_index": BM25Index()})
+    other = updated.model_copy(update={"bm25_index": BM25Index()})
     for query in ("refund Zanzibar", "Part b", "it goes to d"):
         expected, found = [
             [(window.id, window.metadata["score"]) for window in await way(each, "invoke", query)]
-            for each in (updated, filled)
+            for each in (updated, other)
         ]
         assert found == expected
 
@@ -186,8 +191,8 @@ async def test_an_index_of_another_store_keeps_what_it_holds(way: Invoke, words:
     await way(over(other, index), "add_documents", [document("A refund to Oslo.", "o")])
     store = Counted(words)
     await way(over(store, None), "add_documents", [*SOURCES, NAMED])
-    assert (await way(over(store, index), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
-    assert (await way(over(other, index), "invoke", "refund Oslo"))[0].metadata["doc_id"] == "o"
+    assert (await way(filled(store, index), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
+    assert (await way(filled(other, index), "invoke", "refund Oslo"))[0].metadata["doc_id"] == "o"
     assert (store.listings, other.listings) == (1, 0)
     assert size(index) == 4 * 7 + 1
 
@@ -195,7 +200,7 @@ async def test_an_index_of_another_store_keeps_what_it_holds(way: Invoke, words:
 async def test_filling_replaces_nothing_and_deletes_and_additions_follow(way: Invoke, words: WordEmbeddings) -> None:
     store, index = Counted(words), BM25Index()
     await way(over(store, None), "add_documents", [*SOURCES, NAMED])
-    retriever = over(store, index)
+    retriever = filled(store, index)
     await way(retriever, "add_documents", [document("To Zanzibar a refund.", "b")])
     await way(retriever, "delete", ["z"])
     assert (await way(retriever, "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "b"
@@ -209,7 +214,7 @@ async def test_filling_replaces_nothing_and_deletes_and_additions_follow(way: In
 async def test_a_filter_still_decides_what_is_found_in_a_filled_index(way: Invoke, words: WordEmbeddings) -> None:
     store, index = Counted(words), BM25Index()
     await way(over(store, None), "add_documents", [*SOURCES, NAMED])
-    retriever = over(store, index, k=50, filter=lambda stored: stored.metadata["doc_id"] in "az")
+    retriever = filled(store, index, k=50, filter=lambda stored: stored.metadata["doc_id"] in "az")
     assert {each.metadata["doc_id"] for each in await way(retriever, "invoke", "refund Zanzibar")} == {"a", "z"}
     found = await way(retriever, "invoke", "Zanzibar", filter=lambda stored: stored.metadata["doc_id"] != "z")
     assert {each.metadata["doc_id"] for each in found} == {"a"}
@@ -219,9 +224,9 @@ async def test_a_filter_still_decides_what_is_found_in_a_filled_index(way: Invok
 async def test_a_trace_fills_the_index_too(way: Invoke, words: WordEmbeddings) -> None:
     store = Counted(words)
     await way(over(store, None), "add_documents", [*SOURCES, NAMED])
-    trace = await way(over(store, BM25Index(), k=3), "explain", "refund Zanzibar", lexical_weight=0)
+    trace = await way(filled(store, BM25Index(), k=3), "explain", "refund Zanzibar", lexical_weight=0)
     assert trace.counts["lexical"] > 0
-    fate = await way(over(store, BM25Index()), "why", "Zanzibar", "z", 2, lexical_weight=0)
+    fate = await way(filled(store, BM25Index()), "why", "Zanzibar", "z", 2, lexical_weight=0)
     assert fate.lexical_rank == 1
 
 
@@ -229,7 +234,7 @@ async def test_a_copied_index_can_be_given_an_empty_one(way: Invoke, words: Word
     source = SentenceWindowRetriever.from_documents([*SOURCES, NAMED], words)
     target = InMemoryVectorStore(NeighborMixedEmbeddings(words))
     copy_index(cast("FaissStore", source.vectorstore), target)
-    assert (await way(over(target, BM25Index()), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
+    assert (await way(filled(target, BM25Index()), "invoke", "refund Zanzibar"))[0].metadata["doc_id"] == "z"
 
 
 @pytest.mark.parametrize("in_folder", [True, False])
@@ -240,7 +245,7 @@ def test_threads_and_processes_that_ask_first_at_once_get_the_same(
     over(store, None).add_documents([*SOURCES, NAMED])
     # Two objects on one folder lock each other out as two processes do.
     indexes = [BM25Index(tmp_path), BM25Index(tmp_path)] if in_folder else [BM25Index()]
-    retrievers = [over(store, indexes[number % len(indexes)]) for number in range(8)]
+    retrievers = [filled(store, indexes[number % len(indexes)]) for number in range(8)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda retriever: retriever.invoke("refund Zanzibar"), retrievers))
     assert {window.metadata["doc_id"] for windows in found for window in windows} == {"z"}
@@ -250,7 +255,7 @@ def test_threads_and_processes_that_ask_first_at_once_get_the_same(
 async def test_a_store_that_cannot_be_listed_says_how_to_fill_the_index(way: Invoke, words: WordEmbeddings) -> None:
     store, index = Unlistable(words), BM25Index()
     await way(over(store, None), "add_documents", SOURCES)
-    retriever = over(store, index)
+    retriever = filled(store, index)
     with pytest.raises(InvalidInputError, match=r"<BM25Index in memory> lacks .*can't list .*add the documents again"):
         await way(retriever, "invoke", "refund")
     assert await way(retriever, "invoke", "refund", lexical_weight=0)
@@ -266,6 +271,6 @@ async def test_what_is_no_sentence_is_left_out_when_an_index_is_filled(way: Invo
     store = Counted(words)
     await way(over(store, None), "add_documents", [*SOURCES, NAMED])
     store.add_texts(["Nothing of this package."])
-    retriever = over(store, BM25Index(), filter=lambda stored: "doc_id" in stored.metadata)
+    retriever = filled(store, BM25Index(), filter=lambda stored: "doc_id" in stored.metadata)
     found = await way(retriever, "invoke", "refund Zanzibar")
     assert found[0].metadata["doc_id"] == "z"
