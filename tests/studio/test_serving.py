@@ -95,8 +95,8 @@ def server() -> Iterator[Running]:
 
 def test_it_says_where_it_is_and_ends_at_ctrl_c() -> None:
     with running("0") as found:
-        assert status(found.get("/")) == 200
         with found.connect():  # who stays connected doesn't hold it up
+            assert status(found.get("/")) == 200  # so it knows the connection before
             found.process.send_signal(signal.SIGINT)
             output, _ = found.process.communicate(timeout=PATIENCE)
         assert found.process.returncode == 0
