@@ -156,8 +156,8 @@ def clean_name(given: str) -> str:
     Folders, hidden characters and marks that a system gives a meaning are removed, and long names are cut.
     """
     last = re.split(r"[\\/]", given)[-1]
-    shown = "".join(each for each in unicodedata.normalize("NFC", last) if unicodedata.category(each) not in _HIDDEN)
-    stem, dot, suffix = _MARKS.sub("_", shown).strip(". ").rpartition(".")
+    shown = "".join(each for each in last if unicodedata.category(each) not in _HIDDEN)
+    stem, dot, suffix = _MARKS.sub("_", unicodedata.normalize("NFC", shown)).strip(". ").rpartition(".")
     if not dot:
         stem, suffix = suffix, ""
     suffix = _cut(suffix, MAX_NAME_BYTES // 4)

@@ -535,6 +535,7 @@ def test_of_calls_at_once_one_deletes(client: TestClient, served: Path) -> None:
         ("a.txt:stream.md", "a.txt_stream.md"),
         ('<b>"?*|.md', "_b_____.md"),
         ("u\u0308ber.md", "über.md"),
+        ("u\x1f\u0308ber.md", "über.md"),
         ("~$draft.md", "~$draft.md"),
         ("-rf.md", "-rf.md"),
     ],
