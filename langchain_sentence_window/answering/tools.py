@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -22,6 +23,7 @@ from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.documents.window_metadata import HITS, SCORE
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
+from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window
 
@@ -194,20 +196,29 @@ async def _read(
     for doc_id in dict.fromkeys([read_doc_id(given), given]):
         if not is_storable_id(doc_id):
             continue
-        keys = [(doc_id, index) for index in range(max(0, first - before), last + after + 1)]
-        documents = await scope.fetch(io, keys)
-        if documents is None:
-            raise no_reading()
-        read = by_key(map(scope.adapter.read, documents))
-        run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
-        if run:
-            hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if first <= index <= last)
-            window = Window(doc_id, run[0], run[-1], hits)
-            return [await unsearched_window(io, scope, window, read)]
+        wanted = range(max(0, first - before), last + after + 1)
+        found = await in_one_state(
+            scope,
+            partial(_read_run, io, doc_id=doc_id, sentences=sentences, wanted=wanted),
+        )
+        if found is not None:
+            return [found]
     raise ToolException(
         f"There is no document {quoted(given)} with a sentence {first}. Search first, and use the doc_id "
         "and the sentence numbers of a passage that was found."
     )
+
+
+async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: tuple[int, int], wanted: range) -> Document | None:
+    documents = await scope.fetch(io, [(doc_id, index) for index in wanted])
+    if documents is None:
+        raise no_reading()
+    read = by_key(map(scope.adapter.read, documents))
+    run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
+    if not run:
+        return None
+    hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if sentences[0] <= index <= sentences[1])
+    return await unsearched_window(io, scope, Window(doc_id, run[0], run[-1], hits), read)
 
 
 async def unsearched_window(io: IO, scope: Scope, window: Window, read: SentencesByKey) -> Document:

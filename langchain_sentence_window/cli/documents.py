@@ -8,11 +8,13 @@ from rich.text import Text
 
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.cli.output import WEAK, Output
 from langchain_sentence_window.cli.plain_text import one_line, printable
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.one_state import in_one_state
 
 if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -41,13 +43,15 @@ def read_sentences(
     doc_id, wanted = document.doc_id, range(document.sentences)
     if chosen is not None:
         wanted = range(chosen.start, min(chosen.stop, document.sentences))
-    scope = retriever.scope()
-    found: list[StoredSentence] = []
-    for begin in range(wanted.start, wanted.stop, _BATCH_SIZE):
-        keys = [(doc_id, number) for number in range(begin, min(begin + _BATCH_SIZE, wanted.stop))]
-        read = run(scope.fetch(BLOCKING, keys))
-        found += map(scope.adapter.read, read or [])
-    return sorted(found, key=lambda sentence: sentence.index)
+
+    async def read(scope: Scope) -> list[StoredSentence]:
+        found: list[StoredSentence] = []
+        for begin in range(wanted.start, wanted.stop, _BATCH_SIZE):
+            keys = [(doc_id, number) for number in range(begin, min(begin + _BATCH_SIZE, wanted.stop))]
+            found += map(scope.adapter.read, await scope.fetch(BLOCKING, keys) or [])
+        return sorted(found, key=lambda sentence: sentence.index)
+
+    return run(in_one_state(retriever.scope(), read))
 
 
 def show_sentences(out: Output, sentences: Sequence[StoredSentence], *, numbered: bool) -> None:

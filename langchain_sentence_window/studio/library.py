@@ -7,9 +7,10 @@ from pydantic import Field
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval import indexing
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.studio.listing import Sort, row
 from langchain_sentence_window.studio.replies import Arguments, calling, check_writable, not_found, reading
 from langchain_sentence_window.studio.state import Studio
@@ -94,7 +95,9 @@ async def show_document(studio: Studio, wanted: One) -> object:
         Refused: There is no such document within the retriever's filter.
     """
     document = await _listed(studio, wanted.doc_id)
-    sentences, following = await _sentences(studio.retriever, document, wanted.first)
+    sentences, following = await in_one_state(
+        studio.retriever.scope(), lambda scope: _sentences(scope, document, wanted.first)
+    )
     return {**row(document), "metadata": document.metadata, "texts": sentences, "next": following}
 
 
@@ -115,10 +118,9 @@ async def _listed(studio: Studio, doc_id: str) -> IndexedDocument:
 
 
 async def _sentences(
-    retriever: SentenceWindowRetriever, document: IndexedDocument, first: int
+    scope: Scope, document: IndexedDocument, first: int
 ) -> tuple[Sequence[dict[str, Any]] | None, int | None]:
     """Return sentences from an index on, and the index to go on from; ``None`` if the store can't fetch by id."""
-    scope = retriever.scope()
     sentences: list[dict[str, Any]] = []
     for start in range(first, first + _FETCHED * _MAX_FETCHES, _FETCHED):
         fetched = await scope.fetch(ASYNC, [(document.doc_id, index) for index in range(start, start + _FETCHED)])

@@ -12,6 +12,7 @@ from langchain_sentence_window.answering.advice import no_reading
 from langchain_sentence_window.answering.mcp.passage_ids import Sentences
 from langchain_sentence_window.answering.tools import unsearched_window
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_FETCHED_CHARS = 30_000
@@ -58,6 +59,10 @@ async def read_excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | N
     Raises:
         ToolException: The store can't fetch by id.
     """
+    return await in_one_state(scope, lambda scope: _excerpt(io, scope, doc_id, passage))
+
+
+async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None) -> Excerpt | None:
     first, last = passage or (0, MAX_FETCHED_SENTENCES)
     last = min(last, first + MAX_FETCHED_SENTENCES)
     margin = MAX_FETCHED_SENTENCES + 1 if passage else 1  # one more tells whether the document goes on
@@ -78,6 +83,10 @@ async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
     Raises:
         ToolException: The store can't fetch by id.
     """
+    return await in_one_state(scope, lambda scope: _all_runs(io, scope, doc_id))
+
+
+async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
     read: dict[SentenceKey, StoredSentence] = {}
     for start in range(0, MAX_DOCUMENT_SENTENCES, _BATCH_SIZE):
         found = await _sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
