@@ -146,8 +146,7 @@ class Searcher:
         if not nearest or not self._origin.was_checked_at(version):
             return None
         if len({cosine for _, cosine in nearest}) < len(nearest):
-            found = nearest
-            nearest = self._database.read(lambda snapshot: _cut(snapshot, found, k))
+            nearest = _cut(self._database, nearest, k)
         records = self._database.records_at(version, [row for row, _ in nearest])
         return None if records is None else [(records[row], score) for row, score in nearest]
 
@@ -313,10 +312,10 @@ def _spread(snapshot: Snapshot, lexical: Mapping[int, float], allowed: Rows | No
     return {row: summed[row] for row in rows[are_in(rows, allowed)].tolist()}
 
 
-def _cut(snapshot: Snapshot, found: Sequence[tuple[int, float]], k: int) -> list[tuple[int, float]]:
+def _cut(source: Snapshot | Database, found: Sequence[tuple[int, float]], k: int) -> list[tuple[int, float]]:
     """Return the ``k`` best, equal ones by document and index."""
     rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
-    return [found[at] for at in best_first(snapshot, rows, scores, k).tolist()]
+    return [found[at] for at in best_first(source, rows, scores, k).tolist()]
 
 
 def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._types import Rows
+from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 MAX_TIED = 10_000
@@ -40,11 +41,13 @@ def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
         asked = min(asked * _GROWTH, k + MAX_TIED)
 
 
-def best_first(snapshot: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.int64]:
+def best_first(
+    source: Snapshot | Database, rows: Rows, scores: npt.NDArray[np.floating], k: int
+) -> npt.NDArray[np.int64]:
     """Return the positions of the ``k`` highest scores, equal ones by document and index.
 
     Args:
-        snapshot: The state of the database that the rows are of.
+        source: Tells where rows stand.
         rows: The rows, each once.
         scores: Their scores.
         k: The number of positions.
@@ -59,7 +62,7 @@ def best_first(snapshot: Snapshot, rows: Rows, scores: npt.NDArray[np.floating],
     is_tied &= in_order >= in_order[min(k, len(order)) - 1]
     tied = order[is_tied]
     if len(tied):
-        places = snapshot.places_of(rows[tied].tolist())
+        places = source.places_of(rows[tied].tolist())
         by_place = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
         order[is_tied] = by_place
     return np.asarray(order[:k])

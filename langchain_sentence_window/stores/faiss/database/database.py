@@ -95,6 +95,14 @@ class Database:
         records = self._lock.read(lambda: self._read(lambda found: found.by_rows(rows, latest=version), begin=False))
         return records if len(records) == len(rows) else None
 
+    def places_of(self, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Return where rows stand, see `Snapshot.places_of`; that never changes, so this needs no transaction.
+
+        Raises:
+            StoreError: SQLite can't read.
+        """
+        return self._lock.read(lambda: self._read(lambda found: found.places_of(rows), begin=False))
+
     def private_copy(self) -> "Database | None":
         """Return a copy of a database in memory, whose long reads would block writers; ``None`` for one in a file."""
         if self._connections.path is not None:

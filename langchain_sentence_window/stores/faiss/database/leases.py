@@ -208,16 +208,20 @@ class OneState:
         return result
 
     def _read_memory(self, work: Callable[[Snapshot], T]) -> T:
-        if self._copy is not None:
-            return self._copy.read(work)
+        if self._snapshot is not None:  # a part of another read
+            return work(self._snapshot)
 
         def read(snapshot: Snapshot) -> T:
-            result = work(self._checked(snapshot))
-            if self._copies and self._depth == 1:
+            self._snapshot = snapshot if self._copy is not None else self._checked(snapshot)
+            try:
+                result = work(self._snapshot)
+            finally:
+                self._snapshot = None
+            if self._copies and self._copy is None:
                 self._copy = self._database.copy_of(snapshot)
             return result
 
-        return self._database.read(read)
+        return (self._copy or self._database).read(read)
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
         version = snapshot.version
