@@ -11,7 +11,18 @@ from functools import partial
 import pytest
 
 from langchain_sentence_window.documents.ids import sentence_id
-from tests.torture import closing, embedders, faulty, folders, forking, interrupts, opcodes, restoring, swapping
+from tests.torture import (
+    closing,
+    embedders,
+    faulty,
+    folders,
+    forking,
+    interrupts,
+    opcodes,
+    reading,
+    restoring,
+    swapping,
+)
 from tests.torture.rounds import FaultsFoundError, Struck
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor forks")
@@ -54,8 +65,9 @@ def test_a_call_is_struck_at_each_of_its_instructions() -> None:
         (embedders.torture, 4),
         (swapping.torture, 6),
         (folders.torture, 2),
+        (reading.torture, 3),
     ],
-    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping", "folders"],
+    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping", "folders", "reading"],
 )
 def test_nothing_is_lost_mixed_or_hung(torture: Callable[[int, int], dict[str, int]], rounds: int) -> None:
     assert torture(rounds, 5)["rounds"] == rounds
