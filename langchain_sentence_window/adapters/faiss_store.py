@@ -83,11 +83,11 @@ class FaissStoreAdapter(StoreAdapter):
             adapter.reads_one_state = True
             yield adapter
 
-    async def search_together(self, io: IO, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
         """Run a flow in a thread, so that nothing comes between its searches."""
         if not self.reads_one_state:
             return await search(io)
-        found: T = await self.store.search_together(io, lambda: run(search(BLOCKING)))
+        found: T = await self.store.search_together(io, query, lambda: run(search(BLOCKING)))
         return found
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:

@@ -75,8 +75,8 @@ class SearchMethods(StoreTraits):
         """
         return None
 
-    async def search_together(self, io: IO, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
-        """Run a flow of several searches, which are of one state of the store where it can tell."""
+    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow of several searches, most likely for one query, in one state of the store where it can tell."""
         return await search(io)
 
     async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:

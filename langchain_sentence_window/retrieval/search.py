@@ -148,7 +148,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
     if search.min_relevance is not None:
         matches = await scope.adapter.closest_matches(io)
     searches = partial(_searched, scope=scope, search=search, k=k, matches=matches)
-    return await (searches(io) if search.names is False else scope.adapter.search_together(io, searches))
+    return await (searches(io) if search.names is False else scope.adapter.search_together(io, search.query, searches))
 
 
 async def _searched(io: IO, *, scope: Scope, search: Search, k: int, matches: Sequence[float] | Numbers) -> Searched:

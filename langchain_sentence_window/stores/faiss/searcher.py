@@ -36,7 +36,7 @@ from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.naming import Naming
 from langchain_sentence_window.stores.faiss.origin import Origin
 from langchain_sentence_window.stores.faiss.sentences import found_sentences
-from langchain_sentence_window.stores.faiss.ties import best_first
+from langchain_sentence_window.stores.faiss.ties import best_first, best_of
 
 T = TypeVar("T")
 
@@ -267,7 +267,7 @@ def _best(
     """Find the best rows in one state of the database."""
     depth = max(query.k, CANDIDATES)
     # Before FAISS's comparison, which evicts all else from the CPU's caches.
-    lexical = {} if searcher is None else dict(searcher.search(query.words, depth, allowed))
+    lexical = {} if searcher is None else dict(best_of(snapshot, searcher.search(query.words, depth, allowed), depth))
     if query.spreads:
         lexical = _spread(snapshot, lexical, allowed)
     with_words = np.array(sorted(lexical), dtype=np.int64)

@@ -40,22 +40,32 @@ class SentenceSearch(SearchMethods):
             store._engine, (store._guard, store._prepared) = engine, self._guard.of_one_search()
             yield store
 
-    async def search_together(self, io: IO, search: Callable[[], T]) -> T:
+    async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
         """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
 
-        It is run in a thread, and again from its beginning after a text was embedded that it searches for.
+        Args:
+            io: Makes the calls. Texts are embedded in an event loop, and the rest is computed in a thread.
+            query: What the function most likely searches for.
+            search: The function. It is run from its beginning again after another text was embedded.
         """
         while True:
-            try:
-                return await io.compute(self._run_prepared, search)
-            except NotEmbeddedError as error:
-                self._engine.begin_anew()
-                await io.call(self._prepared.embed, self._prepared.aembed, error.query)
+            await io.call(self._prepared.embed, self._prepared.aembed, query)
+            found = await io.compute(self._search_together, search)
+            if not isinstance(found, NotEmbeddedError):
+                return found
+            query = found.query
+            self._engine.begin_anew()
 
-    def _run_prepared(self, search: Callable[[], T]) -> T:
+    def _search_together(self, search: Callable[[], T]) -> T | NotEmbeddedError:
+        def prepared() -> T | NotEmbeddedError:
+            try:
+                return search()
+            except NotEmbeddedError as error:
+                return error
+
         self._prepared.may_embed = False
         try:
-            return self._engine.together(search)
+            return self._engine.together(prepared)
         finally:
             self._prepared.may_embed = True
 

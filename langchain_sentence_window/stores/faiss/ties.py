@@ -14,10 +14,10 @@ from langchain_sentence_window._types import Rows
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
-MAX_TIED = 10_000
+MAX_TIED = 2_000
 """The most results beyond those wanted. Of still more equal ones, those that the index came across first are taken."""
 
-_GROWTH = 8
+_GROWTH = 4
 
 Pairs: TypeAlias = list[tuple[int, float]]
 """``(row, score)``, best first."""
@@ -39,6 +39,22 @@ def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
         if found[-1][1] < last or len(found) < asked or asked >= k + MAX_TIED:
             return [pair for pair in found if pair[1] >= last]
         asked = min(asked * _GROWTH, k + MAX_TIED)
+
+
+def best_of(source: Snapshot | Database, found: Pairs, k: int) -> Pairs:
+    """Return the ``k`` best of some results in any order: of those as good as the last, the first by place.
+
+    Args:
+        source: Tells where rows stand.
+        found: The results of `with_tied`.
+        k: The number of results.
+    """
+    if len(found) <= k:
+        return found
+    last = min(score for _, score in found)
+    better, tied = ([each for each in found if (each[1] > last) is is_better] for is_better in (True, False))
+    places = source.places_of([row for row, _ in tied])
+    return better + sorted(tied, key=lambda each: places.get(each[0], ("", 0)))[: k - len(better)]
 
 
 def best_first(

@@ -199,7 +199,7 @@ class LexicalSearcher:
     def _run(self, query: Any, limit: int) -> list[tuple[int, float]]:
         hits = self._searcher.search(query, limit, count=False).hits
         rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
-        return [(int(row), float(score)) for row, (score, _) in zip(rows, hits, strict=True)]
+        return list(zip(rows, [score for score, _ in hits], strict=True))
 
     def _any_of(self, words: list[str]) -> Any:
         tantivy = _tantivy()
