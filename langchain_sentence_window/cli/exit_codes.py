@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from langchain_sentence_window.cli.main import MISSING_EXTRA
+from langchain_sentence_window.cli.output import above_bars
 from langchain_sentence_window.cli.plain_text import one_line
 from langchain_sentence_window.errors import (
     InvalidInputError,
@@ -74,20 +75,22 @@ def _told(message: str, code: int) -> typer.Exit:
         import traceback
 
         traceback.print_exc()
-    _write(f"Error: {one_line(message)}")
+    sys.stderr.write(f"Error: {one_line(message)}\n")
     return typer.Exit(code)
-
-
-def _write(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
 
 
 @contextmanager
 def _warnings_told() -> Iterator[None]:
     """Write this package's warnings to stderr, each once, and leave out those that libraries mean for programmers."""
+    stderr = sys.stderr  # what libraries write while a model is loaded is left out, but not these
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        with above_bars(stderr):
+            stderr.write(f"Warning: {one_line(str(message))}\n")
+
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", SentenceWindowWarning)
-        warnings.showwarning = lambda message, *_, **__: _write(f"Warning: {one_line(str(message))}")
+        warnings.showwarning = show
         yield

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -14,10 +14,12 @@ from tqdm import tqdm
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.cli.exit_codes import FAILED, NOTHING
 from langchain_sentence_window.cli.interrupts import InterruptedEvent
-from langchain_sentence_window.cli.names import nearer
+from langchain_sentence_window.cli.main import MISSING_EXTRA
+from langchain_sentence_window.cli.names import written
 from langchain_sentence_window.cli.opening import load, made_or_opened, remember
-from langchain_sentence_window.cli.output import Output
-from langchain_sentence_window.cli.plain_text import one_line
+from langchain_sentence_window.cli.output import Output, counted
+from langchain_sentence_window.cli.plain_text import visibly_escaped
+from langchain_sentence_window.cli.tables import ending, shortened
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.named import embedding_name
 from langchain_sentence_window.errors import DocumentReadError
@@ -26,11 +28,18 @@ from langchain_sentence_window.retrieval.index_settings import read_index_settin
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
+_BAR = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
+_SOME, _NAME_COLUMNS = 3, 40
+"""How many files a line names, and how long their names may be."""
+
+_MOST_KINDS, _SUFFIX_COLUMNS = 5, 12
+"""How many kinds of skipped files a line names, and how long their suffixes may be."""
+
 OnProgress = Callable[[SyncProgress], None]
 
 
 def follow(
-    out: Output, folder: Path, paths: Sequence[Path], embedding: str | None, *, delete: bool, watch: bool
+    out: Output, folder: Path, paths: Sequence[Path], embedding: str | None, *, delete: bool, watch: bool, strict: bool
 ) -> None:
     """Make an index equal to files.
 
@@ -41,10 +50,11 @@ def follow(
         embedding: The name of the embedder; ``None`` for the one that the index remembers, or the default.
         delete: Whether documents of files that have gone are deleted.
         watch: Whether to go on until Ctrl-C, and to delete such documents too.
+        strict: Whether files that failed before, and haven't changed since, decide the exit code.
 
     Raises:
         DocumentReadError: There is nothing at a path.
-        Exit: There are no files, or some can't be read.
+        Exit: There are no files, some can't be read, or an extra is needed for them.
     """
     remembered = read_index_settings(folder)
     name = embedding_name(embedding or remembered.embedding)
@@ -59,9 +69,11 @@ def follow(
             return
         done = _sync(out, retriever, paths, delete=delete)
     _tell(out, done)
-    if done.failed:
+    if done.failed or (strict and done.known_failed):
         raise typer.Exit(FAILED)
-    if not (done.has_changes or done.unchanged):
+    if done.missing_extras:
+        raise typer.Exit(MISSING_EXTRA)
+    if not (done.has_changes or done.unchanged or done.known_failed):
         out.complain("No files were found.")
         raise typer.Exit(NOTHING)
     out.note(f"The index is in {folder}; {out.elapsed()}.")
@@ -119,11 +131,42 @@ def _save(retriever: SentenceWindowRetriever, done: SyncResult) -> None:
 
 
 def _tell(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
-    counts, _, sentences = str(done).splitlines()[0].partition("; ")
-    out.line(f"{counts}; {sentences}" if done.sentences else counts)
+    missing = sum(map(len, done.missing_extras.values()))
+    counts = {
+        "added": len(done.added),
+        "updated": len(done.updated),
+        "unchanged": len(done.unchanged),
+        "deleted": len(done.deleted),
+        "failed": len(done.failed),
+        "known to fail": len(done.known_failed),
+        "in need of an extra": missing,
+        f"skipped ({_kinds(done.skipped)})": sum(done.skipped.values()),
+    }
+    line = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
+    out.line(f"{line}; {counted(done.sentences, 'sentence')}" if done.sentences else line)
     for reason in done.failed.values():
         out.complain(f"Failed: {reason}")
+    for extra, paths in done.missing_extras.items():
+        names = ", ".join(ending(written(path), _NAME_COLUMNS) for path in paths[:_SOME])
+        more = f" and {len(paths) - _SOME:,} more" if len(paths) > _SOME else ""
+        out.complain(
+            f"{counted(len(paths), 'file')} can't be read without an extra: {names}{more}; install it with: "
+            f'pip install "langchain-sentence-window[{extra}]"'
+        )
+    for reason in done.known_failed.values():
+        out.note(f"Known to fail: {reason}")
     out.document(done, on_one_line=goes_on)
+
+
+def _kinds(skipped: Mapping[str, int]) -> str:
+    """Return how many files of each kind were skipped, the most frequent kinds first."""
+    kinds = sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
+    told = [
+        f"{count:,} {shortened(visibly_escaped(suffix), _SUFFIX_COLUMNS) or 'without a suffix'}"
+        for suffix, count in kinds[:_MOST_KINDS]
+    ]
+    others = sum(count for _, count in kinds[_MOST_KINDS:])
+    return ", ".join([*told, *([f"{others:,} of other kinds"] if others else [])])
 
 
 def _joined(before: Sequence[str], paths: Sequence[Path]) -> tuple[str, ...]:
@@ -134,16 +177,16 @@ def _joined(before: Sequence[str], paths: Sequence[Path]) -> tuple[str, ...]:
 
 @contextmanager
 def _progress(out: Output) -> Iterator[OnProgress]:
-    """Show a bar with the file that is read."""
+    """Show a bar with the files that are finished, the sentences so far, and the file that is worked on."""
     if not out.shows_progress:
         yield lambda _: None
         return
-    with tqdm(unit=" files", file=sys.stderr, leave=False, dynamic_ncols=True, disable=False) as bar:
+    with tqdm(bar_format=_BAR, file=sys.stderr, leave=False, dynamic_ncols=True, disable=False) as bar:
 
         def show(progress: SyncProgress) -> None:
-            bar.total = progress.total
-            bar.set_postfix_str("" if progress.current is None else one_line(nearer(progress.current)), refresh=False)
-            bar.update(progress.done - bar.n)
+            name = "" if progress.current is None else f", {written(progress.current)}"
+            bar.total, bar.n = progress.total, progress.done
+            bar.set_postfix_str(counted(progress.sentences, "sentence") + name, refresh=False)
             bar.refresh()
 
         yield show

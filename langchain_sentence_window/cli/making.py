@@ -13,11 +13,16 @@ Watch: TypeAlias = Annotated[
     bool, typer.Option("--watch", help="Go on, and follow the files as they change, until Ctrl-C.")
 ]
 
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="End with 4 for files that failed before, too, and haven't changed since.")
+]
+
 
 def index(
     paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all below them.")],
     *,
     watch: Watch = False,
+    strict: Strict = False,
     index: options.Index = None,
     embedding: options.Embedding = None,
     as_json: options.AsJson = False,
@@ -32,7 +37,7 @@ def index(
     from langchain_sentence_window.cli.opening import new_index
 
     out = Output(as_json=as_json, quiet=quiet)
-    follow(out, new_index(index), [*paths], embedding, delete=False, watch=watch)
+    follow(out, new_index(index), [*paths], embedding, delete=False, watch=watch, strict=strict)
 
 
 def sync(
@@ -42,6 +47,7 @@ def sync(
     ] = None,
     *,
     watch: Watch = False,
+    strict: Strict = False,
     index: options.Index = None,
     embedding: options.Embedding = None,
     as_json: options.AsJson = False,
@@ -67,4 +73,4 @@ def sync(
         raise InvalidInputError(
             f"the index in {str(folder)!r} remembers no files; name the folder: sentence-window sync DIR"
         )
-    follow(out, folder, sources, embedding, delete=True, watch=watch)
+    follow(out, folder, sources, embedding, delete=True, watch=watch, strict=strict)

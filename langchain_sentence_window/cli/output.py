@@ -13,11 +13,27 @@ from typing import TYPE_CHECKING, Any
 from langchain_sentence_window.cli.plain_text import escaped, one_line, printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 STRONG, WEAK, MARKED = "bold", "dim", "bold underline"
 _NARROWEST = 20
 """The fewest columns that a text is wrapped to."""
+
+
+@contextmanager
+def above_bars(stream: Any = None) -> Iterator[None]:
+    """Clear the bars of progress that are drawn on a terminal, and draw them again below what the block writes.
+
+    Args:
+        stream: The stream that the block writes to; ``None`` for stderr.
+    """
+    bars = sys.modules.get("tqdm")  # nothing is drawn before it is imported
+    if bars is None:
+        yield
+        return
+    with bars.tqdm.external_write_mode(sys.stderr if stream is None else stream):
+        yield
 
 
 class Output:
@@ -64,7 +80,7 @@ class Output:
         styled = text_of(text) if isinstance(text, str) else text
         for line in self._wrapped(styled, indent):
             line.rstrip()
-            self._out.print(text_of(" " * indent) + line if line.plain else line, soft_wrap=True)
+            self._print(self._out, text_of(" " * indent) + line if line.plain else line)
 
     def table(
         self,
@@ -80,7 +96,7 @@ class Output:
         from langchain_sentence_window.cli.tables import laid_out
 
         for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns, cuts)):
-            self._out.print(text_of(line, style=STRONG if number == 0 else ""), soft_wrap=True)
+            self._print(self._out, text_of(line, style=STRONG if number == 0 else ""))
 
     def facts(self, facts: Mapping[str, str]) -> None:
         """Write names and values, one pair on each line."""
@@ -92,8 +108,9 @@ class Output:
         """Write the result as JSON, if it was asked for."""
         if self.as_json:
             text = json.dumps(plain(value), ensure_ascii=False, indent=None if on_one_line else 2)
-            sys.stdout.write(f"{escaped(text)}\n")
-            sys.stdout.flush()
+            with above_bars():
+                sys.stdout.write(f"{escaped(text)}\n")
+                sys.stdout.flush()
 
     def piece(self, text: str) -> None:
         """Write a piece of an answer as it comes; nothing if the result is JSON."""
@@ -104,11 +121,11 @@ class Output:
     def note(self, text: str) -> None:
         """Write to stderr what isn't part of the result, unless it is to be quiet."""
         if not self._quiet:
-            self._err.print(text_of(one_line(text), style=WEAK), soft_wrap=True)
+            self._print(self._err, text_of(one_line(text), style=WEAK))
 
     def complain(self, text: str) -> None:
         """Write to stderr what someone must see."""
-        self._err.print(text_of(one_line(text)), soft_wrap=True)
+        self._print(self._err, text_of(one_line(text)))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
@@ -116,18 +133,21 @@ class Output:
         if not self.shows_progress:
             yield
             return
-        self._err.print(text_of(one_line(text), style=WEAK), end="\r", no_wrap=True, overflow="ellipsis")
-        try:
+        from tqdm import tqdm
+
+        shown = {"leave": False, "dynamic_ncols": True, "disable": False}
+        with tqdm(desc=one_line(text), bar_format="{desc}", file=sys.stderr, **shown):
             yield
-        finally:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
     def elapsed(self) -> str:
         """Return the time since the last call, or since the beginning."""
         before, self._at = self._at, time.perf_counter()
         seconds = self._at - before
         return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+    def _print(self, console: "Console", text: "Text") -> None:
+        with above_bars():
+            console.print(text, soft_wrap=True)
 
     def _wrapped(self, text: "Text", indent: int) -> Iterator["Text"]:
         columns = self.columns

@@ -51,7 +51,9 @@ def shortened(text: str, width: int) -> str:
 
 
 def ending(text: str, width: int) -> str:
-    """Return the end of a text that takes at most so many columns, the first of them an ellipsis."""
+    """Return a text that takes at most so many columns, the first of them an ellipsis if it was cut."""
+    if cell_len(text) <= width:
+        return text
     start = len(text)
     while start and cell_len(text[start - 1 :]) < width:
         start -= 1
