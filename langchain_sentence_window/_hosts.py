@@ -2,6 +2,7 @@
 
 import re
 from ipaddress import ip_address
+from typing import Literal
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
@@ -13,6 +14,20 @@ MAX_PORT = 65_535
 
 _NAME = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+|\[[0-9A-Fa-f:.]+\]")
 _TOKEN = re.compile(r"[!-~]+")
+
+
+class OpenServerError(InvalidInputError):
+    """A server would be reached by others, and lacks what that needs.
+
+    Attributes:
+        host: The host by which it would be reached.
+        lacks: ``names`` by which clients reach it, or a ``token``.
+    """
+
+    def __init__(self, message: str, host: str, lacks: Literal["names", "token"]) -> None:
+        """Keep what is lacking."""
+        super().__init__(message)
+        self.host, self.lacks = host, lacks
 
 
 def checked_names(
@@ -38,16 +53,20 @@ def checked_names(
     given = name_list(names)
     check_token(token)
     if _is_wildcard(host) and not given:
-        raise InvalidInputError(
+        raise OpenServerError(
             f"host is {host!r}, which is every address of this machine; say by which names clients reach it, e.g. "
-            "names=['search.example.com']"
+            "names=['search.example.com']",
+            host,
+            "names",
         )
     own = [each for each in dict.fromkeys([host, *given]) if not _is_wildcard(each)]
     reached = [*(each for each in own if not _is_loopback(each)), *([host] if _is_wildcard(host) else [])]
     if reached and token is None and not has_own_guard:
-        raise InvalidInputError(
+        raise OpenServerError(
             f"the server would be open to whoever reaches {reached[0]}; give a token that clients must send, e.g. "
-            "token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone"
+            "token=secrets.token_urlsafe(), or listen on host='127.0.0.1' alone",
+            reached[0],
+            "token",
         )
     return [as_sent(each) for each in own]
 

@@ -133,4 +133,5 @@ def _settings(
     """Return the settings of a call."""
     from langchain_sentence_window.cli.values import call_settings, read_filter
 
-    return call_settings(more, window, k=k, max_tokens=max_tokens, filter=read_filter(filter))
+    settings = call_settings(more, window, k=k, max_tokens=max_tokens)
+    return settings if filter is None else settings | {"filter": read_filter(filter)}

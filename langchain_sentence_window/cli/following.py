@@ -16,7 +16,7 @@ from langchain_sentence_window.cli.exit_codes import FAILED, NOTHING
 from langchain_sentence_window.cli.interrupts import InterruptedEvent
 from langchain_sentence_window.cli.main import MISSING_EXTRA
 from langchain_sentence_window.cli.names import written
-from langchain_sentence_window.cli.opening import load, made_or_opened, remember
+from langchain_sentence_window.cli.opening import check_writable, embedders_told, load, made_or_opened, remember
 from langchain_sentence_window.cli.output import Output, counted
 from langchain_sentence_window.cli.plain_text import visibly_escaped
 from langchain_sentence_window.cli.tables import ending, shortened
@@ -28,8 +28,8 @@ from langchain_sentence_window.retrieval.index_settings import read_index_settin
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
-_BAR = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
-_SOME, _NAME_COLUMNS = 3, 40
+_BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
+_SOME, _NAME_COLUMNS = 3, 30
 """How many files a line names, and how long their names may be."""
 
 _MOST_KINDS, _SUFFIX_COLUMNS = 5, 12
@@ -56,12 +56,14 @@ def follow(
         DocumentReadError: There is nothing at a path.
         Exit: There are no files, some can't be read, or an extra is needed for them.
     """
+    check_writable(folder)
     remembered = read_index_settings(folder)
     name = embedding_name(embedding or remembered.embedding)
     sources = _joined(remembered.sources, paths)
     if not delete:
         _check_there(paths)
-    with made_or_opened(folder, _embedder(out, folder, name)) as retriever:
+    embedder = _embedder(out, folder, name)
+    with embedders_told(folder, embedding), made_or_opened(folder, embedder) as retriever:
         # Before, so that the index can go on if it is stopped.
         remember(folder, embedding=name, sources=sources)
         if watch:
@@ -184,7 +186,7 @@ def _progress(out: Output) -> Iterator[OnProgress]:
     with tqdm(bar_format=_BAR, file=sys.stderr, leave=False, dynamic_ncols=True, disable=False) as bar:
 
         def show(progress: SyncProgress) -> None:
-            name = "" if progress.current is None else f", {written(progress.current)}"
+            name = "" if progress.current is None else f", {ending(written(progress.current), _NAME_COLUMNS)}"
             bar.total, bar.n = progress.total, progress.done
             bar.set_postfix_str(counted(progress.sentences, "sentence") + name, refresh=False)
             bar.refresh()

@@ -26,7 +26,7 @@ def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that holds no index yet.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="A folder that holds no index yet.")],
     *,
     index: options.Index = None,
     as_json: options.AsJson = False,
@@ -53,13 +53,14 @@ def restore(
     quiet: options.Quiet = False,
 ) -> None:
     """Replace an index with a backup, which is checked first."""
-    from langchain_sentence_window.cli.opening import existing_index, new_index, open_to_read
+    from langchain_sentence_window.cli.opening import check_writable, existing_index, new_index, open_to_read
     from langchain_sentence_window.documents.window_metadata import SENTENCES
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
     out = Output(as_json=as_json, quiet=quiet)
     source, folder = existing_index(backup), new_index(index)
+    check_writable(folder)
     if FaissStore.exists(folder) and not yes:
         typer.confirm(f"Replace the index in {folder}?", abort=True, err=True)
     SentenceWindowRetriever.restore(source, folder)

@@ -1,5 +1,6 @@
 """The commands that measure retrieval: ``evaluate``, ``sweep`` and ``fit``."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +19,16 @@ if TYPE_CHECKING:
 MEASURED_K = 40
 """The windows that are asked for when a context of several thousand characters is measured."""
 
+
+def _plot_file(given: Path | None) -> Path | None:
+    if given is not None and given.suffix.lower() not in (".svg", ".png"):
+        raise typer.BadParameter(f"{given} is neither .svg nor .png")
+    return given
+
+
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw recall at each budget, as .svg or .png.")
+    Path | None,
+    typer.Option("--plot", metavar="FILE", callback=_plot_file, help="Draw recall at each budget, as .svg or .png."),
 ]
 
 
@@ -45,9 +54,9 @@ def evaluate(
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes = read_questions(questions), _budgets(budgets)
-    settings = call_settings(more, window, k=k, filter=read_filter(filter))
-    with open_index(out, existing_index(index), embedding, **settings) as retriever:
-        report = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress)
+    settings = call_settings(more, window, k=k)
+    with open_index(out, existing_index(index), embedding, filter=read_filter(filter), **settings) as retriever:
+        report = measure(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
     _show(out, report, plot)
 
 
@@ -73,7 +82,7 @@ def sweep(
 ) -> None:
     """Measure each combination of some settings."""
     from langchain_sentence_window.cli.opening import existing_index, open_index
-    from langchain_sentence_window.cli.values import read_filter, read_numbers, read_settings, read_window
+    from langchain_sentence_window.cli.values import call_settings, read_filter, read_numbers
     from langchain_sentence_window.evaluation.measuring import sweep as measure
     from langchain_sentence_window.evaluation.questions import read_questions
 
@@ -81,13 +90,15 @@ def sweep(
     asked, sizes = read_questions(questions), _budgets(budgets)
     tried: dict[str, Any] = {}
     if window:
-        tried["window"] = [read_window(each) for each in window]
-    tried["k"] = [MEASURED_K] if k is None else read_numbers("-k", k)
+        tried["window"] = [call_settings(None, each)["window"] for each in window]
+    tried["k"] = [
+        call_settings(None, None, k=each)["k"] for each in ([MEASURED_K] if k is None else read_numbers("-k", k))
+    ]
     for each in more or []:
-        for name, value in read_settings([each]).items():
+        for name, value in call_settings([each], None).items():
             tried.setdefault(name, []).append(value)
     with open_index(out, existing_index(index), embedding, filter=read_filter(filter)) as retriever:
-        compared = measure(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress, **tried)
+        compared = measure(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress, **tried)
     _show(out, compared, plot)
 
 
@@ -116,7 +127,7 @@ def fit(
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes, folder = read_questions(questions), _budgets(budgets), existing_index(index)
     with open_index(out, folder, embedding) as retriever:
-        fitted = fit_ranking(retriever, _named(retriever, asked), sizes, show_progress=out.shows_progress)
+        fitted = fit_ranking(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
     saved = None
     if fitted.is_recommended:
         saved = folder / RANKING_FILE if output is None else output
@@ -153,15 +164,26 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
         out.note(f"The plot is in {plot}.")
 
 
-def _named(retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
-    """Return questions with the ids of documents that they name by their path, or its end."""
-    from langchain_sentence_window.cli.names import DocumentNames
+def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
+    """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown."""
+    from langchain_sentence_window._validation import listed
+    from langchain_sentence_window.cli.names import EMPTY, DocumentNames
+    from langchain_sentence_window.evaluation.sources import UnknownDocumentsWarning
 
     known = DocumentNames(retriever.documents())
-    found = [known.named(question.doc_id) for question in questions]
+    found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in questions)}
+    unknown = [name for name, ids in found.items() if len(ids) != 1]
+    if not known.has_any:
+        raise InvalidInputError(EMPTY)
+    if unknown:
+        out.complain(
+            f"Warning: questions name documents {listed(unknown)}, which isn't what one document is called, so they "
+            "score 0; see what documents are called with: sentence-window ls"
+        )
+    warnings.simplefilter("ignore", UnknownDocumentsWarning)  # it would say the same
     return [
-        replace(question, doc_id=ids[0]) if len(ids) == 1 else question
-        for question, ids in zip(questions, found, strict=True)
+        replace(question, doc_id=found[question.doc_id][0]) if len(found[question.doc_id]) == 1 else question
+        for question in questions
     ]
 
 

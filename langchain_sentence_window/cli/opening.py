@@ -14,8 +14,8 @@ from langchain_sentence_window.cli.names import EMPTY
 from langchain_sentence_window.cli.options import INDEX_VARIABLE
 from langchain_sentence_window.cli.output import Output
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
-from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, load_embedding
-from langchain_sentence_window.errors import IndexNotFoundError
+from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
+from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
@@ -68,8 +68,41 @@ def open_index(
     """
     remembered = read_index_settings(folder)
     embedder = load(out, embedding or remembered.embedding)
-    with _opened(folder, embedder, remembered.retriever_settings(folder) | settings, read_only=read_only) as retriever:
+    settings = remembered.retriever_settings(folder) | settings
+    with embedders_told(folder, embedding), _opened(folder, embedder, settings, read_only=read_only) as retriever:
         yield retriever
+
+
+@contextmanager
+def embedders_told(folder: Path, given: str | None) -> Iterator[None]:
+    """Say that an index was made with another embedder than the one that was given."""
+    made_with = read_index_settings(folder).embedding
+    try:
+        yield
+    except IndexMismatchError as error:
+        if given is None or made_with in (None, embedding_name(given)):
+            raise
+        raise IndexMismatchError(
+            f"the index in {shown(str(folder))} was made with {made_with} and can't be searched with {given}; leave out "
+            "--embedding, or make another index with: sentence-window index PATHS --index DIR --embedding NAME"
+        ) from error
+
+
+def check_writable(
+    folder: Path, cure: str = "give yourself the permission, or name another folder with --index"
+) -> None:
+    """Check that an index can be made or changed, before a model is loaded for it.
+
+    Raises:
+        InvalidInputError: There is a file at the path, or above it.
+        StoreError: It can't be written.
+    """
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise InvalidInputError(f"the index can't be in {shown(str(folder))}, as {there} is a file; name a folder")
+    inside = there.iterdir() if there == folder.absolute() else ()
+    if not all(os.access(each, os.W_OK) for each in (there, *inside)):
+        raise StoreError(f"you may not write to {there}, so the index can't be made or changed; {cure}")
 
 
 @contextmanager
@@ -96,6 +129,7 @@ def remember(folder: Path, **changed: Any) -> IndexSettings:
     fields = {name: getattr(before, name) for name in IndexSettings.__dataclass_fields__}
     settings = IndexSettings(**fields | changed)
     if settings != before:
+        check_writable(folder)
         write_index_settings(folder, settings)
     return settings
 
@@ -115,5 +149,7 @@ def _opened(
 ) -> Iterator["SentenceWindowRetriever"]:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
+    if not read_only:
+        check_writable(folder)
     with FaissStore.open(folder, embedding, read_only=read_only) as store:
         yield SentenceWindowRetriever(vectorstore=store, **settings)

@@ -15,6 +15,7 @@ Index: TypeAlias = Annotated[
         "-i",
         metavar="DIR",
         envvar=INDEX_VARIABLE,
+        file_okay=False,
         help="The folder of the index; else .sentence-window in this folder, or in one above.",
     ),
 ]
@@ -33,7 +34,13 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Leave out
 
 Question: TypeAlias = Annotated[list[str], typer.Argument(metavar="QUESTION", help="The question.")]
 Questions: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with gold spans, one JSON object on each line.")
+    Path,
+    typer.Argument(
+        metavar="QUESTIONS.jsonl",
+        exists=True,
+        dir_okay=False,
+        help="Questions with gold spans, one JSON object on each line.",
+    ),
 ]
 Names: TypeAlias = Annotated[
     list[str], typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths.")

@@ -1,12 +1,16 @@
 """The commands that serve an index: ``serve`` to people, ``mcp`` to agents."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
+from langchain_sentence_window._hosts import OpenServerError
 from langchain_sentence_window.cli import options
 from langchain_sentence_window.cli.output import Output
+from langchain_sentence_window.errors import InvalidInputError
 
 Host: TypeAlias = Annotated[
     str,
@@ -14,7 +18,9 @@ Host: TypeAlias = Annotated[
         "--host", metavar="ADDRESS", help="The address to listen on; another than this machine's needs a token."
     ),
 ]
-Port: TypeAlias = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port to listen on.")]
+Port: TypeAlias = Annotated[
+    int, typer.Option("--port", "-p", metavar="N", min=0, max=65_535, help="The port to listen on.")
+]
 Token: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -48,7 +54,7 @@ def serve(
     quiet: options.Quiet = False,
 ) -> None:
     """Serve a page to ask, look into, tune and measure an index."""
-    from langchain_sentence_window.cli.opening import existing_index, open_index
+    from langchain_sentence_window.cli.opening import check_writable, existing_index, open_index
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
     from langchain_sentence_window.studio import serve_studio
 
@@ -58,7 +64,9 @@ def serve(
         from langchain_sentence_window.cli.answers import chat_model as make_model
 
         chat_model = make_model(model)
-    with open_index(out, folder, embedding, read_only=read_only) as retriever:
+    if not read_only:
+        check_writable(folder, "serve it with --read-only")
+    with open_index(out, folder, embedding, read_only=read_only) as retriever, _hosts_told():
         serve_studio(
             retriever,
             host=host,
@@ -94,7 +102,23 @@ def mcp(
     from langchain_sentence_window.cli.values import read_filter
 
     out = Output(as_json=True, quiet=quiet)  # stdout belongs to the client
-    with open_index(out, existing_index(index), embedding, filter=read_filter(filter)) as retriever:
+    bound = read_filter(filter)
+    with open_index(out, existing_index(index), embedding, filter=bound) as retriever, _hosts_told():
         server = create_mcp_server(retriever, name=title, about=about)
         out.note(f"Serving at http://{host}:{port}/mcp" if http else "Serving on stdin and stdout")
         serve_mcp(server, "http" if http else "stdio", host=host, port=port, names=names or [], token=token)
+
+
+@contextmanager
+def _hosts_told() -> Iterator[None]:
+    """Say with which options a server is safe."""
+    try:
+        yield
+    except OpenServerError as error:
+        cure = (
+            "say by which names clients reach it, such as --name search.example.com"
+            if error.lacks == "names"
+            else f"give a token that clients must send, in the variable {options.TOKEN_VARIABLE} or by --token, or listen "
+            "on --host 127.0.0.1 alone"
+        )
+        raise InvalidInputError(f"the server would be open to whoever reaches {error.host}; {cure}") from error

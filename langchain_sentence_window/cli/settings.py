@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.cli.values import read_settings
+from langchain_sentence_window.cli.values import check_settings, read_settings
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
 
 RANKING_FILE = "ranking.json"
 """The file beside an index that holds its fitted ranking."""
 
-_EMBEDDING, _SOURCES = "embedding", "sources"
+_EMBEDDING, _SOURCES, _RANKING = "embedding", "sources", "ranking"
 
 
 def shown_settings(remembered: IndexSettings) -> dict[str, str]:
@@ -50,17 +49,14 @@ def changed_settings(folder: Path, given: Iterable[str], forgotten: Iterable[str
         elif name == _SOURCES:
             raise InvalidInputError("sources are remembered by: sentence-window index PATHS")
         else:
-            settings[name] = _ranking(folder, value) if name == "ranking" else value
+            settings |= check_settings({name: value}, is_remembered=True)
+            if name == _RANKING and value is not None:
+                settings[name] = _from_folder(folder, value)
     return {**changed, "retriever": settings}
 
 
-def _ranking(folder: Path, given: Any) -> str | None:
-    """Return the path of a ranking, seen from the index's folder if it lies inside, after reading it."""
-    if given is None:
-        return None
-    if not isinstance(given, str):
-        raise InvalidInputError(f"ranking is {shown(given)}; give the path of a JSON file that fit wrote, or none")
-    Ranking.read(given)
+def _from_folder(folder: Path, given: str) -> str:
+    """Return a path, seen from the index's folder if it lies inside."""
     path, base = (Path(os.path.abspath(each)) for each in (given, folder))  # noqa: PTH100 - without ".." in them
     return str(path.relative_to(base) if path.is_relative_to(base) else path)
 

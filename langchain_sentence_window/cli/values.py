@@ -1,18 +1,42 @@
 """Values as people type them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.ranking.ranking import Ranking
+from langchain_sentence_window.retrieval.index_settings import IndexSettings
+
+_COUNT = "a whole number, 1 or more"
+TAKEN: Mapping[str, str] = {
+    "k": _COUNT,
+    "fetch_k": _COUNT,
+    "window": "auto, a number of sentences such as 2, or 1,6 for before and after",
+    "window_key": "a key of metadata, or none",
+    "lexical_weight": "a number, 0 or more",
+    "ranking": "the path of a JSON file that fit wrote, or none",
+    "names": "true, false, or a list of metadata keys as JSON",
+    "min_relevance": "auto, or none",
+    "max_tokens": f"{_COUNT}, or none",
+    "order": "relevance, document or edges",
+    "min_score": "a number, or none",
+    "embed_headings": "true or false",
+}
+"""What each setting takes, as people type it."""
+
+_OPTIONS = {"k": "-k", "window": "--window", "max_tokens": "--max-tokens"}
+_FILTER = "filter"
 
 
 def read_filter(text: str | None) -> dict[str, Any] | None:
     """Read a filter.
 
     Raises:
-        FilterError: It isn't a JSON object.
+        FilterError: It isn't a JSON object, or binds nothing.
     """
     if text is None:
         return None
@@ -21,6 +45,8 @@ def read_filter(text: str | None) -> dict[str, Any] | None:
         raise FilterError(
             f'--filter is {shown(text)}, which isn\'t a JSON object; write, e.g., --filter \'{{"source": "a.md"}}\''
         )
+    if not found:
+        raise FilterError("--filter is {}, which lets everything through; leave it out, or name what must match")
     return found
 
 
@@ -56,9 +82,46 @@ def read_settings(given: Iterable[str]) -> dict[str, Any]:
 
 
 def call_settings(more: Iterable[str] | None, window: str | None, **named: Any) -> dict[str, Any]:
-    """Return the settings of a call: those of ``--set``, and those that have an option and were given."""
-    found = read_settings(more or []) | {name: value for name, value in named.items() if value is not None}
-    return found if window is None else found | {"window": read_window(window)}
+    """Return the settings of a call: those of ``--set``, and those that have an option and were given.
+
+    Raises:
+        InvalidInputError: There is no such setting, or its value can't be used.
+    """
+    found = check_settings(read_settings(more or []))
+    if window is not None:
+        named = {**named, "window": read_window(window)}
+    return found | check_settings({name: value for name, value in named.items() if value is not None}, _OPTIONS)
+
+
+def check_settings(
+    settings: Mapping[str, Any], options: Mapping[str, str] = MappingProxyType({}), *, is_remembered: bool = False
+) -> dict[str, Any]:
+    """Check settings by themselves, and return them.
+
+    Args:
+        settings: The settings by name.
+        options: The options that set them; ``--set`` sets all others.
+        is_remembered: Whether they are for an index to remember, and not for a call.
+
+    Raises:
+        InvalidInputError: There is no such setting, or its value can't be used.
+    """
+    known = TAKEN.keys() - (() if is_remembered else {"embed_headings"})
+    for name, value in settings.items():
+        if name not in known:
+            where = "the index can't remember" if is_remembered else "--set has no setting"
+            likely = likely_name(name, frozenset(known), RELATED_NAMES)
+            cure = "; give it with --filter" if name == _FILTER else f"; did you mean {likely}?" if likely else ""
+            raise InvalidInputError(f"{where} {shown(name)}{cure}. All are {', '.join(sorted(known))}")
+        try:
+            if name == "ranking" and isinstance(value, str):
+                Ranking.read(value)
+            else:
+                IndexSettings(retriever={name: value})
+        except InvalidInputError as error:
+            option = options.get(name, name if is_remembered else f"--set {name}")
+            raise InvalidInputError(f"{name} is {shown(value)}; {option} takes {TAKEN[name]}") from error
+    return dict(settings)
 
 
 def read_numbers(name: str, text: str) -> list[int]:

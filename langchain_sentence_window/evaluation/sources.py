@@ -119,6 +119,10 @@ def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]
         )
 
 
+class UnknownDocumentsWarning(SentenceWindowWarning):
+    """Questions name documents that the index doesn't hold."""
+
+
 async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
     """Warn of documents that can't be found, as questions about them score 0 whatever is found.
 
@@ -143,7 +147,7 @@ async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str
             f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
             "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
             "returns",
-            SentenceWindowWarning,
+            UnknownDocumentsWarning,
             stacklevel=2,
         )
 
