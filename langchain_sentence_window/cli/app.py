@@ -45,7 +45,8 @@ for _command in (
     serving.mcp,
     keeping.config,
 ):
-    app.command()(_command)
+    # A number below 0 is a sentence that isn't there, and no option.
+    app.command(context_settings={"ignore_unknown_options": _command is asking.why})(_command)
 
 
 def _show_version(*, is_wanted: bool) -> None:

@@ -83,14 +83,12 @@ def embedders_told(folder: Path, given: str | None) -> Iterator[None]:
         if given is None or made_with in (None, embedding_name(given)):
             raise
         raise IndexMismatchError(
-            f"the index in {shown(str(folder))} was made with {made_with} and can't be searched with {given}; leave out "
-            "--embedding, or make another index with: sentence-window index PATHS --index DIR --embedding NAME"
+            f"the index in {shown(str(folder))} was made with {made_with} and can't be searched with {given}; leave "
+            "out --embedding, or make another index with: sentence-window index PATHS --index DIR --embedding NAME"
         ) from error
 
 
-def check_writable(
-    folder: Path, cure: str = "give yourself the permission, or name another folder with --index"
-) -> None:
+def check_writable(folder: Path, cure: str = "give yourself the permission, or name another folder") -> None:
     """Check that an index can be made or changed, before a model is loaded for it.
 
     Raises:

@@ -118,7 +118,7 @@ def _hosts_told() -> Iterator[None]:
         cure = (
             "say by which names clients reach it, such as --name search.example.com"
             if error.lacks == "names"
-            else f"give a token that clients must send, in the variable {options.TOKEN_VARIABLE} or by --token, or listen "
-            "on --host 127.0.0.1 alone"
+            else f"give a token that clients must send, in the variable {options.TOKEN_VARIABLE} or by --token, or "
+            "listen on --host 127.0.0.1 alone"
         )
         raise InvalidInputError(f"the server would be open to whoever reaches {error.host}; {cure}") from error

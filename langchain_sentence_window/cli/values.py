@@ -21,7 +21,7 @@ TAKEN: Mapping[str, str] = {
     "ranking": "the path of a JSON file that fit wrote, or none",
     "names": "true, false, or a list of metadata keys as JSON",
     "min_relevance": "auto, or none",
-    "max_tokens": f"{_COUNT}, or none",
+    "max_tokens": _COUNT,
     "order": "relevance, document or edges",
     "min_score": "a number, or none",
     "embed_headings": "true or false",
@@ -111,8 +111,8 @@ def check_settings(
         if name not in known:
             where = "the index can't remember" if is_remembered else "--set has no setting"
             likely = likely_name(name, frozenset(known), RELATED_NAMES)
-            cure = "; give it with --filter" if name == _FILTER else f"; did you mean {likely}?" if likely else ""
-            raise InvalidInputError(f"{where} {shown(name)}{cure}. All are {', '.join(sorted(known))}")
+            cure = "; give it with --filter." if name == _FILTER else f"; did you mean {likely}?" if likely else "."
+            raise InvalidInputError(f"{where} {shown(name)}{cure} All are {', '.join(sorted(known))}")
         try:
             if name == "ranking" and isinstance(value, str):
                 Ranking.read(value)

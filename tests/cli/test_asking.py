@@ -120,7 +120,7 @@ def test_why_tells_what_became_of_a_sentence(here: Path) -> None:
     odd = run_here("why", QUESTION, "odd [bold] name.md", 1).out
     assert "[bold]and bold[/bold] [2J" in odd
     assert "\x1b" not in odd
-    for number in (9, 99, 10**30):
+    for number in (9, 99, 10**30, -1, -12):
         missing = run_here("why", QUESTION, "policy.md", number)
         assert (missing.code, missing.out) == (1, "")
         assert missing.err == f"There is no sentence {number}: docs/policy.md has 9 sentences, numbered from 0.\n"
@@ -155,11 +155,23 @@ def test_an_answer_is_shown_and_never_interpreted(here: Path) -> None:
 
 def test_mistakes_are_told_in_a_line(here: Path) -> None:
     for arguments, code, words in (
-        (("ask", "q", "-k", 0), 2, "Error: k is 0"),
+        (("ask", "q", "-k", 0), 2, "Error: k is 0; -k takes a whole number, 1 or more"),
+        (("ask", "q", "--max-tokens", 0), 2, "--max-tokens takes a whole number"),
+        (("ask", " "), 2, "there is no question"),
+        (("explain", ""), 2, "there is no question"),
+        (("why", "", "policy.md", 1), 2, "there is no question"),
+        (("why", "q", "policy.md", 1, "--wrong"), 2, "--wrong"),
+        (("ask", "q", "--filter", "{}"), 2, "--filter is {}"),
+        (("ask", "q", "--set", "filter=3"), 2, "give it with --filter"),
+        (("ask", "q", "--set", "vectorstore=3"), 2, "--set has no setting 'vectorstore'"),
+        (("ask", "q", "--set", "top_k=3"), 2, "did you mean k?"),
+        (("ask", "q", "--set", "order=best"), 2, "order is 'best'; --set order takes relevance, document or edges"),
+        (("ask", "q", "--set", "ranking=none.json"), 2, "'none.json'; --set ranking takes the path of a JSON file"),
+        (("ask", "q", "--index", here / "docs/policy.md"), 2, "is a file"),
         (("ask", "q", "-k", "many"), 2, "a valid integer"),
         (("ask", "q", "--filter", "{"), 2, "isn't a JSON object"),
         (("ask", "q", "--filter", '{"year": {"$never": 1}}'), 2, "$never"),
-        (("ask", "q", "--window", "wide"), 2, "window"),
+        (("ask", "q", "--window", "wide"), 2, "window is 'wide'; --window takes auto, a number of sentences such as 2"),
         (("ask", "q", "--set", "speed=3"), 2, "speed"),
         (("ask", "q", "--embedding", "nobody"), 2, "'nobody'"),
         (("ask", "q", "--model", "nobody:nothing"), 4, "nobody"),
@@ -173,6 +185,7 @@ def test_mistakes_are_told_in_a_line(here: Path) -> None:
         assert words in done.err
         assert done.out == ""
         assert "\x1b" not in done.err
+        assert not any(words in done.err for words in ("filter=", "None", "add_documents", "SentenceWindowRetriever"))
 
 
 def test_asking_as_processes(here: Path) -> None:

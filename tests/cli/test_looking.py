@@ -1,12 +1,26 @@
 """``ls``, ``show``, ``rm`` and ``stats``."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+import pytest
 from rich.cells import cell_len
 
+from langchain_sentence_window.cli.names import DocumentNames
+from langchain_sentence_window.cli.opening import open_to_read
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.errors import InvalidInputError
 from tests.cli.conftest import FILES, only, run_apart, run_here
+
+
+@contextmanager
+def opened(index: str) -> Iterator[DocumentNames]:
+    """The names of the documents of an index."""
+    with open_to_read(Path(index)) as retriever:
+        yield DocumentNames(retriever.documents())
 
 
 def test_documents_are_listed(here: Path) -> None:
@@ -85,6 +99,74 @@ def test_documents_are_found_by_their_id_their_path_and_its_end(own: Path) -> No
         2,
         "Error: the index has no document 'ackups.md'; see what it has with: sentence-window ls\n",
     )
+
+
+ODD_NAMES = (
+    "a very long folder name/one/file number 1 of many.md",
+    "a very long folder name/two/file number 1 of many.md",
+    "new\nline.md",
+    "two  spaces.md",
+    "\x1b[2J\u202e.md",
+    "back\\nslash.md",
+    "it's.md",
+    "cafe\u0301.md",
+    "東京の長い名前の文書です.md",
+    "report.v2.md",
+)
+
+
+def test_every_name_that_is_shown_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ODD_NAMES:
+        path = tmp_path / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# A title of some length for {ODD_NAMES.index(name)}\n\nA text.\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    index = str(tmp_path / "index")
+    assert run_here("index", "docs", "--index", index).code == 0
+    sources = {str(tmp_path / "docs" / name) for name in ODD_NAMES}
+    for columns in (None, "200", "60", "40", "20"):
+        for folder in (tmp_path, tmp_path / "docs", tmp_path.parent):
+            monkeypatch.chdir(folder)
+            env = {"FORCE_COLOR": "1", "COLUMNS": columns} if columns else {}
+            listed = re.sub(r"\x1b\[[\d;]*m", "", run_here("ls", "--index", index, env=env).out).splitlines()[1:]
+            shown = [re.split(r" +(A title|A t.*…)", line)[0] for line in listed]
+            with opened(index) as names:
+                assert {names.find(each) for each in shown} == sources
+
+
+def test_names_are_found_as_they_are_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ids = [*(str(tmp_path / name) for name in ODD_NAMES), "https://example.com/"]
+    names = DocumentNames(IndexedDocument(doc_id, None, None, 1, None, {}) for doc_id in ids)
+    for given, name in (
+        ("it's", "it's.md"),
+        ("./it's.md/", "it's.md"),
+        ("~/it's.md", "it's.md"),
+        ("link/it's.md", "it's.md"),
+        (tmp_path / "link" / ".." / "it's", "it's.md"),
+        ("report.v2", "report.v2.md"),
+        ("caf\u00e9", "cafe\u0301.md"),
+        ("two spaces.md", "two  spaces.md"),
+        ("new line", "new\nline.md"),
+        ("new\\nline.md", "new\nline.md"),
+        ("\\x1b[2J\\u202e.md", "\x1b[2J\u202e.md"),
+        ("\\u001b[2J\\u202e.md", "\x1b[2J\u202e.md"),
+        ("back\\\\nslash", "back\\nslash.md"),
+        ("two/file number 1 of many", ODD_NAMES[1]),
+        ("a very…/one/file…", ODD_NAMES[0]),
+    ):
+        assert names.find(str(given)) == str(tmp_path / name), given
+    assert names.find("https://example.com") == "https://example.com/"
+    with pytest.raises(
+        InvalidInputError, match="could be any of 2 documents, such as 'a very long folder name/one/file"
+    ):
+        names.find("file number 1 of many")
+    for unknown in ("", "/", ".md", "md", "…nothing", "eport.v2"):
+        with pytest.raises(InvalidInputError, match="the index has no document"):
+            names.find(unknown)
 
 
 def test_documents_are_removed_and_their_files_stay(own: Path) -> None:

@@ -1,6 +1,8 @@
 """``index`` and ``sync``."""
 
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,54 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Pat
     assert run_here("index", "docs/policy.md", "--quiet").code == 0
 
 
+def test_files_that_failed_before_are_known_and_decide_nothing(folder: Path) -> None:
+    (folder / "docs/broken.pdf").write_bytes(b"no PDF")
+    first = run_here("index", "docs")
+    assert (first.code, first.out) == (4, "4 added, 1 failed; 16 sentences\n")
+    for command in (("sync",), ("index", "docs")):
+        again = run_here(*command)
+        assert (again.code, again.out) == (0, "4 unchanged, 1 known to fail\n")
+        assert re.match(r"Known to fail: \S+/docs/broken\.pdf .*\n", again.err)
+        assert run_here(*command, "--strict").code == 4
+    assert run_here("sync", "--quiet").err == ""
+    assert list(run_here("sync", "--json").json["known_failed"]) == [str(folder / "docs/broken.pdf")]
+    (folder / "docs/broken.pdf").write_bytes(b"another that is none")
+    assert run_here("sync").code == 4
+    (folder / "docs/broken.pdf").unlink()
+    assert run_here("sync", "--strict").out == "4 unchanged\n"
+    (folder / "bad").mkdir()
+    (folder / "bad/broken.pdf").write_bytes(b"no PDF")
+    assert [run_here("index", "bad", "--index", "bad-index").code for _ in range(2)] == [4, 0]
+
+
+def test_files_that_are_skipped_are_told_by_kind(folder: Path) -> None:
+    for name in ("a.xlsx", "b.XLSX", "c.zip", "Makefile", "LICENSE", "d.\x1b[2J", "e.py", "f.js", "g.ts"):
+        (folder / "docs" / name).write_text("x")
+    done = run_here("index", "docs")
+    assert done.code == 0
+    assert done.out == (
+        "4 added, 9 skipped (2 without a suffix, 2 .xlsx, 1 .\\x1b[2j, 1 .js, 1 .py, 2 of other kinds); 16 sentences\n"
+    )
+
+
+def test_files_that_need_an_extra_are_told_in_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a.pdf", "b.pdf", f"{'c' * 90}.pdf", "d.pdf", "e.pdf"]
+    for name in names:
+        (folder / "docs" / name).write_bytes(b"%PDF-1.4")
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    done = run_here("index", "docs")
+    assert done.code == 3
+    assert done.out == "4 added, 5 in need of an extra; 16 sentences\n"
+    assert done.err == (
+        f"5 files can't be read without an extra: docs/a.pdf, docs/b.pdf, …{'c' * 25}.pdf and 2 more; install it with: "
+        'pip install "langchain-sentence-window[pdf]"\n'
+    )
+    assert run_here("sync", "--json").json["missing_extras"] == {"pdf": [str(folder / "docs" / each) for each in names]}
+    (folder / "docs/empty.md").write_bytes(b"")
+    assert run_here("sync").code == 4  # a file that is broken counts more
+    monkeypatch.undo()
+
+
 def test_nothing_to_index(folder: Path) -> None:
     (folder / "empty").mkdir()
     done = run_here("index", "empty")
@@ -106,6 +156,11 @@ def test_nothing_to_index(folder: Path) -> None:
         assert done.code == 4
         assert f"there is no file or folder at '{path}'" in done.err
     assert not (folder / "new").exists()
+    for path in ("docs/policy.md", "docs/policy.md/index"):
+        done = run_here("index", "docs", "--index", path)
+        assert done.code == 2
+        assert "file" in done.err
+        assert "Errno" not in done.err
     assert run_here("index").code == 2
     assert run_here("index", "docs", "--embedding", "nobody", "--index", "new").code == 2
     assert not (folder / "new").exists()
@@ -139,7 +194,7 @@ def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
     for arguments in (("index", "docs"), ("sync",), ("ask", "refund")):
         done = run_here(*arguments, "--embedding", model)
         assert done.code == 4, arguments
-        assert "can't be searched with" in done.err
+        assert f"made with minilm and can't be searched with {model}; leave out --embedding" in done.err
     assert run_here("config", "--json").json["remembered"]["embedding"] == "minilm"
     assert run_here("index", "docs", "--embedding", model, "--index", "bag").code == 0
     assert run_here("config", "--json", "--index", "bag").json["remembered"]["embedding"] == str(model)

@@ -20,6 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from langchain_sentence_window import __version__
 from tests.cli.conftest import COMMAND, environment, run_apart, run_here
 from tests.loaders.files.writing import file
+from tests.loaders.pdf.drawing import drawn, lines
 from tests.patience import PATIENCE
 
 COMMANDS = (
@@ -132,22 +133,17 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, here: Path) -
             assert pipe_of(process.stderr).read() == ""
 
 
-@pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
-def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -> None:
-    parent, child = pty.openpty()
+def in_terminal(*arguments: str, cwd: Path, columns: int = 120) -> bytes:
+    """Run a command in a terminal, and return all that it wrote."""
     import fcntl
     import struct
     import termios
 
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment_of = {**environment(), "TERM": "xterm-256color"}
     with subprocess.Popen(
-        [*COMMAND, "ask", "After how many bookings is it refused?", "-k", "1"],
-        cwd=here,
-        env=environment_of,
-        stdin=child,
-        stdout=child,
-        stderr=child,
+        [*COMMAND, *arguments], cwd=cwd, env=environment_of, stdin=child, stdout=child, stderr=child
     ) as process:
         os.close(child)
         written = b""
@@ -156,14 +152,21 @@ def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -
                 written += part
         except OSError:  # the other end has closed
             pass
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(PATIENCE) == 0, written
     os.close(parent)
+    return written
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
+def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -> None:
+    written = in_terminal("ask", "After how many bookings is it refused?", "-k", "1", cwd=here, columns=40)
     seen = written.decode()
     assert "Loading minilm …" in seen
     assert "\x1b[1;4m" in seen
-    shown = re.sub(r"\x1b\[[\d;]*[mK]", "", seen.rpartition("\r\x1b[K")[2])
-    assert all(len(line) <= 40 for line in shown.splitlines())
-    assert "1 window" in shown
+    shown = seen_lines(written)
+    assert all(len(line) <= 40 for line in shown)
+    assert any("1 window" in line for line in shown)
+    assert not any("Loading" in line for line in shown)
 
 
 async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path) -> None:
@@ -181,10 +184,43 @@ async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path) -> None:
         assert errors.read() == "Serving on stdin and stdout\n"
 
 
+BAR = re.compile(r"\d+% \|.{10}\| \d+/\d+ files, [\d:]+, [\d,]+ sentences?")
+
+
+def seen_lines(written: bytes) -> list[str]:
+    """What a terminal shows at the end, line by line, after carriage returns have moved to the beginning of a line."""
+    lines: list[str] = []
+    for line in re.sub(r"\x1b\[[\d;]*m", "", written.decode()).split("\n"):
+        shown = ""
+        for part in line.split("\r"):
+            shown = part + shown[len(part) :]
+        lines.append(shown.rstrip())
+    return lines
+
+
+@pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
+def test_progress_counts_sentences_and_warnings_have_lines_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "blank.pdf").write_bytes(drawn(lines("A refund is quick."), lines(), lines("It takes days.")))
+    (tmp_path / "more.md").write_text("One is here. Two is there.")
+    written = in_terminal("index", "blank.pdf", "more.md", cwd=tmp_path)
+    drawn_bars = BAR.findall(written.decode())
+    assert drawn_bars[-1].endswith("2/2 files, " + drawn_bars[-1].split(", ")[1] + ", 4 sentences")
+    shown = seen_lines(written)
+    (warning,) = (line for line in shown if "Warning: " in line)
+    assert re.fullmatch(r"Warning: \S+blank\.pdf has no text on pages 2 of 3, counted from 1; they are empty", warning)
+    assert "2 added; 4 sentences" in shown
+    assert not any("files, " in line for line in shown)
+
+
 def test_agents_are_not_served_to_strangers_without_a_token(here: Path) -> None:
     done = run_here("mcp", "--http", "--host", "::", "--name", "search.example.com")
     assert done.code == 2
     assert "give a token" in done.err
+    assert "SENTENCE_WINDOW_TOKEN or by --token" in done.err
+    nameless = run_here("mcp", "--http", "--host", "0.0.0.0")
+    assert nameless.code == 2
+    assert "such as --name search.example.com" in nameless.err
+    assert run_here("mcp", "--http", "--port", 65_536).code == 2
 
 
 @pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.cli.documents import read_range
-from langchain_sentence_window.cli.values import read_filter, read_numbers, read_settings, read_value, read_window
+from langchain_sentence_window.cli.values import (
+    TAKEN,
+    read_filter,
+    read_numbers,
+    read_settings,
+    read_value,
+    read_window,
+)
 from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.retrieval.index_settings import REMEMBERED
 
 
 @pytest.mark.parametrize(
@@ -48,6 +56,10 @@ def test_settings_have_names_and_values() -> None:
     for wrong in ("k", "=3", " =3", ""):
         with pytest.raises(InvalidInputError, match="write NAME=VALUE"):
             read_settings([wrong])
+
+
+def test_every_setting_that_can_be_remembered_says_what_it_takes() -> None:
+    assert TAKEN.keys() == REMEMBERED
 
 
 def test_filters_are_json_objects() -> None:
