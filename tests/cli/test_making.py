@@ -1,14 +1,18 @@
 """``index`` and ``sync``."""
 
+import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.cli.conftest import FILES, run_apart, run_here, write_files
+from tests.cli.conftest import FILES, ROOT, environment, run_apart, run_here, write_files
 
 
 @pytest.fixture
@@ -129,22 +133,61 @@ def test_files_that_are_skipped_are_told_by_kind(folder: Path) -> None:
     )
 
 
-def test_files_that_need_an_extra_are_told_in_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
     names = ["a.pdf", "b.pdf", f"{'c' * 90}.pdf", "d.pdf", "e.pdf"]
     for name in names:
         (folder / "docs" / name).write_bytes(b"%PDF-1.4")
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    done = run_here("index", "docs")
+    (folder / "hidden").mkdir()
+    (folder / "hidden/pypdfium2.py").write_text("raise ModuleNotFoundError(name='pypdfium2')")
+    path = os.pathsep.join([str(folder / "hidden"), str(ROOT)])
+    done = run_apart("index", "docs", cwd=folder, PYTHONPATH=path)
     assert done.code == 3
     assert done.out == "4 added, 5 in need of an extra; 16 sentences\n"
     assert done.err == (
         f"5 files can't be read without an extra: docs/a.pdf, docs/b.pdf, …{'c' * 25}.pdf and 2 more; install it with: "
         'pip install "langchain-sentence-window[pdf]"\n'
     )
-    assert run_here("sync", "--json").json["missing_extras"] == {"pdf": [str(folder / "docs" / each) for each in names]}
+    read = run_apart("sync", "--json", cwd=folder, PYTHONPATH=path)
+    assert (read.code, read.json["missing_extras"]) == (3, {"pdf": [str(folder / "docs" / each) for each in names]})
     (folder / "docs/empty.md").write_bytes(b"")
-    assert run_here("sync").code == 4  # a file that is broken counts more
-    monkeypatch.undo()
+    assert run_apart("sync", cwd=folder, PYTHONPATH=path).code == 4  # a file that is broken counts more
+
+
+AS_NOBODY = """
+import json, os, sys, tempfile
+from tests.cli.conftest import run_here
+import encodings.ascii
+commands = json.loads(sys.argv[1])
+for each in commands:  # all that a command imports is there before this user may read it no more
+    run_here(*each, "--index", "warm")
+tempfile.tempdir = "/tmp"
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+done = [run_here(*each) for each in commands]
+print(json.dumps([(each.code, each.err) for each in done]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+def test_an_index_that_may_not_be_written_is_told_and_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    try:
+        write_files(folder)
+        monkeypatch.chdir(folder)
+        assert run_here("index", "docs").code == run_here("index", "docs", "--index", "warm").code == 0
+        (folder / "docs/new.md").write_text("It is new.")
+        writing = [["index", "docs"], ["sync"], ["rm", "policy.md"], ["config", "k=3"]]
+        commands = [["ls"], ["ask", "refund"], *writing, ["serve", "--host", "::"]]
+        command = [sys.executable, "-c", AS_NOBODY, json.dumps(commands)]
+        told = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
+        (listed, asked, *others, served) = json.loads(told.stdout.splitlines()[-1])
+        assert listed[0] == asked[0] == 0, (listed, asked)
+        for code, error in others:
+            assert code == 4
+            assert re.fullmatch(r"Error: you may not write to \S+, so the index can't be made or changed; .*\n", error)
+        assert served == [4, others[0][1].partition("; ")[0] + "; serve it with --read-only\n"]
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_nothing_to_index(folder: Path) -> None:

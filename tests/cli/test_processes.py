@@ -217,7 +217,7 @@ def test_agents_are_not_served_to_strangers_without_a_token(here: Path) -> None:
     assert done.code == 2
     assert "give a token" in done.err
     assert "SENTENCE_WINDOW_TOKEN or by --token" in done.err
-    nameless = run_here("mcp", "--http", "--host", "0.0.0.0")
+    nameless = run_here("mcp", "--http", "--host", "::")
     assert nameless.code == 2
     assert "such as --name search.example.com" in nameless.err
     assert run_here("mcp", "--http", "--port", 65_536).code == 2
