@@ -135,8 +135,9 @@ class Output:
             return
         from tqdm import tqdm
 
-        shown = {"leave": False, "dynamic_ncols": True, "disable": False}
-        with tqdm(desc=one_line(text), bar_format="{desc}", file=sys.stderr, **shown):
+        with tqdm(
+            desc=one_line(text), bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True, disable=False
+        ):
             yield
 
     def elapsed(self) -> str:

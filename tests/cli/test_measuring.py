@@ -120,3 +120,20 @@ def test_measuring_as_processes(here: Path, asked: Path, tmp_path: Path) -> None
     write_questions(asked, questions() * 3)
     fitted = run_apart("fit", asked, "--budgets", "100", "-o", tmp_path / "ranking.json", cwd=here)
     assert (fitted.code, fitted.err) == (0, "Nothing was saved.\n")
+
+
+def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    write_questions(path, [*questions()[:1], Question("Who?", "none.md", ((0, 3),))])
+    done = run_here("evaluate", path)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "Warning: questions name documents 'none.md', which isn't what one document is called, so they score 0; "
+        "see what documents are called with: sentence-window ls"
+    ]
+    missing = run_here("evaluate", tmp_path / "none.jsonl")
+    assert missing.code == 2
+    assert "does not exist" in missing.err
+    plotted = run_here("evaluate", path, "--plot", "plot.bmp")
+    assert (plotted.code, plotted.out) == (2, "")
+    assert "neither .svg nor .png" in plotted.err
