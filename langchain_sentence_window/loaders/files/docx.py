@@ -1,19 +1,27 @@
 """DOCX as Markdown: mammoth makes HTML of it, which is read as any other.
 
-A DOCX file is a ZIP archive of XML. What it unpacks to is checked before anything is unpacked, and document type
-definitions, which can make entities grow without end, are refused, as no such file has them.
+A DOCX file is a ZIP archive of XML, whose parts may have any name. mammoth gets another archive, which holds only the
+XML that was checked: without document type definitions, which can make entities grow without end, and within bounds.
+What is left out, such as pictures, isn't there for mammoth, so no name makes it read that.
+
+The work of mammoth grows with the number of elements, and with the square of some lengths. Such lengths are bounded, or
+what has them is left out if no text depends on it.
 """
 
+import gc
 import io
 import re
 import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
-from xml.etree import ElementTree
 
 from langchain_sentence_window.errors import DocumentReadError, MissingExtraError
-from langchain_sentence_window.loaders.files.html_pages import MAX_TITLE_CHARS, HtmlPage, read_html
+from langchain_sentence_window.loaders.files.html_pages import MAX_ATTRIBUTES, MAX_TITLE_CHARS, HtmlPage, read_html
+from langchain_sentence_window.loaders.files.libxml import etree
 from langchain_sentence_window.loaders.pdf.reading import clean_text
 
 MAX_XML_BYTES = 64 * 1024 * 1024
@@ -22,13 +30,27 @@ MAX_XML_BYTES = 64 * 1024 * 1024
 MAX_XML_TAGS = 2_000_000
 """Tags of all XML in a file."""
 
+MAX_ELEMENTS = 500_000
+"""Elements of all XML in a file, without those that only lay out."""
+
+MAX_XML_CHARS = 1_000_000
+"""Characters of one text, or of one tag."""
+
+MAX_LIST_STEPS = 10_000_000
+"""Items of lists times links from list to list, as each item may follow all of them."""
+
 MAX_PARTS = 10_000
 """Parts of the archive."""
 
 _OLD = b"\xd0\xcf\x11\xe0"
+_HEAD_BYTES = 64
+_BEFORE_XML = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _TYPE = (b"<!DOCTYPE", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _CORE = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_PICTURE_DATA = "{urn:schemas-microsoft-com:office:office}gfxdata"
+_MAX_STYLE_NAME = 255
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -36,6 +58,30 @@ p[style-name='heading 7'] => h6:fresh
 p[style-name='heading 8'] => h6:fresh
 p[style-name='heading 9'] => h6:fresh
 """
+
+
+def _word(names: str) -> list[str]:
+    """Return names of WordprocessingML, in its transitional and its strict form."""
+    spaces = (
+        "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+        "http://purl.oclc.org/ooxml/wordprocessingml/main",
+    )
+    return [f"{{{space}}}{name}" for space in spaces for name in names.split()]
+
+
+_UNREAD = _word("""
+fldChar instrText bookmarkStart bookmarkEnd proofErr lastRenderedPageBreak sectPr rFonts sz szCs color lang spacing ind
+jc kern shd noProof tcW tcBorders tcMar vAlign tblW tblLook tblGrid tblBorders trHeight pBdr tabs
+""")
+"""Codes of fields, whose results are runs, and what only lays out."""
+
+_LINKS = _word("hyperlink")
+_NOTES = _word("footnoteReference endnoteReference")
+_IDS = _word("id")
+_STYLE_NAMES = _word("name")
+_VALUES = _word("val")
+_ITEMS = _word("numPr")
+_LIST_LINKS = _word("numStyleLink")
 
 
 def read_docx(data: bytes, name: str) -> HtmlPage:
@@ -55,16 +101,15 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
             f"{name} is encrypted, or a file of an old version of Word; save it as .docx without a password"
         )
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_parts(archive, name)
-            title = _core_title(archive)
-        html = library.convert_to_html(
-            io.BytesIO(data),
-            style_map=_STYLES,
-            include_embedded_style_map=False,
-            convert_image=lambda _: [],
-        ).value
-    except DocumentReadError:
+        checked, title = _checked(data, name)
+        with _without_collections():
+            html = library.convert_to_html(
+                io.BytesIO(checked),
+                style_map=_STYLES,
+                include_embedded_style_map=False,
+                convert_image=lambda _: [],
+            ).value
+    except (DocumentReadError, MissingExtraError):
         raise
     except Exception as error:
         # ZIP, XML and what holds them fail in very many ways; RecursionError is one.
@@ -76,6 +121,19 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
     return page._replace(title=title)
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let no garbage be collected: mammoth makes objects that live on, and each collection looks at all of them."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 @cache
 def _mammoth() -> Any:
     try:
@@ -84,37 +142,105 @@ def _mammoth() -> Any:
         raise MissingExtraError("mammoth", "files") from error
 
 
-def _check_parts(archive: zipfile.ZipFile, name: str) -> None:
-    parts = archive.infolist()
-    texts = [each for each in parts if each.filename.lower().endswith((".xml", ".rels"))]
-    # No more is unpacked of a part than it says here.
-    if len(parts) > MAX_PARTS or sum(each.file_size for each in texts) > MAX_XML_BYTES:
+def _checked(data: bytes, name: str) -> tuple[bytes, str]:
+    """Return an archive of what is XML in a file, and the title in its properties."""
+    title = ""
+    counts: Counter[str] = Counter()
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as copy:
+        for part in _xml_parts(archive, name):
+            content = archive.read(part)
+            counts["tags"] += content.count(b"<")
+            if counts["tags"] > MAX_XML_TAGS:
+                raise _too_large(name, f"{MAX_XML_TAGS:,} tags of XML")
+            root = _parsed(content, name, part.filename)
+            if root is None:  # it may be no part of the text; else mammoth finds that it is damaged
+                copy.writestr(part.filename, b"")
+                continue
+            if part.filename == _CORE:
+                title = clean_text(re.sub(r"\s+", " ", root.findtext(_TITLE) or ""))[:MAX_TITLE_CHARS]
+            _reduce(root)
+            _check(root, name, counts)
+            copy.writestr(part.filename, etree().tostring(root, encoding="utf-8"))
+    return written.getvalue(), title
+
+
+def _xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]:
+    """Yield the parts that begin as XML does; of all others, no more than the beginning is unpacked."""
+    parts = {part.filename: part for part in archive.infolist() if not part.is_dir()}
+    if len(archive.infolist()) > MAX_PARTS:
+        raise _too_large(name, f"{MAX_PARTS:,} parts")
+    size = 0
+    for part in parts.values():
+        if part.compress_type not in _PACKINGS:
+            raise DocumentReadError(
+                f"{name} packs {part.filename!r} in a way that no DOCX file does; save it anew as .docx"
+            )
+        with archive.open(part) as file:
+            head = file.read(_HEAD_BYTES).lstrip(_BEFORE_XML)
+        if head[:1] not in (b"", b"<") or part.filename.lower().endswith(".svg"):
+            continue
+        size += part.file_size  # no more is unpacked of a part than it says here
+        if size > MAX_XML_BYTES:
+            raise DocumentReadError(
+                f"{name} unpacks to more than {MAX_XML_BYTES:,} bytes of XML; split it into files, or save it as text"
+            )
+        yield part
+
+
+def _parsed(content: bytes, name: str, part: str) -> Any:
+    """Return the root element of a part; ``None`` if it is damaged."""
+    library = etree()
+    parser = library.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    has_type = any(mark in content for mark in _TYPE)
+    root = None
+    if not has_type:
+        try:
+            root = library.fromstring(content, parser)
+        except library.XMLSyntaxError:
+            return None
+    if has_type or root.getroottree().docinfo.internalDTD is not None:
         raise DocumentReadError(
-            f"{name} unpacks to more than {MAX_XML_BYTES:,} bytes of XML, or has more than {MAX_PARTS:,} parts; split "
-            "it into files, or save it as text"
+            f"{name} has a document type definition in {part!r}, which no DOCX file has; save it anew as .docx"
         )
-    tags = 0
-    for each in texts:
-        content = archive.read(each)
-        tags += content.count(b"<")
-        if tags > MAX_XML_TAGS:
-            raise DocumentReadError(
-                f"{name} has more than {MAX_XML_TAGS:,} tags of XML; split it into files, or save it as text"
-            )
-        if any(mark in content for mark in _TYPE):
-            raise DocumentReadError(
-                f"{name} has a document type definition in {each.filename!r}, which no DOCX file has; save it anew as "
-                ".docx"
-            )
+    return root
 
 
-def _core_title(archive: zipfile.ZipFile) -> str:
-    """Return the title in the file's properties; empty if there is none."""
-    if _CORE not in archive.namelist():
-        return ""
-    try:
-        # It has no document type definition, so its entities can't grow.
-        found = ElementTree.fromstring(archive.read(_CORE)).findtext(_TITLE) or ""  # noqa: S314
-    except ElementTree.ParseError:
-        return ""
-    return clean_text(re.sub(r"\s+", " ", found))[:MAX_TITLE_CHARS]
+def _reduce(root: Any) -> None:
+    """Leave out what no text depends on, and what would be written again for each place that names it."""
+    library = etree()
+    library.strip_elements(root, *_UNREAD, with_tail=False)
+    library.strip_tags(root, *_LINKS)
+    library.strip_attributes(root, _PICTURE_DATA)
+    library.cleanup_namespaces(root)
+    noted = set()
+    for note in list(root.iter(*_NOTES)):
+        key = note.tag, *map(note.get, _IDS)
+        if key in noted:
+            note.getparent().remove(note)
+        noted.add(key)
+    for style_name in root.iter(*_STYLE_NAMES):
+        for key in _VALUES:
+            if len(style_name.get(key, "")) > _MAX_STYLE_NAME:
+                style_name.set(key, style_name.get(key)[:_MAX_STYLE_NAME])
+
+
+def _check(root: Any, name: str, counts: Counter[str]) -> None:
+    """Count what is in a part, and refuse the file if there is too much in it."""
+    counts["elements"] += int(root.xpath("count(//*)"))
+    if counts["elements"] > MAX_ELEMENTS:
+        raise _too_large(name, f"{MAX_ELEMENTS:,} elements of XML")
+    if root.xpath(f"boolean(//*[count(@*) > {MAX_ATTRIBUTES}])"):
+        raise _too_large(name, f"{MAX_ATTRIBUTES:,} attributes in a tag")
+    for element in root.iter():
+        tag = len(element.tag) + sum(len(key) + len(value) for key, value in element.attrib.items())
+        if max(tag, len(element.text or ""), len(element.tail or "")) > MAX_XML_CHARS:
+            raise _too_large(name, f"{MAX_XML_CHARS:,} characters without a tag, or in one")
+    counts["items"] += sum(1 for _ in root.iter(*_ITEMS))
+    counts["links"] += sum(1 for _ in root.iter(*_LIST_LINKS))
+    if counts["items"] * counts["links"] > MAX_LIST_STEPS:
+        raise _too_large(name, f"{MAX_LIST_STEPS:,} steps from items of lists to their styles")
+
+
+def _too_large(name: str, bound: str) -> DocumentReadError:
+    return DocumentReadError(f"{name} has more than {bound}; split it into files, or save it as text")

@@ -101,8 +101,7 @@ def _parsed(html: str, name: str) -> Any:
         root = library.fromstring(html.encode(), parser)
     except library.XMLSyntaxError:
         root = None
-    fatal = next((each for each in parser.error_log if each.level >= _FATAL), None)
-    if fatal is not None and "depth" in fatal.message.lower():
+    if any(each.level >= _FATAL and each.type == library.ErrorTypes.ERR_RESOURCE_LIMIT for each in parser.error_log):
         raise DocumentReadError(
             f"{name} nests its tags too deep, so it is damaged; save it anew from a browser, or as text"
         )

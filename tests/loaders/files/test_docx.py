@@ -1,6 +1,10 @@
 """DOCX as Markdown, and DOCX files that were made to do harm."""
 
+import io
+import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,8 +15,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders import load_file
-from langchain_sentence_window.loaders.files.docx import MAX_PARTS, MAX_XML_BYTES, read_docx
-from tests.loaders.files.writing import archive, docx, file, paragraph, run, table
+from langchain_sentence_window.loaders.files.docx import MAX_PARTS, MAX_XML_BYTES, MAX_XML_CHARS, read_docx
+from tests.loaders.files.writing import OFFICE, RELATIONS, WORD, archive, docx, file, paragraph, run, table
 
 POLICY = docx(
     paragraph("Refund policy", "Titel")
@@ -109,8 +113,114 @@ def test_entities_are_refused_in_every_part() -> None:
     assert "document type definition" in failure(docx(paragraph("a"), prolog=external))
 
 
+def renamed(main: str, more: Mapping[str, bytes] = {}, **parts: str) -> bytes:
+    """A file whose main part has a name of its own, and so have others that it refers to."""
+    made = {
+        name: zipfile.ZipFile(io.BytesIO(POLICY)).read(name) for name in zipfile.ZipFile(io.BytesIO(POLICY)).namelist()
+    }
+    folder, _, base = main.rpartition("/")
+    relations = made.pop("word/_rels/document.xml.rels")
+    for kind, target in parts.items():
+        old = f"{kind}.xml"
+        relations = relations.replace(f'Target="{old}"'.encode(), f'Target="/{target}"'.encode())
+        made[target] = made.pop(f"word/{old}")
+    made["_rels/.rels"] = RELATIONS.replace("word/document.xml", main).encode()
+    made[f"{folder}/_rels/{base}.rels".lstrip("/")] = relations
+    made[main] = made.pop("word/document.xml")
+    return archive({**made, **more})
+
+
+NAMES = ["word/document.bin", "document", "WORD/DOCUMENT.PNG", "word/../x.jpeg", "a\\b"]
+
+
+@pytest.mark.parametrize("main", NAMES)
+def test_a_part_of_any_name_is_read_and_checked(main: str) -> None:
+    page = read_docx(renamed(main, styles="a/s.ttf", footnotes="n.gif"), "a.docx")
+    assert page.text == read_docx(POLICY, "a.docx").text
+    for encoding in ("utf-8", "utf-16", "utf-16-be", "utf-32"):
+        bomb = f"<?xml version='1.0' encoding='{encoding}'?>{BOMB}<a>&c;</a>".encode(encoding)
+        for files in ({main: bomb}, {"a/s.ttf": bomb}, {"n.gif": bomb}):
+            failure(renamed(main, files, styles="a/s.ttf", footnotes="n.gif"))
+    assert "bytes of XML" in failure(renamed(main, {main: b"<a>" + b" " * MAX_XML_BYTES}))
+
+
+def test_mammoth_gets_only_what_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[bytes] = []
+    library = import_module("mammoth")
+    convert = library.convert_to_html
+
+    def keep(file: io.BytesIO, **options: object) -> object:
+        got.append(file.getvalue())
+        return convert(file, **options)
+
+    monkeypatch.setattr(library, "convert_to_html", keep)
+    media = {"word/media/a.png": b"\x89PNG<", "word/media/b.svg": f"{BOMB}<svg>&c;</svg>".encode(), "c.bin": b"PK"}
+    read_docx(docx(paragraph("a"), more=media), "a.docx")
+    assert not media.keys() & set(zipfile.ZipFile(io.BytesIO(got[0])).namelist())
+
+
+def test_the_last_part_of_a_name_counts() -> None:
+    written = io.BytesIO(docx(paragraph("first")))
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(written, "a") as file:
+        file.writestr("word/document.xml", f"{BOMB}<a>&c;</a>")
+    assert "document type definition" in failure(written.getvalue())
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packing_without_a_bound_is_refused(packing: int) -> None:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", packing) as file:
+        file.writestr("word/document.xml", b"<a/>")
+    assert "packs 'word/document.xml' in a way that no DOCX file does" in failure(written.getvalue())
+
+
+TOO_LONG = "x" * (MAX_XML_CHARS + 1)
+TOO_MUCH = {
+    "text": (docx(f"<w:p><w:r><w:t>{TOO_LONG}</w:t></w:r></w:p>"), "1,000,000 characters"),
+    "text in pieces": (
+        docx(f"<w:p><w:r><w:t>{'&amp;&#97;<!-- -->' * 600_000}</w:t></w:r></w:p>"),
+        "1,000,000 characters",
+    ),
+    "attribute": (docx(f'<w:p a="{TOO_LONG}"/>'), "1,000,000 characters"),
+    "attributes": (docx(f"<w:p {' '.join(f'a{number}={chr(34)}{chr(34)}' for number in range(1001))}/>"), "attributes"),
+    "elements": (docx("<w:p/>" * 500_001), "500,000 elements"),
+    "list styles": (
+        docx(
+            paragraph("a", item=0) * 4_000,
+            more={"word/more.xml": f"<a {WORD}>{'<w:numStyleLink/>' * 4_000}</a>".encode()},
+        ),
+        "10,000,000 steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TOO_MUCH)
+def test_what_would_take_long_is_refused(kind: str) -> None:
+    data, bound = TOO_MUCH[kind]
+    message = failure(data)
+    assert bound in message
+    assert "split it into files, or save it as text" in message
+
+
+def test_what_is_named_often_is_written_once() -> None:
+    """The address of a link, the name of a style and a note are in the file once, whatever refers to them."""
+    long = "x" * 10_000
+    begin, code = (
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>',
+        f"<w:r><w:instrText>HYPERLINK {long}</w:instrText></w:r>",
+    )
+    link = f'<w:hyperlink r:id="r9" xmlns:r="{OFFICE}">{run("there")}</w:hyperlink>'
+    note = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    data = docx(
+        f"<w:p>{begin}{code}{begin.replace('begin', 'separate')}{run('Go ')}{link}{run(' now.')}{note * 50}</w:p>",
+        footnotes=f'<w:footnote w:id="2">{paragraph("Counted.")}</w:footnote>',
+    )
+    assert read_docx(data, "a.docx").text == "Go there now.[1]\n\n1. Counted."
+
+
 def test_damage_is_an_error_that_names_the_file() -> None:
-    assert "(RecursionError)" in failure(docx("<w:p>" * 5_000 + "</w:p>" * 5_000))
+    for depth in (240, 5_000):
+        assert "can't be read as DOCX" in failure(docx("<w:p>" * depth + "</w:p>" * depth))
     assert "(ExpatError)" in failure(docx("<w:p>"))
     assert "(BadZipFile)" in failure(POLICY[:500])
     assert "can't be read as DOCX" in failure(archive({"word/document.xml": b"<a/>"}))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _PARTS = {"styles": "styles.xml", "numbering": "numbering.xml", "footnotes": "footnotes.xml"}
 RELATIONS = (
-    f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" Type="{_OFFICE}/officeDocument" '
+    f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" Type="{OFFICE}/officeDocument" '
     'Target="word/document.xml"/></Relationships>'
 )
 STYLES = "".join(
@@ -44,15 +44,15 @@ def table(*rows: tuple[str, ...]) -> str:
 def docx(body: str, *, title: str = "", footnotes: str = "", prolog: str = "", more: Mapping[str, bytes] = {}) -> bytes:
     """A DOCX file with a body of WordprocessingML."""
     relations = "".join(
-        f'<Relationship Id="{name}" Type="{_OFFICE}/{name}" Target="{part}"/>' for name, part in _PARTS.items()
+        f'<Relationship Id="{name}" Type="{OFFICE}/{name}" Target="{part}"/>' for name, part in _PARTS.items()
     )
     parts = {
         "_rels/.rels": RELATIONS,
         "word/_rels/document.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{relations}</Relationships>',
-        "word/styles.xml": f"<w:styles {_WORD}>{STYLES}</w:styles>",
-        "word/numbering.xml": f"<w:numbering {_WORD}>{NUMBERING}</w:numbering>",
-        "word/footnotes.xml": f"<w:footnotes {_WORD}>{footnotes}</w:footnotes>",
-        "word/document.xml": f'<?xml version="1.0"?>{prolog}<w:document {_WORD}><w:body>{body}</w:body></w:document>',
+        "word/styles.xml": f"<w:styles {WORD}>{STYLES}</w:styles>",
+        "word/numbering.xml": f"<w:numbering {WORD}>{NUMBERING}</w:numbering>",
+        "word/footnotes.xml": f"<w:footnotes {WORD}>{footnotes}</w:footnotes>",
+        "word/document.xml": f'<?xml version="1.0"?>{prolog}<w:document {WORD}><w:body>{body}</w:body></w:document>',
     }
     if title:
         parts["docProps/core.xml"] = (
