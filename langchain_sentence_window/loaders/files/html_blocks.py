@@ -32,6 +32,8 @@ _ITEMS = frozenset({"li", "dt", "dd"})
 _PRE = frozenset({"pre", "xmp", "listing", "plaintext"})
 _HEADING = re.compile(r"h([1-6])")
 _MAX_DIGITS = 6
+_MAX_INDENT = 80
+_MAX_LISTS = 20  # lists around an item that are looked at, so that nested ones take no more time than others
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class _List:
         indent: White space before its items.
         inner: White space before what follows in the item that is open.
         marker: What stands before the next block; empty if the item has begun.
-        is_plain: Whether its items hold headings, so they are no list.
+        is_plain: Whether its items hold headings, or those of a list around it, so they are no list.
     """
 
     number: int | None
@@ -118,10 +120,11 @@ class BlockWriter:
         level = 0 if self._in_label else _heading_level(element)
         if level:
             self._level = level
-            for each in self._lists:
+            for each in self._lists if not self._in_plain_list() else ():
                 each.is_plain, each.marker = True, ""
         elif tag in _LISTS:
-            self._lists.append(_List(_first_number(element), self._lists[-1].inner if self._lists else ""))
+            indent = self._lists[-1].inner[:_MAX_INDENT] if self._lists else ""
+            self._lists.append(_List(_first_number(element), indent, is_plain=self._in_plain_list()))
         elif tag in _ITEMS:
             self._start_item(element, tag)
         elif tag in _PRE:
@@ -173,7 +176,8 @@ class BlockWriter:
         if not text.strip():
             return
         if self._table is not None:
-            self._table.cells[-1:] = [[*self._table.cells[-1], " ".join(text.split())]] if self._table.cells else []
+            if self._table.cells:
+                self._table.cells[-1].append(" ".join(text.split()))
         elif is_code(element, text):
             self._write(WrittenBlock(CODE, text))
         else:
@@ -224,16 +228,20 @@ class BlockWriter:
         elif self._level:
             is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - MAX_LEVEL - 1
             self._write(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
-        elif self._lists and not any(each.is_plain for each in self._lists):
+        elif self._lists and not self._in_plain_list():
             self._add_item(text)
         elif is_bold and len(text) <= MAX_HEADING_CHARS - 4 and not {"\n", "*"} & set(text):
             self._write(WrittenBlock(PROSE, f"**{text}**"))
         else:
             self._write(WrittenBlock(PROSE, text))
 
+    def _in_plain_list(self) -> bool:
+        """Return whether a list that is open holds headings; lists in it are then plain, too."""
+        return bool(self._lists) and self._lists[-1].is_plain
+
     def _add_item(self, text: str) -> None:
         own = self._lists[-1]
-        outer = next((each for each in self._lists[:-1] if each.marker), None)
+        outer = next((each for each in self._lists[-_MAX_LISTS:-1] if each.marker), None)
         marker, own.marker = own.marker, ""
         indent = own.indent if marker else own.inner
         if outer is not None:  # a list that begins an item has no line of its own for the outer one

@@ -1,6 +1,7 @@
 """Tables that hold data, told from those that only arrange a page."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from langchain_sentence_window.loaders.files.html_notes import HEADINGS, is_box
@@ -70,7 +71,7 @@ def data_tables(root: Any) -> set[Any]:
 
 def _holds_more(box: Any) -> bool:
     """Return whether a box holds more than the table that may draw it."""
-    return len(box.findall("*")) > 1 or bool((box.text or "").strip())
+    return next(islice(box.iterchildren("*"), 1, None), None) is not None or bool((box.text or "").strip())
 
 
 def _look(table: _Table, element: Any) -> None:

@@ -390,6 +390,12 @@ def test_tags_nested_a_thousand_deep_are_read() -> None:
     assert markdown("<div>" * 1000 + "x" + "</div>" * 1000) == "x"
 
 
+def test_lists_nested_very_deep_are_no_longer_than_their_text() -> None:
+    text = markdown("<ul><li>" * 500 + "<p>word</p>" * 1_000)
+    assert text.count("word") == 1_000
+    assert len(text) < 100_000
+
+
 def test_very_many_tags_and_attributes_are_refused() -> None:
     with pytest.raises(DocumentReadError, match=r"^a\.html has more than 2,000,000 tags; split it"):
         read("<p>" * 2_000_001)
