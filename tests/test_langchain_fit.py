@@ -291,7 +291,7 @@ async def test_a_chains_configuration_reaches_the_retriever_in_it(
     async def nested(query: str) -> int:
         return len(await way(retriever, "invoke", query))  # the configuration of the run around it
 
-    other = RunnableLambda(lambda query, config: config["configurable"].get("limit"))
+    other: Any = RunnableLambda(lambda query, config: config["configurable"].get("limit"))
     chain = RunnableParallel(piped=retriever | RunnableLambda(len), nested=nested, shielded=retriever.bind(k=3) | len)
     config: Any = {"configurable": {"k": 1, "thread_id": "7", "limit": 5, "order": "document"}}
     assert await chain.ainvoke("refund", config) == {"piped": 1, "nested": 1, "shielded": 3}
