@@ -51,6 +51,7 @@ _CORE = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _PICTURE_DATA = "{urn:schemas-microsoft-com:office:office}gfxdata"
 _MAX_STYLE_NAME = 255
+_MAX_DEPTH = 256  # of libxml2
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -193,12 +194,14 @@ def _parsed(content: bytes, name: str, part: str) -> Any:
     library = etree()
     parser = library.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     has_type = any(mark in content for mark in _TYPE)
-    root = None
-    if not has_type:
-        try:
-            root = library.fromstring(content, parser)
-        except library.XMLSyntaxError:
-            return None
+    try:
+        root: Any = None if has_type else library.fromstring(content, parser)
+    except library.XMLSyntaxError as error:
+        if error.code == library.ErrorTypes.ERR_RESOURCE_LIMIT:
+            bounds = f"{MAX_XML_CHARS:,} characters without a tag, or in one, or {_MAX_DEPTH} elements in each other"
+            raise _too_large(name, bounds) from error
+        return None
+    # An encoding may hide the mark.
     if has_type or root.getroottree().docinfo.internalDTD is not None:
         raise DocumentReadError(
             f"{name} has a document type definition in {part!r}, which no DOCX file has; save it anew as .docx"
@@ -215,10 +218,10 @@ def _reduce(root: Any) -> None:
     library.cleanup_namespaces(root)
     noted = set()
     for note in list(root.iter(*_NOTES)):
-        key = note.tag, *map(note.get, _IDS)
-        if key in noted:
+        named = note.tag, *map(note.get, _IDS)
+        if named in noted:
             note.getparent().remove(note)
-        noted.add(key)
+        noted.add(named)
     for style_name in root.iter(*_STYLE_NAMES):
         for key in _VALUES:
             if len(style_name.get(key, "")) > _MAX_STYLE_NAME:

@@ -32,7 +32,7 @@ from langchain_sentence_window.errors import (
 from langchain_sentence_window.loaders import PDFLoader, load_pdf, locate
 from langchain_sentence_window.loaders.pdf import pdfium as pdfium_module
 from langchain_sentence_window.loaders.pdf import reading
-from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns
+from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out
 from langchain_sentence_window.loaders.pdf.page_text import MADE
 from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
 from langchain_sentence_window.loaders.pdf.rules import MIN_SHAPES
@@ -249,13 +249,12 @@ def test_each_page_between_two_with_text_is_read_twice_and_laid_out_once(
             with super().open_page(number) as page:
                 yield page
 
-    def lay_out(page: PageRuns, *given: Any, **named: Any) -> PageLayout:
+    def counting(page: PageRuns, *given: Any, **named: Any) -> PageLayout:
         laid_out[page.characters.number] += 1
-        return reading_lay_out(page, *given, **named)
+        return lay_out(page, *given, **named)
 
-    reading_lay_out = reading.lay_out
     monkeypatch.setattr(reading, "PdfFile", Counting)
-    monkeypatch.setattr(reading, "lay_out", lay_out)
+    monkeypatch.setattr(reading, "lay_out", counting)
     monkeypatch.setattr(reading, "MAX_KEPT_RUNS", 4)
     monkeypatch.setattr(reading, "MAX_KEPT_PAGES", 4)
     blank = range(1, 61)
