@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,11 +23,12 @@ from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProce
 from langchain_sentence_window.loaders.pdf.reading import open_pdf
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
 from tests.loaders.pdf.hostile import endless_form, endless_labels
+from tests.patience import PATIENCE, until
 from tests.toys import WordEmbeddings
 
 ROOT = Path(__file__).parents[3]
 MIB = 1024**2
-PATIENCE = 300
+
 PDF = drawn(lines("A refund is paid. A seat", "is booked."), lines("A card is sent."))
 
 NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the memory of a process")
@@ -194,10 +194,7 @@ texts(process, (folder / "endless.pdf").read_bytes())
         is_same, pid = started.stdout.readline().split()
         started.kill()
     assert is_same == "True"
-    end = time.monotonic() + PATIENCE
-    while _runs(int(pid)):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: not _runs(int(pid)))
 
 
 def _runs(pid: int) -> bool:
