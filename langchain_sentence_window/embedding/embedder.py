@@ -144,15 +144,16 @@ class NotEmbeddedError(Exception):
         self.query = query
 
 
-class PreparedQueries:
+class PreparedQueries(QueryEmbedder):
     """An embedder of the few queries of one search, which keeps their vectors.
 
     Attributes:
         may_embed: Whether to embed what wasn't asked for before. Otherwise `NotEmbeddedError` is raised.
     """
 
-    def __init__(self, queries: "QueryEmbedder | PreparedQueries") -> None:
-        """Keep nothing yet."""
+    def __init__(self, queries: QueryEmbedder) -> None:
+        """Embed with another embedder of queries."""
+        super().__init__(queries._embedding)
         self.may_embed = True
         self._queries = queries
         self._vectors: dict[str, Vectors] = {}

@@ -173,7 +173,9 @@ def test_a_store_that_lacks_sentences_is_told_from_a_busy_one() -> None:
     assert store.searches == MAX_ATTEMPTS
     ours = SentenceWindowRetriever(vectorstore=FaissStore(WordEmbeddings()), names=False, window=2)
     ours.add_documents([version_of("d1", 0)])
-    lacking = [each.id for each in ours.vectorstore.similarity_search("trial", k=3) if "trial" in each.page_content]
+    lacking = [
+        str(each.id) for each in ours.vectorstore.similarity_search("trial", k=3) if "trial" in each.page_content
+    ]
     assert ours.vectorstore.delete(lacking)
     with pytest.raises(IncompleteWindowError, match="no sentence"):
         ours.invoke("card seat")

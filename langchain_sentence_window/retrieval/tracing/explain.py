@@ -40,13 +40,13 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     watched = replace(request, search=replace(request.search, observe=seen))
 
     async def read_more(scope: Scope, retrieval: Retrieval) -> tuple[Ranks, Ranks, SentencesByKey]:
-        also = [key for candidates, _ in seen.searches(retrieval.found) for key in candidates.keys]
-        around = await _read_around(io, scope, retrieval, list(dict.fromkeys(also)))
         depth = max(CANDIDATES, len(retrieval.found.expansion.hits))
         try:
-            return *(await _rankings(io, replace(request, scope=scope), depth)), around
+            dense, lexical = await _rankings(io, replace(request, scope=scope), depth)
         except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
-            return *(await _rankings(io, request, depth)), around
+            dense, lexical = await _rankings(io, request, depth)
+        also = [key for candidates, _ in seen.searches(retrieval.found) for key in candidates.keys]
+        return dense, lexical, await _read_around(io, scope, retrieval, list(dict.fromkeys(also)))
 
     retrieval = await observed(io, watched, reranker, None, read_more)
     searches = seen.searches(retrieval.found)

@@ -50,7 +50,7 @@ class EmbedderGuard:
         self._embedding = embedding
         self._watch = watch
         self._engine = engine
-        self.queries: QueryEmbedder | PreparedQueries = QueryEmbedder(embedding)
+        self.queries = QueryEmbedder(embedding)
 
     def of_one_search(self) -> tuple[Self, PreparedQueries]:
         """Return a guard of the same vectors that keeps the queries of one search, and what keeps them."""

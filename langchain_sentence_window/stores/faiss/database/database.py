@@ -117,10 +117,10 @@ class Database:
         return copy
 
     def renew(self) -> None:
-        """Do nothing, as each read is of the present state; see `OneState.renew`."""
+        """Keep reading the present state; see `OneState.renew`."""
 
     def keep(self) -> None:
-        """Do nothing, as each read is of the present state; see `OneState.keep`."""
+        """Keep reading the present state; see `OneState.keep`."""
 
     def one_state(self, *, copies: bool) -> OneState:
         """Return what reads one state in several calls; the caller ends it. See `OneState`."""

@@ -188,7 +188,7 @@ class OneState:
         self._version, self._is_kept = None, False
 
     def begin(self) -> None:
-        """Do nothing after a fork; the next read takes a connection."""
+        """Resume after a fork, which the next read does, as it takes a connection."""
 
     def cut(self) -> None:
         """Forget the connection, which was closed or belongs to another process."""
