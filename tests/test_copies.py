@@ -200,7 +200,7 @@ async def test_langchain_copies_it_by_configuration(retriever: SentenceWindowRet
     "wrap",
     [
         lambda each: each.with_config(tags=["t"], run_name="r"),
-        lambda each: each.with_config(configurable={"k": 1}),
+        lambda each: each.with_config(configurable={"thread_id": "1"}),
         lambda each: each.bind(),
         lambda each: each.with_retry(stop_after_attempt=2),
         lambda each: each.with_fallbacks([each]),
