@@ -8,6 +8,17 @@ import typer
 INDEX_VARIABLE = "SENTENCE_WINDOW_INDEX"
 TOKEN_VARIABLE = "SENTENCE_WINDOW_TOKEN"  # noqa: S105 - the name of a variable
 
+
+def _readable(given: Path) -> Path:
+    try:
+        given.open("rb").close()
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{given} can't be read ({error.strerror}); give a file with a JSON object on each line"
+        ) from error
+    return given
+
+
 Index: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -37,8 +48,7 @@ Questions: TypeAlias = Annotated[
     Path,
     typer.Argument(
         metavar="QUESTIONS.jsonl",
-        exists=True,
-        dir_okay=False,
+        callback=_readable,
         help="Questions with gold spans, one JSON object on each line.",
     ),
 ]

@@ -96,7 +96,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Pat
     assert len(failed) == 2
     assert any("broken.pdf" in line for line in failed)
     assert "\x1b" not in done.err
-    assert set(run_here("sync", "--json").json["failed"]) == {
+    assert set(run_here("sync", "--json").json["known_failed"]) == {
         str(folder / "docs/broken.pdf"),
         str(folder / "docs/empty.md"),
     }

@@ -133,7 +133,7 @@ def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_p
     ]
     missing = run_here("evaluate", tmp_path / "none.jsonl")
     assert missing.code == 2
-    assert "does not exist" in missing.err
+    assert "none.jsonl can't be read (No such file or directory)" in missing.err
     plotted = run_here("evaluate", path, "--plot", "plot.bmp")
     assert (plotted.code, plotted.out) == (2, "")
     assert "neither .svg nor .png" in plotted.err
