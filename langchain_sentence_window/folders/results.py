@@ -61,6 +61,8 @@ class SyncResult:
 
     def __str__(self) -> str:
         """Return the counts on one line, and the files that failed below it."""
+        suffixes = {each if each.isprintable() else ascii(each): count for each, count in self.skipped.items()}
+        kinds = ", ".join(f"{count:,} {suffix or 'without a suffix'}" for suffix, count in suffixes.items())
         counts = {
             "added": len(self.added),
             "updated": len(self.updated),
@@ -69,7 +71,7 @@ class SyncResult:
             "failed": len(self.failed),
             "failed before": len(self.known_failed),
             "without a library": sum(map(len, self.missing_extras.values())),
-            "skipped": sum(self.skipped.values()),
+            f"skipped ({kinds})": sum(self.skipped.values()),
         }
         line = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
         missing = [

@@ -75,6 +75,7 @@ def test_files_of_all_kinds_are_added_in_folders_below_too(retriever: SentenceWi
     result = sync_files(retriever, folder)
     assert result.added == tuple(names)
     assert counts(result) == {"added": 5, "skipped": 1}
+    assert str(result) == "5 added, 1 skipped (1 .png); 9 sentences"
     assert result.sentences == 9 == sum(each.sentences for each in retriever.documents())
     assert {each.doc_id: each.title for each in retriever.documents()} == dict(
         zip(names, ["A", "Cards", "Invoices", "untitled", None], strict=True)
