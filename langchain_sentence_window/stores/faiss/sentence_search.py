@@ -38,7 +38,12 @@ class SentenceSearch(SearchMethods):
         with self._engine.at_one_state(copies=copies) as engine:
             store = copy.copy(self)
             store._engine, (store._guard, store._prepared) = engine, self._guard.of_one_search()
-            yield store
+            given = dict(store.__dict__)
+            try:
+                yield store
+            finally:  # what a subclass notes of itself is the store's
+                noted = store.__dict__.items()
+                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
 
     async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
         """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
