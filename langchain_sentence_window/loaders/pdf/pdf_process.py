@@ -94,6 +94,7 @@ class PdfProcess:
     min_seconds: float = MIN_SECONDS
     _child: "_Child | None" = None
     _lock: Any = field(default_factory=threading.Lock)
+    _owner: int = field(default_factory=os.getpid)
 
     def __enter__(self) -> Self:
         """Return the process."""
@@ -107,7 +108,7 @@ class PdfProcess:
 
     def close(self) -> None:
         """End the process; it is started again if another file is read."""
-        with self._lock:
+        with self._own_lock():
             self._end()
 
     def load(self, file: FileBytes, name: str, source: str) -> list[Document]:
@@ -152,7 +153,7 @@ class PdfProcess:
         return found
 
     def _ask(self, operation: str, pdf: PdfBytes, **arguments: Any) -> tuple[Any, bytes]:
-        with self._lock:
+        with self._own_lock():
             child = self._started()
             data = b"" if child.held == pdf.key else pdf.read()
             request = {"operation": operation, "name": pdf.name, "has_file": child.held != pdf.key, **arguments}
@@ -178,6 +179,12 @@ class PdfProcess:
         if "error" in reply:
             raise _ERRORS[reply["error"]](*reply["arguments"])
         return reply["result"], payload
+
+    def _own_lock(self) -> Any:
+        """Return the lock; a new one after a fork, as a thread that isn't here any more may have held the other."""
+        if self._owner != os.getpid():
+            self._lock, self._owner = threading.Lock(), os.getpid()
+        return self._lock
 
     def _started(self) -> "_Child":
         if self._child is not None and not self._child.is_usable:
