@@ -8,7 +8,8 @@
     ├── EmbeddingError (ValueError)              vectors can't be used: wrong in number or size, or not finite
     ├── StoreError                               an index on disk can't be used
     │   ├── IndexNotFoundError                   there is no index at that path
-    │   └── IndexMismatchError                   it was made with another embedder, or in another format
+    │   ├── IndexMismatchError                   it was made with another embedder, or in another format
+    │   └── StoreChangedError                    it is written too often to be read in one state
     ├── IngestError                              a distributed ingest stopped before its end
     ├── StoreUnavailableError (ConnectionError)  a store's server doesn't answer, or not in time
     ├── IncompleteWindowError (LookupError)      a store lacks sentences or metadata of a window
@@ -35,6 +36,7 @@ __all__ = [
     "MissingExtraError",
     "SentenceWindowError",
     "SentenceWindowWarning",
+    "StoreChangedError",
     "StoreError",
     "StoreUnavailableError",
 ]
@@ -73,7 +75,7 @@ class StoreError(SentenceWindowError):
 
 
 class StoreChangedError(StoreError):
-    """An index was written between two reads that must be of one state; they are made again."""
+    """An index is written too often to be read in one state; ask again."""
 
 
 class IndexNotFoundError(StoreError):

@@ -140,7 +140,7 @@ KNOWN = {
     "side_by_side": ("FaissStore: recall, 1", 0.999, 1),
     "splitting": ("default, full stops, 2000 characters: bad", 0, 0),
     "stalls": ("FaissStore: longest turn of the loop, CPU", 0, 1000),
-    "store": ("on disk, to text + half-precision vectors + FAISS file", 1, 1.6),
+    "store": ("on disk, to text + half-precision vectors + FAISS file", 0.9, 1.6),
     "stores": ("InMemoryVectorStore: calls a query", 2, 2),
     "torture": ("kill -9, any index: kills", 1, 1),
 }

@@ -90,7 +90,7 @@ def sync(
     delete: bool,
     on_progress: OnProgress | None,
 ) -> SyncResult:
-    """Do what `sync_files` does, with the files that failed before."""
+    """Sync as `sync_files` does, which names the arguments; ``failures`` are the files that failed before."""
     found = find_files(paths, index_folder(retriever))
     indexed = indexed_files(retriever)
     files = {source for source, each in indexed.items() if each.is_of_file}

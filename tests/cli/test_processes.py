@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from langchain_sentence_window import __version__
 from tests.cli.conftest import COMMAND, environment, run_apart, run_here
 from tests.loaders.files.writing import file
-from tests.loaders.pdf.drawing import drawn, lines
+from tests.loaders.pdf.drawing import drawn, lines, scanned
 from tests.patience import PATIENCE
 
 COMMANDS = (
@@ -200,14 +200,14 @@ def seen_lines(written: bytes) -> list[str]:
 
 @pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
 def test_progress_counts_sentences_and_warnings_have_lines_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "blank.pdf").write_bytes(drawn(lines("A refund is quick."), lines(), lines("It takes days.")))
+    (tmp_path / "scan.pdf").write_bytes(drawn(lines("A refund is quick."), scanned, lines("It takes days.")))
     (tmp_path / "more.md").write_text("One is here. Two is there.")
-    written = in_terminal("index", "blank.pdf", "more.md", cwd=tmp_path)
+    written = in_terminal("index", "scan.pdf", "more.md", cwd=tmp_path)
     drawn_bars = BAR.findall(written.decode())
     assert drawn_bars[-1].endswith("2/2 files, " + drawn_bars[-1].split(", ")[1] + ", 4 sentences")
     shown = seen_lines(written)
     (warning,) = (line for line in shown if "Warning: " in line)
-    assert re.fullmatch(r"Warning: \S+blank\.pdf has no text on pages 2 of 3, counted from 1; they are empty", warning)
+    assert re.fullmatch(r"Warning: \S+scan\.pdf has no text on pages 2 of 3, counted from 1; .*\(OCR\)", warning)
     assert "2 added; 4 sentences" in shown
     assert not any("files, " in line for line in shown)
 

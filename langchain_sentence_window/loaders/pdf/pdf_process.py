@@ -149,7 +149,7 @@ class PdfProcess:
             InvalidInputError: The text of a page isn't the one that the sentences are from.
             DocumentReadError: As for `load`, and so are the others.
         """
-        found: list[list[list[float]]] = self._ask("boxes", pdf, sentences=sentences)[0]
+        found: list[list[list[float]]] = self._ask("boxes", pdf, paged=sentences)[0]
         return found
 
     def _ask(self, operation: str, pdf: PdfBytes, **arguments: Any) -> tuple[Any, bytes]:
@@ -360,7 +360,7 @@ class _Reader:
 
         sentences = [
             PagedSentence(**{**each, "pieces": tuple(PagePiece(**piece) for piece in each["pieces"])})
-            for each in request["sentences"]
+            for each in request["paged"]
         ]
         found = locate_in(self._opened(request["name"]), sentences)
         return [[(box.x0, box.y0, box.x1, box.y1) for box in each.boxes] for each in found]

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import described
+from langchain_sentence_window._showing import described, shown
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.lead_ins import shown_text
@@ -89,7 +89,7 @@ def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict
     return {
         "k": request.k,
         "fetch_k": request.fetch_k,
-        "window": _shown(request.policy.describe(), repr),
+        "window": _shown(request.policy.describe(), _written),
         "window_key": request.policy.key,
         "lexical_weight": search.lexical_weight,
         "ranking": _weights(search.ranking),
@@ -99,7 +99,7 @@ def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict
         "max_tokens": request.max_tokens,
         "count_tokens": described(getattr(counter, "__wrapped__", counter)),
         "order": request.order,
-        "filter": _shown(request.scope.filter, repr),
+        "filter": _shown(request.scope.filter, _written),
         "search_kwargs": {name: _shown(value, described) for name, value in search.settings.items()},
         "bm25_index": None if search.bm25_index is None else described(search.bm25_index),
         "reranker": None if reranker is None else described(reranker),
@@ -108,6 +108,13 @@ def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict
 
 def _weights(ranking: Ranking | None) -> Any:
     return "default" if ranking == DEFAULT_RANKING else None if ranking is None else dict(ranking.weights)
+
+
+def _written(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a value in it may raise anything
+        return shown(value)
 
 
 def _shown(value: Any, write: Callable[[Any], str]) -> Any:

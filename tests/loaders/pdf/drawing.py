@@ -7,7 +7,9 @@ from typing import Any
 
 import pypdf
 import pypdfium2
+from PIL import Image
 from pypdfium2 import raw
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from langchain_sentence_window.loaders.pdf.locating import PageBox
@@ -37,6 +39,11 @@ def lines(*texts: str, x: float = 72, y: float = 700, pitch: float = 15, size: f
             canvas.drawString(x, y - pitch * number, text)
 
     return draw
+
+
+def scanned(canvas: Canvas) -> None:
+    """Draw a picture that fills the page, as scanners do."""
+    canvas.drawImage(ImageReader(Image.new("L", (60, 60), 200)), 0, 0, 500, 700)
 
 
 def both(*draws: Callable[[Canvas], None]) -> Callable[[Canvas], None]:

@@ -16,9 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
-from PIL import Image
 from pypdf.constants import PageLabelStyle
-from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 import langchain_sentence_window.loaders
@@ -36,7 +34,7 @@ from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRu
 from langchain_sentence_window.loaders.pdf.page_text import MADE
 from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
 from langchain_sentence_window.loaders.pdf.rules import MIN_SHAPES
-from tests.loaders.pdf.drawing import both, drawn, lines
+from tests.loaders.pdf.drawing import both, drawn, lines, scanned
 
 SECRET = "abracadabra!"  # noqa: S105
 HELLO = drawn(lines("Hello world."))
@@ -44,10 +42,6 @@ HELLO = drawn(lines("Hello world."))
 
 def empty(canvas: Canvas) -> None:
     del canvas
-
-
-def scanned(canvas: Canvas) -> None:
-    canvas.drawImage(ImageReader(Image.new("L", (60, 60), 200)), 0, 0, 500, 700)
 
 
 def scanned_in_a_form(canvas: Canvas) -> None:
