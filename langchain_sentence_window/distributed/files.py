@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
@@ -102,7 +101,7 @@ def _find_local(path: Path) -> Iterable[SourceFile]:
     return [
         SourceFile(str(each), root)
         for each in found
-        if each.suffix.lower() in SUFFIXES and stat.S_ISREG(each.lstat().st_mode)
+        if each.suffix.lower() in SUFFIXES and each.is_file() and not each.is_symlink()
     ]
 
 
