@@ -22,7 +22,7 @@ from benchmarks.page_postgres import PLAN_TABLES, postgres_table
 from benchmarks.peers import PEERS
 from benchmarks.plot import Line, draw_plot
 from benchmarks.settings import DEFAULTS, VARIANTS, WAYS
-from langchain_sentence_window.evaluation.measuring import BUDGETS
+from langchain_sentence_window.evaluation.measurement import BUDGETS
 
 ROOT = Path(__file__).parent.parent
 MEASURED = Path(__file__).parent / "measured"

@@ -31,14 +31,11 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.sentence_pages import sentences_on_pages
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.loaders import PDFLoader, SentencePlace
-from langchain_sentence_window.loaders.pdf.frames import read_frame
-from langchain_sentence_window.loaders.pdf.ink import page_inks
-from langchain_sentence_window.loaders.pdf.lines import find_runs
-from langchain_sentence_window.loaders.pdf.locating import locate_in
-from langchain_sentence_window.loaders.pdf.pdfium import pdfium, pdfium_raw
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
-from langchain_sentence_window.loaders.pdf.rules import read_rules
-from langchain_sentence_window.loaders.pdf.tables import find_tables
+from langchain_sentence_window.loaders.pdf.lines import find_runs, page_inks
+from langchain_sentence_window.loaders.pdf.page_tables import find_tables
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
+from langchain_sentence_window.loaders.pdf.pdfium import pdfium, pdfium_raw, read_frame, read_rules
+from langchain_sentence_window.loaders.pdf.sentence_places import locate_in
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 DEVICE = 10_000_000

@@ -25,7 +25,7 @@ from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import evaluate
-from langchain_sentence_window.evaluation.measuring import BUDGETS
+from langchain_sentence_window.evaluation.measurement import BUDGETS
 
 WAYS = ("40 windows", "budget")
 

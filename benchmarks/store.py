@@ -30,7 +30,7 @@ from benchmarks.corpus import BATCH_SIZE, DIMENSION, PER_DOCUMENT, Corpus, Known
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 LARGEST_FOR_PEERS = 100_000

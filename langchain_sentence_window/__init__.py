@@ -8,12 +8,15 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.chain import create_rag_chain
     from langchain_sentence_window.answering.citations import Citation, find_citations
     from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
-    from langchain_sentence_window.answering.context import format_context
+    from langchain_sentence_window.answering.context import as_search_results, format_context
     from langchain_sentence_window.answering.locations import describe_location
     from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
-    from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
-    from langchain_sentence_window.answering.quotes.verify import verify_quote, verify_quotes
-    from langchain_sentence_window.answering.search_results import as_search_results
+    from langchain_sentence_window.answering.quotes.verification import (
+        QuotedPlace,
+        VerifiedQuote,
+        verify_quote,
+        verify_quotes,
+    )
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.window_merging import merge_windows
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
     from langchain_sentence_window.splitting.splitter import SentenceSplitter
-    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+    from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
 __version__ = "0.1.0"
 
@@ -78,7 +81,7 @@ __all__ = [
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _HOMES = {
-    "CheckResult": "stores.faiss.checks.result",
+    "CheckResult": "stores.faiss.soundness",
     "IndexSettings": "retrieval.index_settings",
     "SentenceFate": "retrieval.tracing.fate",
     "check_index": "retrieval.index_checks",
@@ -104,15 +107,15 @@ _HOMES = {
     "find_citations": "answering.citations",
     "format_context": "answering.context",
     "merge_windows": "documents.window_merging",
-    "QuotedPlace": "answering.quotes.records",
-    "VerifiedQuote": "answering.quotes.records",
-    "as_search_results": "answering.search_results",
+    "QuotedPlace": "answering.quotes.verification",
+    "VerifiedQuote": "answering.quotes.verification",
+    "as_search_results": "answering.context",
     "citation_blocks": "answering.content_blocks",
     "cited_message": "answering.content_blocks",
     "create_mcp_server": "answering.mcp_server",
     "serve_mcp": "answering.mcp_server",
-    "verify_quote": "answering.quotes.verify",
-    "verify_quotes": "answering.quotes.verify",
+    "verify_quote": "answering.quotes.verification",
+    "verify_quotes": "answering.quotes.verification",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,7 +4,7 @@
 """
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.registry import adapter_of, register
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 
 __all__ = ["IO", "StoreAdapter", "adapter_of", "register"]

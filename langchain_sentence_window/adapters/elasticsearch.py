@@ -7,9 +7,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.adapters.base import StoreAdapter
-from langchain_sentence_window.adapters.holding import has_only
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
+from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError

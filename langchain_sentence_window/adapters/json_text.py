@@ -1,4 +1,4 @@
-"""The common part of the adapters of LanceDB and MariaDB, whose stores keep metadata as JSON text in a column.
+"""The adapters of langchain-lancedb and langchain-mariadb, whose stores keep metadata as JSON text in a column.
 
 LanceDB's has no filters. MariaDB's puts values into SQL as they are, without escaping, and drops conditions. So a
 filter is a mapping of this package: SQL finds its strings in the text, which lets through a little more than the filter
@@ -7,13 +7,16 @@ does, and the rest is checked here.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.embedded import FilteredByMappings
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.families import FilteredByMappings
+from langchain_sentence_window.adapters.store_adapter import Scored
+from langchain_sentence_window.adapters.traits import has_only, is_plain_text
 
 Contains = Callable[[str], str]
 """Returns a condition in SQL that the JSON text of metadata contains a string."""
@@ -96,3 +99,144 @@ def _wanted(key: str, value: Any) -> Sequence[str]:
     else:
         value = [value]
     return value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else []
+
+
+_COLUMNS = ["id", "text", "metadata"]
+
+
+class LanceDBAdapter(JsonTextAdapter):
+    """The store has no filters, returns no ids, and writes its address over ``source``; so its table is used here."""
+
+    @property
+    def embedding(self) -> Embeddings | None:
+        """The embedder, which the store doesn't show."""
+        found: Embeddings | None = self.store._embedding_function
+        return found
+
+    def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
+        """Search the table."""
+        table = self._table
+        if table is None:
+            return []
+        search, condition = table.search(vector).select([*_COLUMNS, "_distance"]), _condition(filter)
+        rows = (search.where(condition, prefilter=True) if condition else search).limit(k).to_list()
+        return [(_document(row), -float(row["_distance"])) for row in rows]
+
+    def rows(self, filter: Mapping[str, Any]) -> list[Document]:
+        """Read the table."""
+        return self._where(_condition(filter))
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Read the rows of ids."""
+        found = await io.in_thread(self._where, f"id IN ({', '.join(map(_quoted, ids))})")
+        matches = None if filter is None else self._required_matcher(filter)
+        return found if matches is None else [document for document in found if matches(document)]
+
+    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Add rows in place of those with the same ids, in one version of the table."""
+        rows = [
+            {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
+            for each, vector in zip(documents, vectors, strict=True)
+        ]
+        await io.in_thread(self._upsert, rows)
+
+    def _upsert(self, rows: list[dict[str, Any]]) -> None:
+        table, is_new = self.store._get_or_create_table(rows)
+        if not is_new:  # a new one is made of the rows
+            table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+    def _where(self, condition: str) -> list[Document]:
+        table = self._table
+        if table is None:
+            return []
+        search = table.search().select(_COLUMNS).limit(table.count_rows())
+        return list(map(_document, (search.where(condition) if condition else search).to_list()))
+
+    @property
+    def _table(self) -> Any:
+        """The table, with what others wrote; ``None`` before it is made, when the first document comes."""
+        table, _ = self.store._get_or_create_table()
+        if table is not None:
+            table.checkout_latest()  # one that is open stays at its version otherwise
+        return table
+
+
+def _document(row: Mapping[str, Any]) -> Document:
+    return Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"]))
+
+
+def _condition(filter: Mapping[str, Any]) -> str:
+    return necessary_condition(filter, lambda text: f"strpos(metadata, {_quoted(text)}) > 0")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_MOST_LEVELS = 31
+"""Levels of JSON in the metadata, which is one itself, that MariaDB takes for valid."""
+
+
+class MariaDBAdapter(JsonTextAdapter):
+    """The store puts the values of filters into SQL as they are, so its table is searched here, by parameters."""
+
+    away_errors = frozenset({"sqlalchemy.exc.OperationalError", "sqlalchemy.exc.TimeoutError"})
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether MariaDB takes the JSON of a value: no lone surrogates, and no more levels than it reads."""
+        return has_only([key, value], is_plain_text) and _levels(value) < _MOST_LEVELS
+
+    def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
+        """Search the table of the store."""
+        store = self.store
+        distance = f"VEC_DISTANCE_{store._distance_strategy.value.upper()}({store._embedding_emb_col_name}, ?)"
+        packed = store._embedding_to_binary(vector)
+        found = self._select(f", {distance} AS distance", [packed], filter, " ORDER BY distance LIMIT ?", [k])
+        return [(document, -float(distance)) for document, distance in found]
+
+    def rows(self, filter: Mapping[str, Any]) -> list[Document]:
+        """Read the table of the store."""
+        return [document for document, _ in self._select("", [], filter, "", [])]
+
+    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Add documents in place of those with the same ids."""
+        texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
+        ids = [each.id for each in documents]
+        await io.in_thread(self.store.add_embeddings, texts, list(vectors), metadata, ids)
+
+    def _select(
+        self, column: str, before: Sequence[Any], filter: Mapping[str, Any], end: str, after: Sequence[Any]
+    ) -> list[tuple[Document, Any]]:
+        """Return documents of the store's collection, each with the value of one more column, if there is one."""
+        store = self.store
+        if store._collection_id is None:
+            store._ensure_collection_ready()
+        if store._collection_id is None:  # made when the first document comes
+            return []
+        names = store._embedding_id_col_name, store._embedding_content_col_name, store._embedding_meta_col_name
+        wanted: list[str] = []
+
+        def contains(text: str) -> str:
+            wanted.append(text)
+            return f"INSTR({names[2]}, ?) > 0"
+
+        condition = necessary_condition(filter, contains)
+        # Names of columns and tables are quoted by the store.
+        query = f"SELECT {', '.join(names)}{column} FROM {store._embedding_table_name} WHERE collection_id = ?"  # noqa: S608
+        query += f" AND {condition}{end}" if condition else end
+        with closing(store._datasource.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+            cursor.execute(query, (*before, store._collection_id, *wanted, *after))
+            rows = cursor.fetchall()
+        return [
+            (Document(id=str(id_), page_content=text, metadata=json.loads(metadata)), rest[0] if rest else None)
+            for id_, text, metadata, *rest in rows
+        ]
+
+
+def _levels(value: Any) -> int:
+    """Return how deep lists and dicts are nested in a value; 0 for any other value."""
+    deepest, level = 0, [value]
+    while level := [each for each in level if isinstance(each, list | dict)]:
+        deepest += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return deepest

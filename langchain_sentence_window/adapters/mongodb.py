@@ -7,9 +7,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.adapters.embedded import EmbeddedAdapter
-from langchain_sentence_window.adapters.holding import has_only
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.families import EmbeddedAdapter
+from langchain_sentence_window.adapters.store_adapter import Scored
+from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.errors import InvalidInputError
 
 _ID = "_id"

@@ -6,11 +6,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.batches import batches
-from langchain_sentence_window.adapters.embedded import FilteredByMappings
-from langchain_sentence_window.adapters.holding import has_only
-from langchain_sentence_window.adapters.search_methods import Scored
-from langchain_sentence_window.adapters.whole_numbers import with_whole_numbers
+from langchain_sentence_window.adapters.families import FilteredByMappings, with_whole_numbers
+from langchain_sentence_window.adapters.store_adapter import Scored, batches
+from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 
 _FETCHED = 100

@@ -1,37 +1,292 @@
-"""The adapters of langchain-postgres: `PGVectorStore`, and the older `PGVector`."""
+"""The adapters of langchain-postgres: `PGVectorStore`, and the older `PGVector`; and full-text search for the former.
+
+Full text stands beside the search by vectors: an index of words that we make, and BM25 scores. PostgreSQL's own ranks
+know neither how rare a word is nor how long a text is, and reading the words of all texts that hold a common word takes
+seconds. So the index tells which texts hold the rarer words of a question. Only the best of these are read and scored,
+together with those that the vectors found.
+"""
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from itertools import repeat
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.base import StoreAdapter
-from langchain_sentence_window.adapters.bulk.base import BulkLoader
-from langchain_sentence_window.adapters.bulk.postgres import PostgresLoader
-from langchain_sentence_window.adapters.get_where import GetWhereAdapter
-from langchain_sentence_window.adapters.holding import has_only, is_plain_text
-from langchain_sentence_window.adapters.postgres_engine import PostgresEngine, is_away
-from langchain_sentence_window.adapters.postgres_full_text import (
-    FullTextQueries,
-    WordSearch,
-    full_text_of,
-    use_full_text,
+from langchain_sentence_window.adapters.families import GetWhereAdapter
+from langchain_sentence_window.adapters.postgres_loader import PostgresLoader
+from langchain_sentence_window.adapters.postgres_sql import (
+    PostgresEngine,
+    PostgresQueries,
+    TableNames,
+    all_rows,
+    as_vector,
+    in_text,
+    is_away,
+    literal,
+    quoted,
+    searches_plainly,
 )
-from langchain_sentence_window.adapters.postgres_names import TableNames
-from langchain_sentence_window.adapters.postgres_queries import PostgresQueries, searches_plainly
-from langchain_sentence_window.adapters.read_methods import ReadMethods
-from langchain_sentence_window.adapters.search_methods import Read, Scored
+from langchain_sentence_window.adapters.store_adapter import BulkLoader, Read, ReadMethods, Scored, StoreAdapter
+from langchain_sentence_window.adapters.traits import has_only, is_plain_text
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
+
+MAX_MATCHES = 20_000
+"""Texts that hold one of the words by which texts are found. More words, the rarest first, aren't looked up."""
+
+MAX_WORDS = 64
+"""Words of a question that are looked up and scored, in their order."""
+
+SAMPLE_ROWS = 2_000
+"""Rows of which the mean number of words is taken."""
+
+K1, B = 1.2, 0.75
+"""BM25's usual constants, those of tantivy."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullText:
+    """Knowledge of a table's words.
+
+    Attributes:
+        language: The text search configuration, such as ``english``.
+        rows: About how many rows there are.
+        mean_words: The mean number of different words in a text.
+        common: The share of texts that hold a word, for the most common words.
+    """
+
+    language: str
+    rows: float
+    mean_words: float
+    common: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class WordSearch:
+    """A search by words.
+
+    Attributes:
+        full_text: What is known of the table's words.
+        query: The question.
+        k: The most texts to find by words.
+        filter: A filter, in the store's form; ``None`` for no filter.
+        others: Ids of rows to score, too.
+        vector: The question's vector, for the distances of what is found; ``None`` for none.
+    """
+
+    full_text: FullText
+    query: str
+    k: int
+    filter: Any = None
+    others: Sequence[str] = ()
+    vector: Sequence[float] | None = None
+
+
+_used: WeakKeyDictionary[Any, FullText] = WeakKeyDictionary()
+
+
+def full_text_of(store: Any) -> FullText | None:
+    """Return what is known of the words of a store; ``None`` if it doesn't search by words."""
+    return _used.get(store)
+
+
+def use_full_text(store: Any, full_text: FullText) -> None:
+    """Let a store search by words from now on."""
+    _used[store] = full_text
+
+
+class FullTextQueries:
+    """The queries of one store that look for words."""
+
+    def __init__(self, table: Any, engine: PostgresEngine, queries: PostgresQueries) -> None:
+        """Take the ``AsyncPGVectorStore``, what reaches it, and its other queries."""
+        self._table, self._engine, self._queries = table, engine, queries
+        self._names = TableNames.of(table)
+
+    async def make(self, language: str) -> FullText:
+        """Make the index if it isn't there, and collect what is known of the words.
+
+        Raises:
+            InvalidInputError: The database has no such text search configuration.
+        """
+        table, index = self._names.quoted, self._index_name(language)
+        async with self._engine.connect() as connection:
+            known = [row.name for row in await all_rows(connection, "SELECT cfgname AS name FROM pg_ts_config")]
+            if language not in known:
+                raise InvalidInputError(
+                    f"language is {shown(language)}; give a text search configuration of the database: "
+                    f"{', '.join(sorted(known))}"
+                )
+            words = self._words(language)
+            await connection.exec_driver_sql(
+                f"CREATE INDEX IF NOT EXISTS {quoted(index)} ON {table} USING gin ({words})"
+            )
+            await connection.exec_driver_sql(f"ANALYZE {table}")
+            await connection.commit()
+            (counted,) = await all_rows(
+                connection,
+                "SELECT greatest(reltuples, 0) AS rows, relpages AS pages FROM pg_class "
+                "WHERE oid = to_regclass(CAST(:table AS text))",
+                table=table,
+            )
+            share = min(100.0, 100.0 * SAMPLE_ROWS / max(1.0, counted.rows))
+            sampled = f"SELECT avg(length({in_text(words)})) AS mean FROM {in_text(table)} TABLESAMPLE SYSTEM (:share)"  # noqa: S608
+            (mean,) = await all_rows(connection, sampled, share=share)
+            common = await all_rows(
+                connection,
+                "SELECT s.word, s.share FROM pg_stats, "
+                "unnest(most_common_elems::text::text[], most_common_elem_freqs) AS s(word, share) "
+                "WHERE schemaname = :schema AND tablename = :index AND s.word IS NOT NULL",
+                schema=self._names.schema,
+                index=index,
+            )
+        shares = {row.word: float(row.share) for row in common}
+        return FullText(language, max(1.0, float(counted.rows)), float(mean.mean or 1.0), shares)
+
+    async def search(self, search: WordSearch) -> Scored:
+        """Search by words alone; scores are BM25 scores."""
+        async with self._engine.connect() as connection:
+            found = await self._scored(connection, search)
+        return sorted(((document, words) for document, _, words in found), key=lambda each: -each[1])
+
+    async def search_both(self, search: WordSearch, vector: Sequence[float]) -> list[tuple[Document, float, float]]:
+        """Search by meaning and by words, each for ``k`` texts.
+
+        Returns:
+            Documents that either finds, each with its distance as the store measures it, and its BM25 score.
+        """
+        dense = self._queries.scored_documents(await self._queries.nearest(vector, search.k, search.filter))
+        ids = [str(document.id) for document, _ in dense]
+        async with self._engine.connect() as connection:
+            found = await self._scored(connection, replace(search, others=ids, vector=vector))
+        known = set(ids)
+        scores = {str(document.id): score for document, _, score in found}
+        both = [(document, distance, scores.get(str(document.id), 0.0)) for document, distance in dense]
+        return both + [each for each in found if str(each[0].id) not in known]
+
+    async def _scored(self, connection: Any, search: WordSearch) -> list[tuple[Document, float, float]]:
+        """Return the texts with the most of the rarer words, and the other rows, with distances and BM25 scores."""
+        weights = await self._weights(connection, search.full_text, search.query)
+        if not weights:
+            return []
+        names, words = self._names, in_text(self._words(search.full_text.language))
+        condition, values = self._queries.condition(search.filter)
+        within = f" AND ({condition})" if condition else ""
+        id_, content, table = (in_text(quoted(names.id)), in_text(quoted(names.content)), in_text(names.quoted))
+        looked_up = _looked_up(weights)
+        # S608: names are quoted, and values are parameters.
+        holding = " UNION ALL ".join(
+            f"(SELECT {id_} AS id, length({content}) AS size, CAST(:weight{number} AS float8) AS weight FROM {table} "  # noqa: S608
+            f"WHERE {words} @@ CAST(CAST(:word{number} AS text) AS tsquery){within})"
+            for number in range(len(looked_up))
+        )
+        for number, word in enumerate(looked_up):
+            values |= {f"weight{number}": weights[word][0], f"word{number}": _as_query(word)}
+        distance = "CAST(NULL AS float8)"
+        if search.vector is not None:
+            strategy, column = self._table.distance_strategy, in_text(quoted(names.embedding))
+            distance = f"{strategy.search_function}({column}, :vector)"
+            values["vector"] = as_vector(search.vector)
+        best = f"SELECT id FROM ({holding}) h GROUP BY id ORDER BY sum(weight) DESC, min(size), id LIMIT :most"  # noqa: S608
+        statement = (
+            f"WITH best AS ({best}), "  # noqa: S608
+            f"wanted AS (SELECT id FROM best UNION SELECT {id_} FROM {table} WHERE {id_} = ANY (:others)) "
+            f"SELECT {self._queries.columns}, {distance} AS distance, {_bm25(words)} AS score "
+            f"FROM {table} WHERE {id_} IN (SELECT id FROM wanted)"
+        )
+        values |= {
+            "most": search.k,
+            "others": list(search.others),
+            "scored": list(weights),
+            "rarity": [weight for weight, _ in weights.values()],
+            "mean": search.full_text.mean_words,
+        }
+        rows = await all_rows(connection, statement, **values)
+        documents = self._queries.documents(rows)
+        return [
+            (document, float(row.distance or 0.0), float(row.score or 0.0))
+            for document, row in zip(documents, rows, strict=True)
+        ]
+
+    async def _weights(self, connection: Any, full_text: FullText, query: str) -> dict[str, tuple[float, float]]:
+        """Return the words of a query that some text holds: how much each tells, and about how many texts hold it."""
+        found = await all_rows(
+            connection,
+            "SELECT lexeme AS word "
+            "FROM unnest(to_tsvector(CAST(CAST(:language AS text) AS regconfig), CAST(:query AS text))) "
+            "ORDER BY positions[1] LIMIT :most",
+            language=full_text.language,
+            query=query.replace("\0", " "),
+            most=MAX_WORDS,
+        )
+        asked = [row.word for row in found]
+        held = {word: full_text.common[word] * full_text.rows for word in asked if word in full_text.common}
+        held |= await self._count(connection, full_text, [word for word in asked if word not in held])
+        rows = max(full_text.rows, *held.values(), 1.0)
+        return {
+            word: (math.log1p((rows - held[word] + 0.5) / (held[word] + 0.5)), held[word])
+            for word in asked
+            if held[word]
+        }
+
+    async def _count(self, connection: Any, full_text: FullText, words: Sequence[str]) -> dict[str, float]:
+        if not words:
+            return {}
+        table, expression = in_text(self._names.quoted), in_text(self._words(full_text.language))
+        statement = (
+            f"SELECT w.word, (SELECT count(*) FROM {table} WHERE {expression} @@ CAST(w.query AS tsquery)) AS held "  # noqa: S608
+            "FROM unnest(CAST(:words AS text[]), CAST(:queries AS text[])) AS w(word, query)"
+        )
+        rows = await all_rows(connection, statement, words=list(words), queries=[_as_query(word) for word in words])
+        return {row.word: float(row.held) for row in rows}
+
+    def _words(self, language: str) -> str:
+        """Return SQL of the words of a text, that of the index."""
+        return f"to_tsvector({literal(language)}::regconfig, {quoted(self._names.content)})"
+
+    def _index_name(self, language: str) -> str:
+        told = f"{self._names.quoted}\n{self._words(language)}"
+        return f"sentence_window_words_{blake2b(told.encode(), digest_size=8).hexdigest()}"
+
+
+def _bm25(words: str) -> str:
+    """Return SQL of the BM25 score of a text, of whose words there is an expression."""
+    # S608: all of it is ours.
+    return (
+        f"(SELECT sum(s.rarity * {K1 + 1} * n.count / (n.count + n.base)) "  # noqa: S608
+        f"FROM (SELECT {words} AS words OFFSET 0) v, unnest(v.words) w "
+        "JOIN unnest(CAST(:scored AS text[]), CAST(:rarity AS float8[])) AS s(word, rarity) ON s.word = w.lexeme, "
+        "LATERAL (SELECT CAST(coalesce(cardinality(w.positions), 1) AS float8) AS count, "
+        f"{K1} * ({1 - B} + {B} * length(v.words) / CAST(:mean AS float8)) AS base) n)"
+    )
+
+
+def _looked_up(weights: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Return the rarest words, as many as texts hold that may be looked at; one at least."""
+    taken: list[str] = []
+    total = 0.0
+    for word in sorted(weights, key=lambda each: weights[each][1]):
+        total += weights[word][1]
+        if taken and total > MAX_MATCHES:
+            break
+        taken.append(word)
+    return taken
+
+
+def _as_query(word: str) -> str:
+    """Return a word as PostgreSQL reads it in a query for words."""
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 class PostgresAdapter(StoreAdapter):

@@ -1,10 +1,11 @@
 """`StoreTraits`: what a vector store can do, what metadata it holds, and how it filters.
 
-Nothing here calls the store in a way that may block; the methods that do are in the modules beside this one.
+Nothing here calls the store in a way that may block; the methods that do are those of `StoreAdapter`.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,13 +14,12 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
-from langchain_sentence_window.adapters.filtering import Matcher, mapping_matcher
-from langchain_sentence_window.adapters.reaching import is_named, reached
+from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
 from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.documents.values import is_scalar
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """Names of the metadata filter of a search, in the order of how common they are."""
@@ -187,3 +187,61 @@ class StoreTraits:
             f"the filters {', '.join(map(shown, filters))} can't both be kept to by {self.name}, as it isn't "
             "known how it puts them together; give mappings, or a single filter that says it all"
         )
+
+
+@contextmanager
+def reached(name: str, is_away: Callable[[BaseException], bool]) -> Iterator[None]:
+    """Raise `StoreUnavailableError` in place of an error that says that a store's server doesn't answer.
+
+    Args:
+        name: The store, for the message. What the driver said isn't in it, as that may hold addresses and data.
+        is_away: Whether an error, or one that it was raised from, says so.
+    """
+    try:
+        yield
+    except StoreUnavailableError:
+        raise
+    except Exception as error:
+        cause = next(filter(is_away, _chain(error)), None)
+        if cause is None:
+            raise
+        raise StoreUnavailableError(
+            f"{name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached from here, "
+            "and try again"
+        ) from error
+
+
+def is_named(error: BaseException, names: frozenset[str]) -> bool:
+    """Return whether an error is of a class whose full name is one of some, or of a class below it."""
+    return any(f"{each.__module__}.{each.__qualname__}" in names for each in type(error).__mro__)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and those that it was raised from."""
+    at: BaseException | None = error
+    while at is not None:
+        yield at
+        at = at.__cause__
+
+
+_LARGEST = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a string, number or boolean can be written as UTF-8, or as a number of 64 bits."""
+    return is_plain_text(value) and (not isinstance(value, int) or -_LARGEST <= value < _LARGEST)
+
+
+def is_plain_text(value: Any) -> bool:
+    """Return whether a value is no string with a lone surrogate, which UTF-8 can't hold."""
+    return not isinstance(value, str) or _SURROGATE.search(value) is None
+
+
+def has_only(value: Any, holds: Callable[[Any], bool] = is_plain) -> bool:
+    """Return whether a store holds all strings, numbers and booleans in a value, keys of dicts included."""
+    if isinstance(value, list):
+        return all(has_only(each, holds) for each in value)
+    if isinstance(value, dict):
+        return all(holds(key) and has_only(each, holds) for key, each in value.items())
+    return holds(value)

@@ -11,11 +11,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.adapters.batches import batches
-from langchain_sentence_window.adapters.embedded import EmbeddedAdapter
-from langchain_sentence_window.adapters.holding import has_only
-from langchain_sentence_window.adapters.search_methods import Scored, SearchMethods
-from langchain_sentence_window.adapters.whole_numbers import with_whole_numbers
+from langchain_sentence_window.adapters.families import EmbeddedAdapter, with_whole_numbers
+from langchain_sentence_window.adapters.store_adapter import Scored, SearchMethods, batches
+from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 

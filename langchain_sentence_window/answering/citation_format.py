@@ -1,10 +1,18 @@
-r"""The format of citations, such as ``[2]``: in prompts, in answers, and in text that only looks like one.
+"""The format of citations, such as ``[2]``: in prompts, in answers, and in text of a source that could pass for one.
 
 To change the format, change this module alone.
+
+Text that looks like a source's number, or like a tag around a source, is escaped.
+
+Models overlook invisible characters, and read a character as the letter that it resembles. So texts are compared as
+they look: `looks` replaces each character by one plain character, which keeps offsets true. No list of look-alikes is
+ever complete. So marks are recognized by their Unicode names, and a word counts as found if half of its letters are
+right, whatever strange characters replace the others.
 """
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 
 from langchain_sentence_window._types import Span
 
@@ -12,7 +20,7 @@ MARKS = "[]"
 """The characters around a source's number."""
 
 FORGED_NUMBER = r"(?<!\\)\[[ \n]*(?:sources?[ \n]*|[#^][ \n]*)?[0-9][0-9 \n,;:&-]*\]"
-"""A pattern for what may pass for a source's number, in a text as it looks; see `escaping.looks`."""
+"""A pattern for what may pass for a source's number, in a text as it looks; see `looks`."""
 
 _TO = r"\s*(?:[\u2010-\u2015\u2212\ufe63\uff0d~\uff5e-]|\bto\b)\s*"
 _ITEM = rf"(?:(?:sources?|refs?\.?|no\.|[#^])\s*)?\d{{1,9}}(?:{_TO}\d{{1,9}})?"
@@ -69,3 +77,186 @@ def without_citations(answer: str) -> str:
             parts.append(answer[end:start].rstrip(" \t"))
             end = after
     return "".join([*parts, answer[end:]])
+
+
+INVISIBLE = "\0"
+"""Replaces an invisible character."""
+
+_LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+
+_BLANK = "\u115f\u1160\u3164\uffa0\u034f\u2800"
+"""Blank characters that Unicode counts among letters and symbols."""
+
+# From Unicode's table of confusables (UTS #39), without those that names and decompositions reveal.
+_LOOK_ALIKES = {
+    "s": "\u01bd\u0455\u054f\u10fd\u13d5\ua4e2\uabaa\U00010296\U00010448\U000118c1\U00016f3a",
+    "o": (
+        "\u03bf\u03c3\u043e\u0585\u0b20\u0c02\u0c82\u0d02\u0d20\u0d82\u101d\u10ff\u12d0\u1d11\u2c9f\u2d54"
+        "\ua4f3\uab3d\U00010292\U000102ab\U0001042c\U000104ea\U00010516\U000118b5\U000118c8\U000118d7"
+    ),
+    "u": "\u03c5\u0446\u057d\u1200\u144c\u222a\u22c3\ua4f4\ua79f\U000104f6\U000118d8\U00016f42",
+    "r": "\u01a6\u0433\u13a1\u13d2\u1587\u1d26\u2c85\ua4e3\uab47\uab48\uab81\U000104b4\U00016f35\U0001d216",
+    "c": "\u03f2\u0441\u2ca5\ua4da\uabaf\U000102a2\U00010302\U0001043d\U0001051c\U0001f74c",
+    "e": "\u0395\u0435\u04bd\u13ac\u212e\u22ff\u2d39\ua4f0\uab32\U00010286\U000118a6\U000118ae",
+    "d": "\u0501\u13a0\u13e7\u146f\u15de\u15ea\ua4d2\ua4d3",
+    "f": "\u03dc\u0584\u15b4\ua4dd\uab35\U00010287\U000102a5\U00010525\U000118c2\U0001d213",
+    "i": "\u0131\u0269\u03b9\u0456\u04cf\u2373\ua647\uab75\U000118c3",
+    "l": (
+        "\u0196\u01c0\u0399\u0406\u04c0\u13de\u14aa\u16c1\u2223\u23fd\u2c92\u2cd0\u2d4f\ua4e1\ua4f2\uffe8"
+        "\U0001028a\U00010309\U0001041b\U00010526\U000118a3\U000118b2\U00016f16\U00016f28\U0001d22a"
+    ),
+    "a": "\u0251\u03b1\u0430\u13aa\u15c5\u237a\ua4ee\U000102a0\U00016f40",
+    "t": "\u03a4\u0422\u13a2\u22a4\u27d9\u2ca6\ua4d4\U00010297\U000102b1\U00010315\U000118bc\U00016f0a\U0001f768",
+    "2": "\u01a7\u03e8\u14bf\ua644\ua75a",
+    "3": "\u01b7\u021c\u0417\u04e0\u2ccc\ua76a\ua7ab\U000118ca\U00016f3b\U0001d206",
+    "4": "\u13ce\U000118af",
+    "5": "\u01bc\U000118bb",
+    "6": "\u0431\u13ee\u2cd2\U000118d5",
+    "7": "\U000104d2\U000118c6\U0001d212",
+    "8": "\u0223\u0b03\U0001031a",
+    "9": "\u2cca\ua76e\U000118cc\U000118d6",
+    ":": "\u0589\u0903\u0a83\u16ec\u1803\u1809\u205a\ua4fd\ufe30",
+    "<": "\u1438\u16b2\U0001d236",
+}
+
+_MARK_NAMES = {
+    "<": r"LESS-THAN|SMALLER THAN|PRECEDES|LEFT.*(?:ANGLE (?:BRACKET|QUOTATION)|ARROWHEAD|-POINTING.*TRIANGLE)",
+    "/": r"SOLIDUS|SLASH|DIAGONAL",
+    "[": r"LEFT(?!.*(?:CURLY|CORNER)).*BRACKET",
+    "]": r"RIGHT(?!.*(?:ANGLE|CURLY|CORNER)).*BRACKET",
+    ":": r"COLON|RATIO",
+}
+"""Patterns for the Unicode names of characters that look like a mark."""
+
+_NAMED_MARK = re.compile("|".join(f"(?P<m{ord(mark)}>.*(?:{names}))" for mark, names in _MARK_NAMES.items()))
+_NAMED_LETTER = re.compile(r"(?:LATIN|REGIONAL|NEGATIVE|SQUARED).* LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
+
+
+_STRANGE = r"[^a-z\s<>/\\\[\]]"
+
+
+def disguised(word: str) -> str:
+    """Return a pattern for a word in which strange characters may replace letters.
+
+    The pattern is for a text as it `looks`.
+
+    Args:
+        word: Lowercase letters; half of them must be right.
+    """
+    strange = len(word) // 2
+    half_right = rf"(?=(?:{_STRANGE}{{0,{strange}}}[{word}]){{{len(word) - strange}}})"
+    return half_right + "".join(f"(?:{letter}|{_STRANGE})" for letter in word)
+
+
+# A few characters may stand between the bracket and the word. One may be a letter that looks like a slash.
+_TAG = re.compile(rf"<(?=[\s/\\]*+[^\w<]{{0,4}}[^a-z0-9<]?[^\w<]{{0,2}}{disguised('source')}(?!\w))")
+_NUMBER = re.compile(FORGED_NUMBER)
+_LINE_HEAD = re.compile(rf"^(?:{FORGED_NUMBER}|[\d_]|[^\w\n])++", re.MULTILINE)
+
+
+class _Looks(dict[int, str]):
+    """The look of each character, computed on first use."""
+
+    def __missing__(self, code: int) -> str:
+        look = self[code] = _look(chr(code))
+        return look
+
+
+def _look(character: str) -> str:
+    if character.isspace():
+        return "\n" if character in _LINE_ENDS else " "
+    category = unicodedata.category(character)
+    if character in _BLANK or category in ("Cc", "Cf", "Cs", "Mn", "Me", "Cn", "Co"):
+        return INVISIBLE
+    if category == "Pd":
+        return "-"
+    value = unicodedata.numeric(character, None)
+    if value is not None and value >= 0 and value.is_integer():
+        return str(int(value))[0]
+    if look := _LISTED.get(character) or _LISTED.get(character.lower()):
+        return look
+    plain = "".join(each for each in unicodedata.normalize("NFKD", character) if not unicodedata.combining(each))
+    # A character that becomes several, such as a ligature, looks like none of them.
+    plain = plain.lower() if len(plain) == 1 and len(plain.lower()) == 1 else character
+    return plain if plain.isascii() else _LISTED.get(plain) or _named(plain)
+
+
+def _named(character: str) -> str:
+    """Return the look of a character by its name, such as a letter with a hook."""
+    name = unicodedata.name(character, "")
+    if letter := _NAMED_LETTER.fullmatch(name):
+        return letter[1].lower()
+    mark = _NAMED_MARK.match(name)
+    return chr(int(str(mark.lastgroup)[1:])) if mark else character
+
+
+_LISTED = {each: look for look, characters in _LOOK_ALIKES.items() for each in characters}
+_LOOKS = _Looks()
+
+
+def looks(text: str) -> str:
+    r"""Return a text of the same length as a reader sees it, in plain lowercase letters.
+
+    Line ends become ``\n``, other white space a space, digits and dashes plain ones, and invisible characters
+    `INVISIBLE`. Characters that look like no plain one stay.
+    """
+    return text.translate(_LOOKS)
+
+
+def visible(text: str) -> tuple[str, Sequence[int]]:
+    """Return the visible characters of a text as it `looks`, and the offset of each in the text."""
+    look = looks(text)
+    if INVISIBLE not in look:
+        return look, range(len(look))
+    return look.replace(INVISIBLE, ""), [offset for offset, each in enumerate(look) if each != INVISIBLE]
+
+
+def escape_tags(text: str) -> str:
+    """Write ``&lt;`` for the ``<`` of whatever looks like the beginning of a tag ``<source>`` or ``</source>``."""
+    return _replaced(text, _found(_TAG, text), "&lt;", 1)
+
+
+def escape_leading_numbers(text: str) -> str:
+    """Put a backslash before whatever looks like a source's number, such as ``[2]``, at the beginning of a line.
+
+    The beginning is all that stands before the line's first letter: Markdown marks, digits, other such numbers.
+    """
+    look, offsets = visible(text)
+    numbers = (number for head in _LINE_HEAD.finditer(look) for number in _NUMBER.finditer(look, *head.span()))
+    return _replaced(text, [offsets[number.start()] for number in numbers], "\\", 0)
+
+
+def escape_numbers(text: str) -> str:
+    """Put a backslash before whatever looks like a source's number."""
+    return _replaced(text, _found(_NUMBER, text), "\\", 0)
+
+
+def escaped_offsets(text: str) -> set[int]:
+    """Return where `escape_tags` and `escape_numbers` change a text."""
+    return {*_found(_TAG, text), *_found(_NUMBER, text)}
+
+
+def on_one_line(text: str, max_chars: int) -> str:
+    """Return a text on one line, whatever it holds, cut to a length."""
+    part = text[: 2 * max_chars]
+    line = "".join(" " if look in "\n " else each for each, look in zip(part, looks(part), strict=True))
+    line = " ".join("".join(each for each in line if each.isprintable() or each > "\x9f").split())
+    return line[: max_chars - 1] + "…" if len(line) > max_chars or len(text) > len(part) else line
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[int]:
+    """Return the offsets in a text at which a pattern is found in its look."""
+    look, offsets = visible(text)
+    return [offsets[match.start()] for match in pattern.finditer(look)]
+
+
+def _replaced(text: str, offsets: list[int], new: str, length: int) -> str:
+    """Return the text with ``length`` characters at each offset replaced."""
+    if not offsets:
+        return text
+    parts: list[str] = []
+    end = 0
+    for offset in offsets:
+        parts += [text[end:offset], new]
+        end = offset + length
+    return "".join([*parts, text[end:]])

@@ -1,26 +1,31 @@
-"""`find_citations`: the sources that an answer cites."""
+"""`find_citations`: the sources that an answer cites, by numbers in its text or by what its message carries.
 
-from collections.abc import Iterable, Sequence
+Three kinds are read: those of Anthropic's API to blocks of `as_search_results`, as ChatAnthropic returns them or as
+LangChain's standard `Citation`; the standard ones that `cited_message` writes; and addresses, such as OpenAI's
+``url_citation``. Whatever doesn't hold is dropped: a number out of range, a name or a text that isn't what stands
+there. So a message can cite nothing but what it quotes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._showing import shown
+from langchain_sentence_window._text import encodable
 from langchain_sentence_window._types import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.citation_format import cited_numbers
-from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.answering.message_citations import (
-    CarriedCitation,
-    CitedStretch,
-    carried_citations,
-    message_text,
-    read_message_citations,
-)
-from langchain_sentence_window.answering.shown_spans import ShownSpans
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.answering.context import SearchResult, ShownSpans, search_results
+from langchain_sentence_window.answering.locations import describe_location, source_address
+from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
+from langchain_sentence_window.documents.values import is_index
+from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
 
 
@@ -106,6 +111,42 @@ def checked_answer(answer: object) -> AIMessage:
     raise InvalidInputError(f"the answer is {shown(answer)}; give its text, such as message.text, or the AIMessage")
 
 
+@dataclass(frozen=True, slots=True)
+class CitedStretch:
+    """A stretch of a source that a message cites.
+
+    Attributes:
+        number: The source's number, from 1.
+        stretch: The stretch.
+        statement: The span of the message's text that it supports; ``None`` if it isn't known.
+    """
+
+    number: int
+    stretch: Stretch
+    statement: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedCitation:
+    """A citation as `cited_message` wrote it, with what it says of its source.
+
+    Attributes:
+        number: The source's number in its turn, from 1.
+        location: Where the cited text is from.
+        document: The cited text, with the metadata that is known of it.
+        sentences: Index of the first and the last sentence; ``None`` if they aren't known.
+        pages: The pages, from 0; empty if they aren't known.
+        statement: The span of the message's text that it supports; ``None`` if it isn't known.
+    """
+
+    number: int
+    location: str
+    document: Document
+    sentences: Span | None
+    pages: tuple[int, ...]
+    statement: Span | None
+
+
 def _carried(cited: CarriedCitation) -> Citation:
     """Return a citation whose source is known by what the message says of it."""
     document = cited.document
@@ -140,3 +181,177 @@ def _citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
         stretch.pages,
         cited.statement,
     )
+
+
+NUMBER, LOCATION, SOURCE_START, SOURCE_END = "number", "location", "start", "end"
+"""Keys of a standard `Citation`'s extras, as `cited_message` writes them."""
+
+_RESULT_INDEX = "search_result_index"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCitations:
+    """The citations that a message carries.
+
+    Attributes:
+        found: Those that hold, in order, each once.
+        are_numbered: Whether the message carries citations of numbered sources, even if none of them holds.
+    """
+
+    found: Sequence[CitedStretch]
+    are_numbered: bool
+
+
+def message_text(message: AIMessage) -> str:
+    """Return the text of a message: that of all its text blocks, as ``message.text``."""
+    return "".join(text for text, _ in _text_blocks(message))
+
+
+def read_message_citations(message: AIMessage, documents: Sequence[Document]) -> MessageCitations:
+    """Read the citations that a message carries.
+
+    Args:
+        message: The message.
+        documents: The sources that it may cite.
+    """
+    sources = _Sources(documents)
+    found: dict[CitedStretch, None] = {}
+    are_numbered, at = False, 0
+    for text, given in _text_blocks(message):
+        for each in given:
+            fields = _fields(each)
+            are_numbered = are_numbered or _RESULT_INDEX in fields or NUMBER in fields
+            for number, stretch in sources.stretches(fields):
+                found[CitedStretch(number, stretch, _statement(fields, text, at))] = None
+        at += len(text)
+    return MessageCitations(list(found), are_numbered)
+
+
+def carried_citations(message: AIMessage) -> Iterator[CarriedCitation]:
+    """Yield the citations that `cited_message` wrote into a message, without their sources.
+
+    Those of another form are left out. Nothing is compared, as the sources aren't at hand.
+    """
+    at = 0
+    for text, given in _text_blocks(message):
+        for fields in map(_fields, given):
+            number, location, cited = as_integer(fields.get(NUMBER)), fields.get(LOCATION), fields.get("cited_text")
+            if number is not None and isinstance(location, str) and isinstance(cited, str) and cited:
+                sentences = read_span(fields.get(SENTENCES))
+                pages = fields.get(PAGES)
+                known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
+                document = Document(page_content=cited, metadata=_metadata_of(fields))
+                yield CarriedCitation(number, location, document, sentences, known, _statement(fields, text, at))
+        at += len(text)
+
+
+def _metadata_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a cited text, as far as the citation says it."""
+    named = {DOC_ID: DOC_ID, START_INDEX: SOURCE_START, END_INDEX: SOURCE_END, SENTENCES: SENTENCES, PAGES: PAGES}
+    named |= {HEADING: HEADING, "title": "title", "url": "url"}
+    found = {key: fields.get(name) for key, name in named.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+class _Sources:
+    """Finds what a citation cites."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._results: list[SearchResult] | None = None
+        self._by_address: dict[str, list[int]] | None = None
+        self._texts = SourceTexts(documents)
+
+    def stretches(self, fields: Mapping[str, Any]) -> Iterator[tuple[int, Stretch]]:
+        """Yield the number and the stretch of each source that a citation cites and whose text it quotes rightly."""
+        if _RESULT_INDEX in fields:
+            yield from self._of_search_result(fields)
+        elif NUMBER in fields:
+            yield from self._of_number(fields)
+        elif isinstance(address := fields.get("url"), str):
+            yield from self._of_address(address, fields.get("cited_text"))
+
+    def _of_search_result(self, fields: Mapping[str, Any]) -> Iterator[tuple[int, Stretch]]:
+        if self._results is None:
+            self._results = search_results(self._documents)
+        index = as_integer(fields[_RESULT_INDEX])
+        first, end = as_integer(fields.get("start_block_index")), as_integer(fields.get("end_block_index"))
+        quoted = fields.get("cited_text")
+        if index is None or not 0 <= index < len(self._results) or first is None or end is None:
+            return
+        result = self._results[index]
+        names = ((fields.get("source"), result.source), (fields.get("title"), result.title))
+        if not 0 <= first < end <= len(result.blocks) or any(one is not None and one != other for one, other in names):
+            return
+        if isinstance(quoted, str) and _without_space(quoted) == _without_space("".join(result.blocks[first:end])):
+            for stretch in result.stretches(first, end):
+                yield result.number, stretch
+
+    def _of_number(self, fields: Mapping[str, Any]) -> Iterator[tuple[int, Stretch]]:
+        number, quoted = as_integer(fields[NUMBER]), fields.get("cited_text")
+        if number is None or not 0 < number <= len(self._documents) or not isinstance(quoted, str) or not quoted:
+            return
+        document = self._documents[number - 1]
+        doc_id = document.metadata.get(DOC_ID)
+        if fields.get(DOC_ID) != (doc_id if isinstance(doc_id, str) else None):
+            return
+        stretch = self._texts.placed(number, as_integer(fields.get(SOURCE_START)), quoted)
+        if stretch is not None:
+            yield number, stretch
+
+    def _of_address(self, address: str, quoted: object) -> Iterator[tuple[int, Stretch]]:
+        """Yield the one source that has an address, if the citation's text stands in it."""
+        if self._by_address is None:
+            self._by_address = {}
+            for number, document in enumerate(self._documents, 1):
+                if own := source_address(document):
+                    self._by_address.setdefault(own, []).append(number)
+        numbers = self._by_address.get(address, [])
+        if len(numbers) == 1:
+            text = self._documents[numbers[0] - 1].page_content if quoted is None else quoted
+            stretch = self._texts.placed(numbers[0], None, text) if isinstance(text, str) else None
+            if stretch is not None:
+                yield numbers[0], stretch
+
+
+def _text_blocks(message: AIMessage) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the text and the citations of each text block of a message."""
+    content = message.content
+    for block in [content] if isinstance(content, str) else content:
+        if isinstance(block, str):
+            yield block, []
+        elif block.get("type") == "text":
+            text = block.get("text")
+            lists = (block.get("citations"), block.get("annotations"))
+            given = [each for every in lists if isinstance(every, list) for each in every]
+            yield text if isinstance(text, str) else "", given
+
+
+def _fields(citation: object) -> Mapping[str, Any]:
+    """Return the fields of a citation, of its own and of its extras, or of an API's that LangChain has wrapped."""
+    given = citation if isinstance(citation, Mapping) else {}
+    if given.get("type") == "non_standard_annotation":
+        inner = given.get("value")
+        given = inner if isinstance(inner, Mapping) else {}
+    extras = given.get("extras")
+    return {**(extras if isinstance(extras, Mapping) else {}), **given}
+
+
+def _statement(fields: Mapping[str, Any], text: str, at: int) -> Span | None:
+    """Return the span that a citation in a text block supports, in the text of the whole message.
+
+    Args:
+        fields: The citation's fields.
+        text: The block's text.
+        at: Where it begins in the message's text.
+    """
+    start, end = as_integer(fields.get(START_INDEX)), as_integer(fields.get(END_INDEX))
+    if start is not None and end is not None and 0 <= start <= end <= len(text):
+        return at + start, at + end
+    # An API's citation is of all of its block. A stream that was joined from pieces may hold it apart from its text.
+    is_known = text.strip() and NUMBER not in fields
+    return (at + len(text) - len(text.lstrip()), at + len(text.rstrip())) if is_known else None
+
+
+def _without_space(text: str) -> str:
+    return "".join(encodable(text).split())

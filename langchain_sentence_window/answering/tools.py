@@ -1,5 +1,18 @@
-"""`create_tools`: tools with which an agent searches an index and reads more around what it found."""
+"""`create_tools`: tools with which an agent searches an index and reads more around what it found.
 
+The line above each source is a label. Nothing in a document can forge its fields::
+
+    [1] terms.md:19-37 (Refunds) · doc_id: terms · first: 2 · last: 2
+
+A place is written as people read it, and a plain ``doc_id`` as it is. A place in which a field could begin, and any
+other ``doc_id``, are written as a JSON string in which no field, no tag and no line can begin. `read_doc_id` reads a
+``doc_id`` in either form.
+
+An error is shown to the model as advice: what to do next, without a traceback or a path.
+"""
+
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,24 +21,32 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._io import BLOCKING, IO, arun, run
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.answering.advice import advice, explained, no_reading, quoted
+from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, label, read_doc_id
+from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.documents.window_metadata import HITS, SCORE
+from langchain_sentence_window.documents.window_metadata import HITS, SCORE, SENTENCES
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
 from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window
+
+MAX_DOC_ID_CHARS = 1_000
+"""The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""
+
+MAX_ARGUMENT_CHARS = 12 * MAX_DOC_ID_CHARS + 2
+"""The most characters of such a ``doc_id`` as a JSON string."""
+
 
 MAX_WINDOWS = 20
 """The most windows that an agent may ask for in one search."""
@@ -257,3 +278,110 @@ def _shown(documents: list[Document]) -> Result:
     """Return the text for the model, and the Documents themselves."""
     blocks = [tagged(number, label(document), shown_text(document)) for number, document in enumerate(documents, 1)]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents
+
+
+_MAX_LOCATION_CHARS = 300
+_PLAIN_ID = re.compile(r"[\w./:@#+~=-]+")
+_FIELD = re.compile(rf"(?:{disguised('doc')}[\W_]?\w\w|{disguised('first')}|{disguised('last')})\s*(?=:)")
+_SEPARATOR = "·"
+_UNSEEN_LOOKS = (" ", "\n", INVISIBLE)
+"""The looks of characters that a model may drop, or replace by a plain space."""
+
+_SUSPECT = re.compile(r"(?<= ) |[^ -~]")
+
+
+def label(document: Document) -> str:
+    """Return where a window is from, and the fields with which more around it can be read."""
+    first, last = document.metadata[SENTENCES]
+    doc_id = str(document.metadata[DOC_ID])
+    field = f"doc_id: {_written(doc_id)}" if len(doc_id) <= MAX_DOC_ID_CHARS else "doc_id too long to be read on"
+    return f"{_location(document)} {_SEPARATOR} {field} {_SEPARATOR} first: {first} {_SEPARATOR} last: {last}"
+
+
+def read_doc_id(given: str) -> str:
+    """Return the ``doc_id`` that a label shows, either quoted or as it is."""
+    if len(given) > 1 and given.startswith('"') and given.endswith('"'):
+        try:
+            return str(json.loads(given, strict=False))
+        except ValueError:
+            return given
+    return given
+
+
+def _written(doc_id: str) -> str:
+    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _field_ends(doc_id) else _quoted(doc_id)
+
+
+def _location(document: Document) -> str:
+    location = describe_location(document)
+    if len(location) > _MAX_LOCATION_CHARS:
+        location = f"{location[:_MAX_LOCATION_CHARS]}…"
+    return _quoted(location) if _field_ends(location) else location
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a JSON string on one line, with all escaped that a model may drop or `tagged` would change."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    marks = _field_ends(quoted) | escaped_offsets(quoted)
+    quoted = "".join(_escaped(each) if offset in marks else each for offset, each in enumerate(quoted))
+    return _SUSPECT.sub(_unless_seen, quoted)
+
+
+def _field_ends(text: str) -> set[int]:
+    """Return the offsets of colons that follow something like a field's name."""
+    look, offsets = visible(text)
+    return {offsets[match.end()] for match in _FIELD.finditer(look)}
+
+
+def _unless_seen(found: re.Match[str]) -> str:
+    character = found[0]
+    is_seen = character.isprintable() and character != " " and looks(character) not in _UNSEEN_LOOKS
+    return character if is_seen else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1] if ord(character) > 126 else f"\\u{ord(character):04x}"  # noqa: PLR2004
+
+
+MAX_ADVICE_CHARS = 500
+"""The most characters of an error that a model is shown, so that it doesn't read again all that it sent."""
+
+_MAX_NAME_CHARS = 50
+_MAX_PROBLEM_CHARS = 200
+_MAX_SHOWN_CHARS = 100
+
+
+def advice(error: SentenceWindowError) -> ToolException:
+    """Return the error to raise in place of one of this package."""
+    return ToolException(_cut(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS))
+
+
+def explained(error: object) -> str:
+    """Return one line for each argument that can't be used; what was given isn't shown again."""
+    problems = error.errors(include_input=False) if isinstance(error, ValidationError) else []
+    listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems] or [("", str(error))]
+    lines = [f"{_cut(where, _MAX_NAME_CHARS)}: {_cut(what, _MAX_PROBLEM_CHARS)}" for where, what in listed]
+    return _cut(
+        "\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), MAX_ADVICE_CHARS
+    )
+
+
+def quoted(given: str) -> str:
+    """Return what a model gave, shortened, as it is shown again."""
+    return _cut(repr(given), _MAX_SHOWN_CHARS)
+
+
+def no_document(given: str) -> ToolException:
+    """Return the error for an id that names nothing, or nothing that may be read: the words are the same."""
+    return ToolException(
+        f"There is no document {quoted(given)}. Search first, and use the id or the doc_id of a passage that was found."
+    )
+
+
+def no_reading() -> ToolException:
+    """Return the error for an index whose store can't fetch by id."""
+    return ToolException("This index can't be read sentence by sentence. Search again instead.")
+
+
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"

@@ -11,8 +11,7 @@ from rich.text import Text
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
-from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
-from langchain_sentence_window.answering.quotes.verify import verify_quotes
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
 from langchain_sentence_window.cli.exit_codes import NOTHING
 from langchain_sentence_window.cli.names import nearer
 from langchain_sentence_window.cli.opening import nothing_told

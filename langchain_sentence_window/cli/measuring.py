@@ -49,7 +49,7 @@ def evaluate(
     """Measure how much of the right text is found."""
     from langchain_sentence_window.cli.opening import existing_index, open_index
     from langchain_sentence_window.cli.values import call_settings, read_filter
-    from langchain_sentence_window.evaluation.measuring import evaluate as measure
+    from langchain_sentence_window.evaluation.measurement import evaluate as measure
     from langchain_sentence_window.evaluation.questions import read_questions
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -83,7 +83,7 @@ def sweep(
     """Measure each combination of some settings."""
     from langchain_sentence_window.cli.opening import existing_index, open_index
     from langchain_sentence_window.cli.values import call_settings, read_filter, read_numbers
-    from langchain_sentence_window.evaluation.measuring import sweep as measure
+    from langchain_sentence_window.evaluation.measurement import sweep as measure
     from langchain_sentence_window.evaluation.questions import read_questions
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -121,7 +121,7 @@ def fit(
     """
     from langchain_sentence_window.cli.opening import existing_index, open_index, remember
     from langchain_sentence_window.cli.settings import RANKING_FILE, changed_settings
-    from langchain_sentence_window.evaluation.fitting import fit_ranking
+    from langchain_sentence_window.evaluation.fitted_ranking import fit_ranking
     from langchain_sentence_window.evaluation.questions import read_questions
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -168,7 +168,7 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Q
     """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown."""
     from langchain_sentence_window._validation import listed
     from langchain_sentence_window.cli.names import EMPTY, DocumentNames
-    from langchain_sentence_window.evaluation.sources import UnknownDocumentsWarning
+    from langchain_sentence_window.evaluation.questions import UnknownDocumentsWarning
 
     known = DocumentNames(retriever.documents())
     found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in questions)}
@@ -189,7 +189,7 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Q
 
 def _budgets(given: str | None) -> Any:
     from langchain_sentence_window.cli.values import read_numbers
-    from langchain_sentence_window.evaluation.measuring import BUDGETS
+    from langchain_sentence_window.evaluation.measurement import BUDGETS
 
     sizes = BUDGETS if given is None else read_numbers("--budgets", given)
     if any(size < 1 for size in sizes):

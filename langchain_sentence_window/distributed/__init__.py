@@ -5,22 +5,21 @@ from typing import TYPE_CHECKING
 from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.distributed.bulk import BulkWriter
-    from langchain_sentence_window.distributed.document_writer import DocumentWriter
-    from langchain_sentence_window.distributed.ingesting import ingest
-    from langchain_sentence_window.distributed.outcomes import IngestSummary, Outcome
-    from langchain_sentence_window.distributed.rows import DocumentRows
+    from langchain_sentence_window.distributed.bulk_writer import BulkWriter
+    from langchain_sentence_window.distributed.distributed_ingest import ingest
+    from langchain_sentence_window.distributed.document_rows import DocumentRows
+    from langchain_sentence_window.distributed.document_writer import DocumentWriter, IngestSummary, Outcome
 
 __all__ = ["BulkWriter", "DocumentRows", "DocumentWriter", "IngestSummary", "Outcome", "ingest"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "BulkWriter": "bulk",
-        "DocumentRows": "rows",
+        "BulkWriter": "bulk_writer",
+        "DocumentRows": "document_rows",
         "DocumentWriter": "document_writer",
-        "IngestSummary": "outcomes",
-        "Outcome": "outcomes",
-        "ingest": "ingesting",
+        "IngestSummary": "document_writer",
+        "Outcome": "document_writer",
+        "ingest": "distributed_ingest",
     },
 )

@@ -1,19 +1,27 @@
-"""Questions with gold spans, and the files that hold them."""
+"""Questions with gold spans: read, checked and written; and the documents that they are about."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
-from langchain_sentence_window._arguments import checked_path
+from langchain_sentence_window._arguments import checked_documents, checked_path
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
-from langchain_sentence_window._validation import checked_list, gathered
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._validation import checked_list, gathered, listed
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.parts.grouping import group_by_name
+from langchain_sentence_window.documents.source_documents import source_names
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
@@ -160,3 +168,144 @@ def _checked_span(span: Any) -> Span:
     raise InvalidInputError(
         f"the span is {shown(span)}; it must be (start, end) in code points of the document, with 0 <= start < end"
     )
+
+
+SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
+"""For each ``doc_id``, the first code point of each of its sections, in order."""
+
+ID_BATCH_SIZE = 256
+"""Sentences read in one call."""
+
+
+def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) -> dict[str, str]:
+    """Find the texts that questions are about; parts of a source are joined, as they are when they are indexed.
+
+    Returns:
+        The text of each question's document, by the name that the question gives it.
+
+    Raises:
+        InvalidInputError: There is none of that name, or a span runs past its end.
+    """
+    known: dict[str, str] = {}
+    for group in group_by_name(checked_documents(documents), join=True):
+        joined = group.join() if group.is_one_document else None
+        for part in group.parts:
+            text = joined.text if joined else part.text
+            for name in (group.doc_id, *source_names(part.document)):
+                known.setdefault(name, text)
+    texts: dict[str, str] = {}
+    for question in questions:
+        if question.doc_id not in known:
+            raise InvalidInputError(
+                f"the question {shown(question.question)} is about {shown(question.doc_id)}, which isn't among the "
+                f"documents given: {listed(known)}; write the id, the doc_id or the source of one of them"
+            )
+        text = texts[question.doc_id] = known[question.doc_id]
+        end = max(end for _, end in question.spans)
+        if end > len(text):
+            raise InvalidInputError(
+                f"a span of the question {shown(question.question)} ends at {shown(end)}, and "
+                f"{shown(question.doc_id)} has {len(text)} characters; count code points, not bytes, in the "
+                "text as it is indexed"
+            )
+    return texts
+
+
+def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
+    """Find the sections of texts by their headings, as `SentenceSplitter` does."""
+    splitter = SentenceSplitter()
+    found: dict[str, list[int]] = {}
+    for doc_id, text in texts.items():
+        sentences = splitter.split_text(text)
+        found[doc_id] = [one.start for index, one in enumerate(sentences) if one.section_start == index]
+    return found
+
+
+async def sections_in_store(io: IO, scope: Scope, questions: Sequence[Question]) -> SectionStarts | None:
+    """Read the sections of the documents of questions from the metadata of their sentences.
+
+    It warns of gold that ends behind the end of its document.
+
+    Returns:
+        The sections of those documents that may be read; ``None`` if the store can't fetch by id, or not within the
+        filter.
+    """
+    found = dict[str, list[int]]()
+    ends: dict[str, int] = {}
+    for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
+        index = 0
+        while True:
+            documents = await _fetched(io, scope, [(doc_id, index + i) for i in range(ID_BATCH_SIZE)])
+            if documents is None:
+                return None
+            sentences = sorted(map(scope.adapter.read, documents), key=lambda sentence: sentence.index)
+            starts = [one.start for one in sentences if one.section_start == one.index]
+            if sentences:
+                found.setdefault(doc_id, []).extend(starts)
+                ends[doc_id] = sentences[-1].end
+            # Under a filter, some that are missing may be forbidden.
+            if not sentences or (len(sentences) < ID_BATCH_SIZE and not scope.is_bound):
+                break
+            index += ID_BATCH_SIZE
+    _warn_of_gold_outside(questions, ends)
+    return found
+
+
+def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]) -> None:
+    """Warn of spans that end where no sentence of their document stands any more, so that nothing can find them."""
+    lost = [
+        f"{shown(question.question)} ({shown(question.doc_id)} ends at {ends[question.doc_id]}, a span at {shown(end)})"
+        for question in questions
+        if question.doc_id in ends
+        for end in [max(end for _, end in question.spans)]
+        if end > ends[question.doc_id]
+    ]
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        warnings.warn(
+            f"gold lies behind the end of its document in the question {lost[0]}{more}, and can't be found; count code "
+            "points, not bytes, in the text as it is indexed",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
+
+
+class UnknownDocumentsWarning(SentenceWindowWarning):
+    """Questions name documents that the index doesn't hold."""
+
+
+async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
+    """Warn of documents that can't be found, as questions about them score 0 whatever is found.
+
+    Args:
+        io: Makes the calls.
+        scopes: A store, with each of the filters under which it is asked.
+        doc_ids: The documents.
+    """
+    missing = dict.fromkeys(doc_ids)
+    for scope in {repr(scope.filter): scope for scope in scopes}.values():
+        storable = [doc_id for doc_id in missing if is_storable_id(doc_id)]
+        for start in range(0, len(storable), ID_BATCH_SIZE):
+            part = storable[start : start + ID_BATCH_SIZE]
+            documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
+            if documents is None:
+                return
+            for document in documents:
+                missing.pop(scope.adapter.read(document).doc_id, None)
+    if missing:
+        within = " that the filter lets through" if any(scope.is_bound for scope in scopes) else ""
+        warnings.warn(
+            f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
+            "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
+            "returns",
+            UnknownDocumentsWarning,
+            stacklevel=2,
+        )
+
+
+async def _fetched(io: IO, scope: Scope, keys: Sequence[SentenceKey]) -> list[Document] | None:
+    """Fetch sentences; return ``None`` if the store can't fetch by id, or not within the filter."""
+    try:
+        return await scope.fetch(io, keys)
+    except InvalidInputError:
+        return None

@@ -1,7 +1,7 @@
-"""The results of an evaluation: tables, JSON, a plot, samples for ragas."""
+"""The results of an evaluation: tables, JSON, a plot, samples for ragas. matplotlib is imported on use."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._tables import aligned
 from langchain_sentence_window._validation import as_integer, listed, optional_count
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
@@ -27,12 +28,11 @@ from langchain_sentence_window.evaluation.metrics import (
     title,
     within_budget,
 )
-from langchain_sentence_window.evaluation.plots import plot_recall
-from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.evaluation.sources import texts_by_name
+from langchain_sentence_window.evaluation.questions import Question, texts_by_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 MIN_USED = 0.9
 """The share of the largest budget below which a table notes that too little came back to compare."""
@@ -288,3 +288,42 @@ def _percent(estimate: MeanCI | None) -> str:
 def _interval(estimate: MeanCI) -> str:
     """Return a share in percent, with the ends of its interval."""
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def plot_recall(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    budgets: Sequence[int],
+    unit: str,
+    path: str | PathLike[str] | None,
+) -> "Figure":
+    """Draw recall against context, a line for each retriever.
+
+    Args:
+        curves: Points ``(context used, recall from 0 to 1)`` by the retriever's name.
+        budgets: The ticks of the context's axis.
+        unit: The unit of the context.
+        path: The file to write; its suffix, such as ``.svg`` or ``.png``, sets the format. ``None`` writes none.
+
+    Raises:
+        MissingExtraError: matplotlib isn't installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("matplotlib", "plot") from error
+    # Not pyplot, which keeps every figure and may need a screen.
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for name, points in curves.items():
+        used, recall = zip(*points, strict=True)
+        axes.plot(used, [100 * share for share in recall], marker="o", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(budgets)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(xlabel=f"{unit} of context", ylabel="gold characters in it, %", ylim=(0, 100))
+    axes.grid(visible=True, alpha=0.3)
+    if len(curves) > 1:
+        axes.legend()
+    if path is not None:
+        figure.savefig(checked_path(path))
+    return figure

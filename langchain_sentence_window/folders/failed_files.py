@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.folders.walking import FoundFile
-from langchain_sentence_window.stores.faiss.database.files import open_regular, replace_file
+from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 
 FAILED_FILES = "failed_files.json"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.loaders.files.reading import Root
+from langchain_sentence_window.loaders.file_bytes import Root
 
 MAX_PATH_CHARS = 4_096
 """Characters of the longest path."""

@@ -24,8 +24,8 @@ from langchain_sentence_window.folders.failed_files import FailedFile, FailedFil
 from langchain_sentence_window.folders.indexed_files import IndexedFile, indexed_files
 from langchain_sentence_window.folders.results import SyncProgress, SyncResult
 from langchain_sentence_window.folders.walking import FoundFile, FoundFiles, check_found, checked_paths, find_files
-from langchain_sentence_window.loaders.files.loading import convert
-from langchain_sentence_window.loaders.files.reading import EmptyFileError, read_file
+from langchain_sentence_window.loaders.file_bytes import EmptyFileError, read_file
+from langchain_sentence_window.loaders.file_loader import convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess, PdfProcessError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
@@ -54,7 +54,7 @@ def sync_files(
     leaves what it has added; the next call goes on from there.
 
     Hidden files and folders, symbolic links inside the folders, and the folder of the index itself are left out. So are
-    files with other suffixes than those of `langchain_sentence_window.loaders.files.loading.SUFFIXES`; they are
+    files with other suffixes than those of `langchain_sentence_window.loaders.file_loader.SUFFIXES`; they are
     counted.
 
     Args:

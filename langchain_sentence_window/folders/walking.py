@@ -14,8 +14,8 @@ from pathlib import Path
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
-from langchain_sentence_window.loaders.files.loading import SUFFIXES
-from langchain_sentence_window.loaders.files.reading import LinkedFileError, Root, reason
+from langchain_sentence_window.loaders.file_bytes import LinkedFileError, Root, reason
+from langchain_sentence_window.loaders.file_loader import SUFFIXES
 
 MAX_DEPTH = 100
 """Folders in folders."""

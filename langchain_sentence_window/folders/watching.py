@@ -15,7 +15,7 @@ from langchain_sentence_window.folders.failed_files import FailedFiles
 from langchain_sentence_window.folders.results import SyncResult
 from langchain_sentence_window.folders.syncing import OnProgress, index_folder, sync
 from langchain_sentence_window.folders.walking import checked_paths, is_below
-from langchain_sentence_window.loaders.files.loading import SUFFIXES
+from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 DEBOUNCE_MS = 1_000

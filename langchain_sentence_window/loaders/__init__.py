@@ -18,21 +18,20 @@ from typing import TYPE_CHECKING
 from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.loaders.files.loading import load_file
-    from langchain_sentence_window.loaders.pdf.highlighting import highlight
-    from langchain_sentence_window.loaders.pdf.loader import PDFLoader, load_pdf
-    from langchain_sentence_window.loaders.pdf.locating import PageBox, SentencePlace, locate
+    from langchain_sentence_window.loaders.file_loader import load_file
+    from langchain_sentence_window.loaders.pdf.pdf_loader import PDFLoader, load_pdf
+    from langchain_sentence_window.loaders.pdf.sentence_places import PageBox, SentencePlace, highlight, locate
 
 __all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_file", "load_pdf", "locate"]
 
 _HOMES = {
-    "PDFLoader": "pdf.loader",
-    "PageBox": "pdf.locating",
-    "SentencePlace": "pdf.locating",
-    "highlight": "pdf.highlighting",
-    "load_file": "files.loading",
-    "load_pdf": "pdf.loader",
-    "locate": "pdf.locating",
+    "PDFLoader": "pdf.pdf_loader",
+    "PageBox": "pdf.sentence_places",
+    "SentencePlace": "pdf.sentence_places",
+    "highlight": "pdf.sentence_places",
+    "load_file": "file_loader",
+    "load_pdf": "pdf.pdf_loader",
+    "locate": "pdf.sentence_places",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -6,10 +6,8 @@ from pathlib import Path
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from langchain_sentence_window.stores.faiss.checks.result import CheckResult
-from langchain_sentence_window.stores.faiss.checks.whole import check_folder
-from langchain_sentence_window.stores.faiss.database.files import as_folder
-from langchain_sentence_window.stores.faiss.layout import SETTINGS_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, as_folder
+from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder
 
 
 def check_index(path: str | PathLike[str]) -> CheckResult:

@@ -6,8 +6,12 @@ from pathlib import Path
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
-from langchain_sentence_window.stores.faiss.database.files import make_folder, open_regular, replace_file
-from langchain_sentence_window.stores.faiss.layout import SETTINGS_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    SETTINGS_FILE,
+    make_folder,
+    open_regular,
+    replace_file,
+)
 
 
 def read_files(folder: Path) -> dict[str, bytes]:

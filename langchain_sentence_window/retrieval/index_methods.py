@@ -15,12 +15,12 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.index_files import read_files, write_files
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.settings import RetrieverSettings
-from langchain_sentence_window.stores.faiss.database.files import as_folder
+from langchain_sentence_window.stores.faiss.database.store_files import as_folder
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-from langchain_sentence_window.stores.faiss.stats import StoreStats
+from langchain_sentence_window.stores.faiss.soundness import StoreStats
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
+    from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
 
 class IndexMethods(RetrieverSettings):

@@ -19,8 +19,13 @@ from langchain_sentence_window._validation import checked_choice, checked_flag, 
 from langchain_sentence_window.embedding.settings import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.setting_checks import CHECKS
-from langchain_sentence_window.stores.faiss.database.files import as_folder, make_folder, open_regular, replace_file
-from langchain_sentence_window.stores.faiss.layout import SETTINGS_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    SETTINGS_FILE,
+    as_folder,
+    make_folder,
+    open_regular,
+    replace_file,
+)
 from langchain_sentence_window.windows.order import Order
 
 REMEMBERED = frozenset(

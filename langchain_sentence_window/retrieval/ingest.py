@@ -8,8 +8,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._showing import shown
-from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.parts.grouping import Group, JoinParts, document_ids, group_documents
 from langchain_sentence_window.documents.parts.numbering import Part

@@ -12,9 +12,8 @@ from langchain_sentence_window._settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.documents.found_sentences import FoundSentences as SentencesFound
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from langchain_sentence_window._arguments import checked_counter
 from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name, warn_of_related
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.filtering import own_copy
+from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.embedding.situating import Situate

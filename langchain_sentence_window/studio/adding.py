@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Route
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.embedding.counting import heard_texts
-from langchain_sentence_window.loaders.files.loading import convert
-from langchain_sentence_window.loaders.files.reading import Root, read_file
+from langchain_sentence_window.loaders.file_bytes import Root, read_file
+from langchain_sentence_window.loaders.file_loader import convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.studio.jobs import Job, Stopped
 from langchain_sentence_window.studio.replies import (

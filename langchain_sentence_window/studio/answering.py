@@ -27,15 +27,20 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._text import encodable
-from langchain_sentence_window.answering.chain import Citing
+from langchain_sentence_window.answering.chain import (
+    HISTORY,
+    PROMPT,
+    QUESTION,
+    QUOTING_PROMPT,
+    Citing,
+    read_conversation,
+    rewriter,
+)
+from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
 from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
 from langchain_sentence_window.answering.context import format_context
-from langchain_sentence_window.answering.conversation import HISTORY, QUESTION, read_conversation, rewriter
-from langchain_sentence_window.answering.message_citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
-from langchain_sentence_window.answering.prompt import PROMPT, QUOTING_PROMPT
-from langchain_sentence_window.answering.quotes.records import VerifiedQuote
-from langchain_sentence_window.answering.quotes.verify import verify_quotes
-from langchain_sentence_window.answering.quoting import answer_in_quotes, quotes_as_cited
+from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
+from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

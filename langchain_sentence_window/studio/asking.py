@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.answering.escaping import on_one_line
+from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

@@ -4,8 +4,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.locations import describe_location, name_of
-from langchain_sentence_window.answering.source_names import document_title
+from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.window_metadata import (

@@ -9,9 +9,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.evaluation.fitting import afit_ranking
-from langchain_sentence_window.evaluation.fitting_result import FittedRanking
-from langchain_sentence_window.evaluation.measuring import BUDGETS
+from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
+from langchain_sentence_window.evaluation.measurement import BUDGETS
 from langchain_sentence_window.folders.syncing import index_folder
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS

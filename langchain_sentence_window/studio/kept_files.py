@@ -15,7 +15,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from langchain_sentence_window.stores.faiss.database.files import make_new, open_regular, remove_file, replace_file
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    make_new,
+    open_regular,
+    remove_file,
+    replace_file,
+)
 from langchain_sentence_window.studio.replies import Refused
 
 RECORD = ".uploads.json"

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.answering.escaping import on_one_line
+from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.measuring import BUDGETS, acompare
+from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
 from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings

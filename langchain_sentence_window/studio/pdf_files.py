@@ -15,7 +15,7 @@ from pathlib import Path
 from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.folders.served import served_below
-from langchain_sentence_window.loaders.files.reading import Root, open_file
+from langchain_sentence_window.loaders.file_bytes import Root, open_file
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess
 from langchain_sentence_window.studio.read_document import ReadDocument
 from langchain_sentence_window.studio.replies import Refused

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
-from langchain_sentence_window.stores.faiss.database.files import open_regular, replace_file
+from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 from langchain_sentence_window.studio.replies import Refused
 
 MAX_UNDONE = 50

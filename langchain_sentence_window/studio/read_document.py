@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.sentence_pages import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.documents.window_metadata import SENTENCE_SPANS
-from langchain_sentence_window.loaders.files.loading import CONTENT_TYPE, SUFFIXES
+from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_documents import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from langchain_sentence_window.answering.escaping import on_one_line
+from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.studio.state import Studio
 

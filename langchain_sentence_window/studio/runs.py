@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._types import Span
-from langchain_sentence_window.evaluation.fitting_result import FittedRanking
+from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, mean_cis, union, within_budget
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import QuestionResult, Report

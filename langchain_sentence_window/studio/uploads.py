@@ -19,7 +19,7 @@ from typing import Any
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.folders.syncing import index_folder
-from langchain_sentence_window.loaders.files.loading import SUFFIXES
+from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.studio.kept_files import KeptFiles
 from langchain_sentence_window.studio.replies import Refused

@@ -1,13 +1,22 @@
-"""An embedder and documents for the suite."""
+"""An embedder and documents for the suite; what a store can do, found out by doing it; and a count of its calls."""
 
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS, run
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.search import rank_found
 
 DIMENSION = 64
 """Numbers of each vector."""
@@ -91,3 +100,95 @@ def stories() -> Iterator[Document]:
 
 def _direction(word: str) -> Any:
     return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(DIMENSION)
+
+
+_KINDS = {"lists": ["a", "b"], "dicts": {"a": {"b": [1]}}, "null": None, "large numbers": 2**70}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAbilities:
+    """The abilities of a vector store.
+
+    Attributes:
+        filters: Whether a search can be limited by metadata.
+        fetches: Whether documents are fetched by id.
+        fetches_within: Whether a filter holds for what is fetched by id, too.
+        lists: Whether its documents can be listed.
+        searches_words: Whether it searches by words through its adapter.
+        in_one_transaction: Whether a document is replaced in one transaction.
+        metadata: Kinds of values that it holds beside strings, numbers and booleans, joined by commas.
+    """
+
+    filters: bool
+    fetches: bool
+    fetches_within: bool
+    lists: bool
+    searches_words: bool
+    in_one_transaction: bool
+    metadata: str
+
+    def to_dict(self) -> dict[str, bool | str]:
+        """Return all attributes by their names."""
+        return asdict(self)
+
+
+def find_abilities(retriever: SentenceWindowRetriever, tenant_filter: Any) -> StoreAbilities:
+    """Find out what the store of a retriever can do; two documents are left in it.
+
+    Args:
+        retriever: A retriever over an empty store.
+        tenant_filter: A filter for documents of the tenant ``acme``; ``None`` if the store has no filters.
+    """
+    retriever.add_documents([source("mine", "One kiwi. Two kiwi.", "acme"), source("theirs", "One fig.", "umbra")])
+    adapter = retriever.scope().adapter
+    return StoreAbilities(
+        filters=tenant_filter is not None,
+        fetches=run(adapter.fetch(BLOCKING, [sentence_id("mine", 0)])) is not None,
+        fetches_within=tenant_filter is not None and _fetches_within(adapter, tenant_filter),
+        lists=_lists(adapter),
+        searches_words=run(adapter.lexical_search(BLOCKING, "kiwi", {"k": 1})) is not None,
+        in_one_transaction=_replaces(adapter),
+        metadata=", ".join(kind for kind, value in _KINDS.items() if adapter.holds("key", value)),
+    )
+
+
+def _fetches_within(adapter: StoreAdapter, tenant_filter: Any) -> bool:
+    ids = [sentence_id("mine", 0), sentence_id("theirs", 0)]
+    try:
+        found = run(adapter.fetch(BLOCKING, ids, adapter.join([tenant_filter])))
+    except InvalidInputError:
+        return False
+    return found is not None and [each.page_content for each in found] == ["One kiwi."]
+
+
+def _lists(adapter: StoreAdapter) -> bool:
+    try:
+        return len(run(adapter.list_documents(BLOCKING))) == 2  # noqa: PLR2004 - as many as were added
+    except InvalidInputError:
+        return False
+
+
+def _replaces(adapter: StoreAdapter) -> bool:
+    settings: dict[str, Any] = {"contexts": None, "within": None, "show_progress": False}
+    return run(adapter.replace_documents(BLOCKING, [], [], **settings))
+
+
+_NO_ROUND_TRIPS = {"embed_query", rank_found.__name__}
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Record all calls of retrievers from now on, except those of embedders and what is computed in a thread."""
+    made: list[object] = []
+
+    def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        def calling(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
+            if getattr(function, "__name__", "") not in _NO_ROUND_TRIPS:
+                made.append(function)
+            return call(function, *arguments, **keywords)
+
+        return calling
+
+    for io in (BLOCKING, ASYNC, IN_STEPS):
+        for name in ("call", "in_thread"):
+            monkeypatch.setattr(io, name, noted(getattr(io, name)))
+    return made

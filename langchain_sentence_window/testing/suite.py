@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -12,19 +12,17 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS
 from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.search import rank_found
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
 from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-from langchain_sentence_window.testing.abilities import find_abilities
-from langchain_sentence_window.testing.material import Way, WordVectors, either_way, source, stories
+from langchain_sentence_window.testing.material import Way, WordVectors, either_way, find_abilities, source, stories
+from langchain_sentence_window.testing.material import count_calls as _count_calls
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""
@@ -480,24 +478,3 @@ def _check_same_order(found: list[Document], expected: list[Document]) -> None:
         if window.id != wanted.id:
             assert abs(score[window.id] - score[wanted.id]) < SAME_SCORE, (window.page_content, wanted.page_content)
     assert len(found) == min(len(expected), 30)
-
-
-_NO_ROUND_TRIPS = {"embed_query", rank_found.__name__}
-
-
-def _count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Record all calls of retrievers from now on, except those of embedders and what is computed in a thread."""
-    made: list[object] = []
-
-    def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        def calling(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
-            if getattr(function, "__name__", "") not in _NO_ROUND_TRIPS:
-                made.append(function)
-            return call(function, *arguments, **keywords)
-
-        return calling
-
-    for io in (BLOCKING, ASYNC, IN_STEPS):
-        for name in ("call", "in_thread"):
-            monkeypatch.setattr(io, name, noted(getattr(io, name)))
-    return made

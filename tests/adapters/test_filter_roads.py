@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.filter_model import matches

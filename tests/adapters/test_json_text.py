@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.adapters.json_text import necessary_condition
-from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.matchers import matcher
 
 TEXTS = st.text("ab\"\\[]:, é\0😀'%_", max_size=4)
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(-1, 1) | TEXTS

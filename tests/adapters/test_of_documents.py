@@ -9,9 +9,9 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING
-from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from tests.toys import WordEmbeddings
 
 NAMES = ["a", "b.md", "path/c d", 'quote "q"']

@@ -10,13 +10,10 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.adapters import StoreAdapter, adapter_of, register
-from langchain_sentence_window.adapters.chroma import ChromaAdapter
-from langchain_sentence_window.adapters.community_faiss import CommunityFaissAdapter
 from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
-from langchain_sentence_window.adapters.faiss_store import FaissStoreAdapter
-from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
-from langchain_sentence_window.adapters.lancedb import LanceDBAdapter
-from langchain_sentence_window.adapters.mariadb import MariaDBAdapter
+from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
+from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
+from langchain_sentence_window.adapters.local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
 from langchain_sentence_window.adapters.pinecone import PineconeAdapter

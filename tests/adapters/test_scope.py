@@ -34,7 +34,7 @@ from langchain_sentence_window import (
     create_rag_chain,
     create_tools,
 )
-from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import (

@@ -23,7 +23,7 @@ from langchain_sentence_window import (
     copy_index,
 )
 from langchain_sentence_window.adapters import register
-from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 from langchain_sentence_window.documents import ids
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import EmbeddingError, IncompleteWindowError, InvalidInputError

@@ -14,10 +14,9 @@ from langchain_core.load import dumpd, dumps, load
 from langchain_core.messages import AIMessage, HumanMessage, message_to_dict, messages_from_dict
 
 from langchain_sentence_window import Citation, describe_location, find_citations
-from langchain_sentence_window.answering.cited_statements import cited_statements
-from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
-from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
-from langchain_sentence_window.answering.search_results import as_search_results, search_results
+from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message, cited_statements
+from langchain_sentence_window.answering.context import as_search_results, search_results
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.answering.source_stretches import MAX_EXCERPT_CHARS
 from langchain_sentence_window.errors import InvalidInputError
 from tests.answering.windows import (

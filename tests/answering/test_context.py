@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import describe_location, find_citations, format_context
-from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.escaping import escape_leading_numbers, escape_numbers, escape_tags, looks
+from langchain_sentence_window.answering.citation_format import (
+    escape_leading_numbers,
+    escape_numbers,
+    escape_tags,
+    looks,
+)
+from langchain_sentence_window.answering.context import ShownSpans, tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
-from langchain_sentence_window.answering.shown_spans import ShownSpans
 
 # Tags
 

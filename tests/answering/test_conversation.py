@@ -12,8 +12,8 @@ from langgraph.graph.message import add_messages
 from pydantic import SecretStr
 
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, find_citations
+from langchain_sentence_window.answering.chain import MAX_MESSAGES
 from langchain_sentence_window.answering.citation_format import without_citations
-from langchain_sentence_window.answering.conversation import MAX_MESSAGES
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.context import GAP
-from langchain_sentence_window.answering.search_results import as_search_results, search_results
+from langchain_sentence_window.answering.context import GAP, as_search_results, search_results
 from langchain_sentence_window.errors import InvalidInputError
 from tests.answering.windows import ANY_DOCUMENTS, HOSTILE, PAGED, RULES, index_of, sentence, window, windows
 

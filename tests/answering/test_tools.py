@@ -19,7 +19,7 @@ from langgraph.prebuilt import ToolNode
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever, create_tools
 from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.labels import label, read_doc_id
+from langchain_sentence_window.answering.tools import label, read_doc_id
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document

@@ -23,7 +23,7 @@ from pydantic import SecretStr, TypeAdapter
 
 from langchain_sentence_window import find_citations
 from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
-from langchain_sentence_window.answering.search_results import as_search_results
+from langchain_sentence_window.answering.context import as_search_results
 from tests.answering.windows import PAGED, window
 from tests.conftest import Invoke
 from tests.loopback import Answer, Body, Loopback, loopback

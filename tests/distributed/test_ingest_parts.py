@@ -16,11 +16,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.distributed import IngestSummary, Outcome
-from langchain_sentence_window.distributed.files import find_files, load_path
-from langchain_sentence_window.distributed.fingerprints import fingerprint
-from langchain_sentence_window.distributed.outcomes import Tally
-from langchain_sentence_window.distributed.packing import pack, pack_outcome, unpack, unpack_outcome
-from langchain_sentence_window.distributed.ray_stages import document_of
+from langchain_sentence_window.distributed.document_rows import fingerprint
+from langchain_sentence_window.distributed.document_writer import Tally
+from langchain_sentence_window.distributed.ingest_files import find_files, load_path
+from langchain_sentence_window.distributed.ray_ingest import document_of, pack, pack_outcome, unpack, unpack_outcome
 from langchain_sentence_window.documents.parts.numbering import part_of
 from langchain_sentence_window.errors import (
     DocumentReadError,

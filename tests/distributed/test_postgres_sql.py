@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.adapters.bulk import postgres_indexes as indexes
-from langchain_sentence_window.adapters.bulk.copy_format import copied, vector_fields
-from langchain_sentence_window.adapters.bulk.postgres_table import Column, Table
-from langchain_sentence_window.adapters.postgres_engine import literal, quoted
-from langchain_sentence_window.adapters.postgres_full_text import MAX_MATCHES, _as_query, _looked_up
-from langchain_sentence_window.adapters.postgres_names import TableNames
+from langchain_sentence_window.adapters import postgres_loader as indexes
+from langchain_sentence_window.adapters.postgres import MAX_MATCHES, _as_query, _looked_up
+from langchain_sentence_window.adapters.postgres_loader import copied, vector_fields
+from langchain_sentence_window.adapters.postgres_sql import TableNames, literal, quoted
+from langchain_sentence_window.adapters.postgres_table import Column, Table
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
 Row = namedtuple("Row", "name type category modifier vector_schema")

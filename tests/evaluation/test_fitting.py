@@ -16,10 +16,9 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import FittedRanking, Question, afit_ranking, fit_ranking
-from langchain_sentence_window.evaluation.fitting import MIN_GROUPS, MIN_QUESTIONS, fit
-from langchain_sentence_window.evaluation.fitting_examples import FittingExample, stacked
+from langchain_sentence_window.evaluation.fitted_ranking import MIN_GROUPS, MIN_QUESTIONS, fit
+from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked
 from langchain_sentence_window.evaluation.fitting_objective import Stack, minimize, smoothed_recall
-from langchain_sentence_window.evaluation.fitting_search import find_examples
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.ranking.signals import SIGNALS

@@ -15,7 +15,7 @@ from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRet
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
 from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
-from langchain_sentence_window.adapters.postgres_engine import PostgresEngine, all_rows
+from langchain_sentence_window.adapters.postgres_sql import PostgresEngine, all_rows
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
 from langchain_sentence_window.adapters.redis import RedisAdapter
 from langchain_sentence_window.errors import StoreUnavailableError

@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.adapters.bulk.qdrant import NOTE
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
+from langchain_sentence_window.adapters.qdrant import NOTE
 from langchain_sentence_window.distributed import BulkWriter
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from tests.conftest import Invoke

@@ -7,10 +7,10 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.base import StoreAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.embedding.embedder import embed_texts
 from tests.live_stores import test_stores
 

@@ -9,7 +9,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import NeighborMixedEmbeddings
 from langchain_sentence_window.distributed import DocumentWriter
-from langchain_sentence_window.distributed.ingest_target import IngestTarget
+from langchain_sentence_window.distributed.distributed_ingest import IngestTarget
 from tests.live_stores import makers
 from tests.toys import WordEmbeddings, document
 

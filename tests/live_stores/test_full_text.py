@@ -13,7 +13,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import BM25Index, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.adapters import postgres_full_text
+from langchain_sentence_window.adapters import postgres as postgres_full_text
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, aenable_full_text, enable_full_text
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke

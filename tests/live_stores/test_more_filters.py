@@ -14,7 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.json_text import JsonTextAdapter
-from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.adapters.test_further_stores import nested

@@ -13,7 +13,8 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.distributed import DocumentRows, IngestSummary, ingest, open_store
+from langchain_sentence_window.distributed import DocumentRows, IngestSummary, ingest
+from langchain_sentence_window.distributed import bulk_writer as open_store
 from langchain_sentence_window.errors import IngestError, InvalidInputError
 from tests.ray.factories import HashEmbeddings, make_table, postgres_store
 from tests.ray.kills import stored_rows

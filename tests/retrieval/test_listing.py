@@ -15,7 +15,7 @@ from langchain_sentence_window import BM25Index, FaissStore, SentenceWindowRetri
 from langchain_sentence_window.adapters import StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.stores.faiss.database.connection import Connection
+from langchain_sentence_window.stores.faiss.database.connections import Connection
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -176,7 +176,7 @@ async def test_a_store_that_cannot_list_says_so_and_deletes_by_name(way: Invoke,
         pass
 
     from langchain_sentence_window.adapters import register
-    from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+    from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 
     class UnlistableAdapter(InMemoryAdapter):
         list_sentences = StoreAdapter.list_sentences

@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters import StoreAdapter, register
-from langchain_sentence_window.adapters.search_methods import Scored
+from langchain_sentence_window.adapters.store_adapter import Scored
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.evaluation import read_questions
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING

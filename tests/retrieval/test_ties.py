@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import BM25Index, FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 from langchain_sentence_window.stores.faiss.ties import MAX_TIED, with_tied
 from tests.toys import VOCABULARY, WordEmbeddings
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.evaluation import compare, evaluate, fit_ranking, read_questions, write_questions
-from langchain_sentence_window.evaluation.fitting_result import FittedRanking
+from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings

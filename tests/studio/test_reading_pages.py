@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.folders import sync_files
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.files.reading import Root
+from langchain_sentence_window.loaders.file_bytes import Root
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.studio.page_images import ImageCache
 from langchain_sentence_window.studio.pdf_files import PdfState

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
-from langchain_sentence_window.stores.faiss.dense.choice import AUTO
+from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO
 from tests.torture.churn import move_limits
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.indexes import known_indexes

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from langchain_sentence_window.stores.faiss.dense import cache, choice, factory, quantized, reading
+from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
+from langchain_sentence_window.stores.faiss.dense import faiss_factory as choice
+from langchain_sentence_window.stores.faiss.dense import faiss_factory as factory
+from langchain_sentence_window.stores.faiss.dense import index_builder as reading
+from langchain_sentence_window.stores.faiss.dense import quantized
 from tests.torture.corpus import DIMENSION
 
 EXACT = 200

@@ -2,9 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS
 from langchain_sentence_window.answering.mcp.passage_ids import MAX_PASSAGE_ID_CHARS
-from langchain_sentence_window.answering.tools import ReadInput, SearchInput
+from langchain_sentence_window.answering.tools import MAX_ARGUMENT_CHARS, ReadInput, SearchInput
 
 MAX_QUERY_CHARS = 4_000
 """The most characters of a query."""

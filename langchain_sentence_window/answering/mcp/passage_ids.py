@@ -7,7 +7,7 @@ no character of it gets lost on its way through a model.
 import re
 from urllib.parse import quote, unquote
 
-from langchain_sentence_window.answering.labels import MAX_ARGUMENT_CHARS, read_doc_id
+from langchain_sentence_window.answering.tools import MAX_ARGUMENT_CHARS, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
 
 MAX_PASSAGE_ID_CHARS = MAX_ARGUMENT_CHARS + 22

@@ -7,11 +7,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC, arun
-from langchain_sentence_window.answering.advice import no_document
-from langchain_sentence_window.answering.labels import read_doc_id
 from langchain_sentence_window.answering.mcp.reading import read_runs
-from langchain_sentence_window.answering.quotes.records import QuotedPlace, VerifiedQuote
-from langchain_sentence_window.answering.quotes.verify import verify_quote
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
+from langchain_sentence_window.answering.tools import no_document, read_doc_id
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_merging import merge_windows

@@ -8,9 +8,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._types import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.answering.advice import no_reading
 from langchain_sentence_window.answering.mcp.passage_ids import Sentences
-from langchain_sentence_window.answering.tools import unsearched_window
+from langchain_sentence_window.answering.tools import no_reading, unsearched_window
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.windows.geometry import Window

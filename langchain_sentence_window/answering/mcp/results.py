@@ -7,12 +7,11 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, Field
 
 from langchain_sentence_window._text import encodable
+from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.escaping import on_one_line
-from langchain_sentence_window.answering.labels import label
-from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location
+from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
 from langchain_sentence_window.answering.mcp.passage_ids import passage_id
-from langchain_sentence_window.answering.source_names import source_address
+from langchain_sentence_window.answering.tools import label
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
 from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text

@@ -14,7 +14,6 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError, create_model
 
 from langchain_sentence_window._io import arun
-from langchain_sentence_window.answering.advice import advice, explained, no_document
 from langchain_sentence_window.answering.mcp.arguments import (
     BoundedReadInput,
     BoundedSearchInput,
@@ -36,7 +35,15 @@ from langchain_sentence_window.answering.mcp.results import (
     passage_of,
     sources_of,
 )
-from langchain_sentence_window.answering.tools import MAX_SENTENCES, NOTHING_FOUND, Result, create_tools
+from langchain_sentence_window.answering.tools import (
+    MAX_SENTENCES,
+    NOTHING_FOUND,
+    Result,
+    advice,
+    create_tools,
+    explained,
+    no_document,
+)
 from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.documents.window_metadata import SENTENCES

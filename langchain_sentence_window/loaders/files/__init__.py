@@ -1,1 +1,1 @@
-"""Files as Documents: Markdown, text, HTML, DOCX and PDF, see `load_file`."""
+"""Marked-up files, HTML and DOCX, as Markdown with the spans of their blocks."""

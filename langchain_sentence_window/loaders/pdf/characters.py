@@ -1,8 +1,15 @@
-"""The characters of a page: what PDFium knows of each one, in arrays.
+"""The characters of a page: what PDFium knows of each one, in arrays; and the boxes around some of them.
 
 Places are in points as the page is displayed: from the top left corner of its crop box, x to the right, y down, after
 the page's rotation. PDFium is asked for what differs from character to character (code point, box, text object) once
 a character, and for what a text object has in common (font, size, matrix) once an object.
+
+Characters that follow each other on a line share a box; a column's gap or a new line begins another. So does a text
+that the file draws before the one on its left: readers keep to the file's order, and should find the text's order in
+the boxes. Boxes are as high as their font, so that they look even. Where the box of a line would touch any other
+character, as in a tight line above, it is trimmed; where trimming isn't enough, the line gets several boxes.
+
+Everything is in points from the upper left of the page as it is shown, see `PageFrame`.
 """
 
 import ctypes
@@ -17,10 +24,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.loaders.pdf.frames import MAX_POINTS, PageFrame, read_frame
-from langchain_sentence_window.loaders.pdf.pdfium import pdfium_raw
+from langchain_sentence_window.loaders.pdf.pdfium import (
+    MAX_POINTS,
+    Boxes,
+    Indexes,
+    Mask,
+    PageFrame,
+    pdfium_raw,
+    read_frame,
+)
 
-Boxes: TypeAlias = npt.NDArray[np.float32]
+CharacterBoxes: TypeAlias = npt.NDArray[np.float32]
 """Rectangles of shape ``(n, 4)``: left, top, right and bottom, in points of the displayed page."""
 
 HYPHEN = 0x2
@@ -67,7 +81,7 @@ class PageCharacters:
     width: float
     height: float
     codes: npt.NDArray[np.uint32]
-    boxes: Boxes
+    boxes: CharacterBoxes
     origins: npt.NDArray[np.float32]
     sizes: npt.NDArray[np.float32]
     angles: npt.NDArray[np.float32]
@@ -218,7 +232,7 @@ def _font_style(raw: Any, address: int) -> tuple[bool, bool]:
     return bold or raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT, italic
 
 
-def _displayed(boxes: Boxes, frame: PageFrame) -> Boxes:
+def _displayed(boxes: CharacterBoxes, frame: PageFrame) -> CharacterBoxes:
     """Return boxes of the PDF as the page is displayed, those of damaged files too."""
     shown = frame.show(np.clip(np.nan_to_num(boxes), -MAX_POINTS, MAX_POINTS)).astype(np.float32)
     return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
@@ -227,3 +241,206 @@ def _displayed(boxes: Boxes, frame: PageFrame) -> Boxes:
 def _point(value: float) -> float:
     """Return a number of points, without the infinities and the not-a-numbers of damaged files."""
     return 0.0 if isnan(value) else max(-MAX_POINTS, min(MAX_POINTS, value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedPage:
+    """A page's characters and ruling lines, in little space.
+
+    Attributes:
+        number: The page's number, from 0.
+        width: Points of the displayed page from left to right.
+        height: Points from top to bottom.
+        codes: The code points of its ``n`` characters.
+        boxes: Their boxes.
+        lengths: Numbers of characters with the same type and origin, one after the other; they add up to ``n``.
+        types: For each length: x and y of the origin, size, angle, and 1 or 0 for bold, italic and generated.
+        rules: The page's ruling lines.
+    """
+
+    number: int
+    width: float
+    height: float
+    codes: npt.NDArray[np.uint32]
+    boxes: CharacterBoxes
+    lengths: npt.NDArray[np.int64]
+    types: npt.NDArray[np.float32]
+    rules: Boxes
+
+
+def pack(page: PageCharacters, rules: Boxes) -> PackedPage:
+    """Pack a page's characters and ruling lines; nothing of them is lost."""
+    styles = np.stack([page.sizes, page.angles, page.bold, page.italic, page.generated], axis=1).astype(np.float32)
+    types = np.concatenate([page.origins, styles], axis=1)
+    starts = np.concatenate([[0], np.flatnonzero((types[1:] != types[:-1]).any(axis=1)) + 1])[: len(page)]
+    lengths = np.diff([*starts.tolist(), len(page)])
+    return PackedPage(page.number, page.width, page.height, page.codes, page.boxes, lengths, types[starts], rules)
+
+
+def unpack(packed: PackedPage) -> PageCharacters:
+    """Return the characters that were packed."""
+    types = np.repeat(packed.types, packed.lengths, axis=0)
+    return PageCharacters(
+        number=packed.number,
+        width=packed.width,
+        height=packed.height,
+        codes=packed.codes,
+        boxes=packed.boxes,
+        origins=types[:, :2],
+        sizes=types[:, 2],
+        angles=types[:, 3],
+        bold=types[:, 4] > 0,
+        italic=types[:, 5] > 0,
+        generated=types[:, 6] > 0,
+    )
+
+
+MIN_SHARED_HEIGHT = 0.4
+"""How much of the lower of two neighbors lies beside the higher one if they are on one line; a raised figure does."""
+
+MAX_GAP = 6.0
+"""The widest gap between neighbors of a line, in heights. Whatever else stands in a gap parts them too."""
+
+_USUAL_HEIGHT = 40.0
+"""Points; the few characters that are higher are looked at for each line."""
+
+_LONG = 500
+"""Characters; a longer line is halved, not cut at its widest gap, when it gets several boxes."""
+
+_NEAR = 0.01
+"""Points; what is nearer may touch, as PDFium counts in single precision."""
+
+_CLEARANCE = 0.02
+"""Points between a trimmed box and the character it gives way to."""
+
+
+def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Boxes:
+    """Return the boxes around some characters of a page.
+
+    Args:
+        chosen: Indexes of the characters, each once, in the order of the text.
+        tight: ``(n, 4)``, around the ink of each character of the page.
+        loose: ``(len(chosen), 4)``, around each chosen character, as high as its font.
+        is_ink: ``(n,)``, whether a character of the page can be seen; boxes give way to those that can.
+
+    Returns:
+        ``(m, 4)``, a box or more for each line. The center of each chosen character that has a size is in one of them.
+    """
+    own = _filled(tight[chosen], loose)
+    has_size = np.isfinite(own).all(axis=1) & np.isfinite(loose).all(axis=1) & ~_is_empty(own)
+    chosen, own, loose = chosen[has_size], own[has_size], loose[has_size]
+    if not len(chosen):
+        return np.zeros((0, 4))
+    has_ink = is_ink & np.isfinite(tight).all(axis=1) & ~_is_empty(tight)
+    swap = [1, 0, 3, 2] if _runs_down(loose) else [0, 1, 2, 3]
+    own, loose, tight = own[:, swap], loose[:, swap], tight[:, swap]
+    neighbors = _Neighbors(np.flatnonzero(has_ink), tight)
+    boxes: list[Boxes] = []
+    for run in np.split(np.arange(len(chosen)), _breaks(chosen, loose)):
+        others = neighbors.touching(_around(own[run], loose[run]), chosen[run])
+        boxes += _fit(own[run], loose[run], others)
+    return np.stack(boxes)[:, swap]
+
+
+class _Neighbors:
+    """The characters of a page by height, so that those near a line are found without a look at all."""
+
+    def __init__(self, indexes: Indexes, tight: Boxes) -> None:
+        heights = tight[indexes, 3] - tight[indexes, 1]
+        is_high = heights > _USUAL_HEIGHT
+        self._high = indexes[is_high]
+        usual = indexes[~is_high]
+        self._usual = usual[np.argsort(tight[usual, 1], kind="stable")]
+        self._tops = tight[self._usual, 1]
+        self._tight = tight
+
+    def touching(self, box: Boxes, without: Indexes) -> Boxes:
+        """Return the boxes of the characters that touch a box, without those of some characters."""
+        start, end = np.searchsorted(self._tops, [box[1] - _USUAL_HEIGHT - _NEAR, box[3] + _NEAR])
+        near = np.concatenate([self._usual[start:end], self._high])
+        return _touching(box, self._tight[near[~np.isin(near, without)]])
+
+
+def _filled(tight: Boxes, loose: Boxes) -> Boxes:
+    """Return the boxes around the ink, and the loose ones of characters that have none."""
+    return np.where(_is_empty(tight)[:, None], loose, tight)
+
+
+def _is_empty(boxes: Boxes) -> Mask:
+    empty: Mask = (boxes[:, 0] >= boxes[:, 2]) | (boxes[:, 1] >= boxes[:, 3])
+    return empty
+
+
+def _runs_down(loose: Boxes) -> bool:
+    """Return whether the text runs up or down the page."""
+    steps = np.abs(np.diff((loose[:, :2] + loose[:, 2:]) / 2, axis=0))
+    return len(steps) > 0 and bool(np.median(steps[:, 0]) < np.median(steps[:, 1]))
+
+
+def _breaks(chosen: Indexes, loose: Boxes) -> Indexes:
+    """Return the positions of characters that aren't beside the one before them, or that the file draws before it."""
+    before, after = loose[:-1], loose[1:]
+    heights = np.minimum(before[:, 3] - before[:, 1], after[:, 3] - after[:, 1])
+    shared = np.minimum(before[:, 3], after[:, 3]) - np.maximum(before[:, 1], after[:, 1])
+    gaps = np.maximum(after[:, 0] - before[:, 2], before[:, 0] - after[:, 2])
+    is_beside = (shared >= MIN_SHARED_HEIGHT * heights) & (gaps <= MAX_GAP * heights)
+    return np.flatnonzero(~is_beside | (np.diff(chosen) < 0)) + 1
+
+
+def _around(own: Boxes, loose: Boxes) -> Boxes:
+    """Return the box around a run: as wide as its ink, as high as its font."""
+    left, right = own[:, 0].min(), own[:, 2].max()
+    return np.array([left, min(own[:, 1].min(), loose[:, 1].min()), right, max(own[:, 3].max(), loose[:, 3].max())])
+
+
+def _touching(box: Boxes, others: Boxes) -> Boxes:
+    """Return those of some boxes that touch a box, or nearly do."""
+    near = box + np.array([-_NEAR, -_NEAR, _NEAR, _NEAR])
+    x_apart = (others[:, 0] >= near[2]) | (others[:, 2] <= near[0])
+    y_apart = (others[:, 1] >= near[3]) | (others[:, 3] <= near[1])
+    touching: Boxes = others[~(x_apart | y_apart)]
+    return touching
+
+
+def _fit(own: Boxes, loose: Boxes, others: Boxes) -> list[Boxes]:
+    """Return boxes around a run that touch none of the others but those that lie on the run's own characters."""
+    todo = [(own, loose, others)]
+    fitted: list[Boxes] = []
+    while todo:
+        own, loose, others = todo.pop()
+        box = _around(own, loose)
+        others = _touching(box, others)
+        trimmed = _trimmed(box, own, others)
+        if trimmed is not None:
+            fitted.append(trimmed)
+            continue
+        gaps = np.maximum(own[1:, 0] - own[:-1, 2], own[:-1, 0] - own[1:, 2])
+        at = len(own) // 2 if len(own) > _LONG else 1 + int(np.argmax(gaps))
+        todo += [(own[at:], loose[at:], others), (own[:at], loose[:at], others)]
+    return fitted
+
+
+def _trimmed(box: Boxes, own: Boxes, others: Boxes) -> Boxes | None:
+    """Return a box without what other characters take of it; ``None`` if centers of its own would be left out."""
+    centers = (own[:, :2] + own[:, 2:]) / 2
+    low, high = centers.min(axis=0), centers.max(axis=0)
+    box = box.copy()
+    for other in others:
+        if not len(_touching(box, other[None])):
+            continue
+        cuts = [(side, other[side + 2] + _CLEARANCE) for side in (0, 1) if other[side + 2] + _CLEARANCE <= low[side]]
+        cuts += [(side + 2, other[side] - _CLEARANCE) for side in (0, 1) if other[side] - _CLEARANCE >= high[side]]
+        if cuts:
+            side, to = min(cuts, key=lambda cut: abs(box[cut[0]] - cut[1]) / (box[cut[0] % 2 + 2] - box[cut[0] % 2]))
+            box[side] = to
+        elif len(own) > 1 and not _lies_on(other, own, centers):
+            return None
+    return box
+
+
+def _lies_on(other: Boxes, own: Boxes, centers: Boxes) -> bool:
+    """Return whether a character lies on one of a run, as one that is printed twice does; no box could part them."""
+    center = (other[:2] + other[2:]) / 2
+    is_under = ((own[:, :2] <= center) & (center <= own[:, 2:])).all(axis=1)
+    is_over = ((other[:2] <= centers) & (centers <= other[2:])).all(axis=1)
+    return bool((is_under | is_over).any())

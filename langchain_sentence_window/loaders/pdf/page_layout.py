@@ -1,26 +1,31 @@
-"""The layout of a page: from its characters to its paragraphs in reading order."""
+"""The layout of a page: from its characters to its paragraphs in reading order, and to one text.
+
+The text comes with the character of the page for each of its code points.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from langchain_sentence_window.documents.layout import Continuation
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
-from langchain_sentence_window.loaders.pdf.columns import reading_order
-from langchain_sentence_window.loaders.pdf.frames import Boxes
-from langchain_sentence_window.loaders.pdf.gutters import Gutter
-from langchain_sentence_window.loaders.pdf.headings import Typography, mark_headings
-from langchain_sentence_window.loaders.pdf.hyphens import rejoins
-from langchain_sentence_window.loaders.pdf.ink import Ink, page_inks
-from langchain_sentence_window.loaders.pdf.lines import Line, Run, find_runs, join_lines
+from langchain_sentence_window.loaders.pdf.columns import Gutter, reading_order
+from langchain_sentence_window.loaders.pdf.hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
+from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, find_runs, join_lines, page_inks
+from langchain_sentence_window.loaders.pdf.page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
 from langchain_sentence_window.loaders.pdf.paragraphs import (
     Paragraph,
+    Typography,
     ends_sentence,
     find_paragraphs,
     goes_on,
     goes_on_below,
+    mark_headings,
 )
-from langchain_sentence_window.loaders.pdf.tables import Table, find_aligned_tables, find_ruled_tables, find_tables
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW
+from langchain_sentence_window.loaders.pdf.pdfium import Boxes
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
 
 _SMALL_TYPE = 0.92
 _MIN_RULE = 8
@@ -233,3 +238,124 @@ def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Par
     if last.kind not in (PROSE, LIST_ITEM) or ends_sentence(last.text) or last.kind == HEADING:
         return paragraphs
     return [*paragraphs[: end - 1], *paragraphs[end:], last]
+
+
+MADE = -1
+"""The index of white space that isn't on the page."""
+
+_DENSE = (LIST_ITEM, TABLE_ROW)
+_LIGATURES = {
+    "\ufb00": "ff",
+    "\ufb01": "fi",
+    "\ufb02": "fl",
+    "\ufb03": "ffi",
+    "\ufb04": "ffl",
+    "\ufb05": "st",
+    "\ufb06": "st",
+    "\u0132": "IJ",
+    "\u0133": "ij",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageText:
+    """The text of a page and where it stands.
+
+    Attributes:
+        text: The text of the page in reading order.
+        characters: For each code point of the text, the index of the page's character in PDFium; `MADE` for white
+            space that isn't a character of the page. All code points of an expanded ligature have the same index.
+        blocks: The blocks of the text, in order and disjoint.
+        continues: How the first block begins.
+    """
+
+    text: str
+    characters: npt.NDArray[np.int64]
+    blocks: list[Block]
+    continues: Continuation = ""
+
+
+def write_page(
+    paragraphs: Sequence[Paragraph],
+    vocabulary: Vocabulary,
+    *,
+    continues: Continuation = "",
+    drop_last_hyphen: bool = False,
+) -> PageText:
+    """Write the text of a page.
+
+    Args:
+        paragraphs: The page's paragraphs, in reading order.
+        vocabulary: The words of the file.
+        continues: How the first one begins.
+        drop_last_hyphen: Whether the last one ends with the hyphen of a word that goes on, on the next page.
+    """
+    parts: list[str] = []
+    indices: list[npt.NDArray[np.int64]] = []
+    blocks: list[Block] = []
+    length = 0
+    made = {size: np.full(size, MADE, np.int64) for size in (1, 2)}
+    last_kind, runs_in = "", False
+    for number, paragraph in enumerate(paragraphs):
+        text, index = _write(paragraph, vocabulary)
+        if drop_last_hyphen and number == len(paragraphs) - 1 and text[-1:] in HYPHENS:
+            text, index = text[:-1], index[:-1]
+        if not text:
+            continue
+        if blocks:
+            separator = " " if runs_in else "\n" if paragraph.kind == last_kind and last_kind in _DENSE else "\n\n"
+            parts.append(separator)
+            indices.append(made[len(separator)])
+            length += len(separator)
+        level = paragraph.level if paragraph.kind == HEADING else 0
+        blocks.append(Block(length, length + len(text), paragraph.kind, level))
+        parts.append(text)
+        indices.append(index)
+        length += len(text)
+        last_kind, runs_in = paragraph.kind, paragraph.runs_in
+    characters = np.concatenate(indices) if indices else np.empty(0, np.int64)
+    return PageText("".join(parts), characters, blocks, continues if blocks else "")
+
+
+def _write(paragraph: Paragraph, vocabulary: Vocabulary) -> tuple[str, npt.NDArray[np.int64]]:
+    """Return the text of a paragraph, and the index of each code point."""
+    ink = paragraph.lines[0].ink
+    pieces: list[str] = []
+    places: list[int] = []  # of the ink; MADE for white space
+    first = 0
+    for count in paragraph.cells or [len(paragraph.lines)]:
+        if first:
+            pieces.append("\t")
+            places.append(MADE)
+        _write_lines(paragraph.lines[first : first + count], vocabulary, pieces, places)
+        first += count
+    return _expand("".join(pieces), places, ink)
+
+
+def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str], places: list[int]) -> None:
+    """Write lines that belong together, word by word."""
+    for number, line in enumerate(lines):
+        if number:
+            if rejoins(pieces[-1], line.text):
+                if drops_hyphen(pieces[-1], line.text, vocabulary):
+                    pieces[-1] = pieces[-1][:-1]
+                    places.pop()
+            else:
+                pieces.append(" ")
+                places.append(MADE)
+        for at, (start, end) in enumerate(line.words):
+            if at:
+                pieces.append(" ")
+                places.append(MADE)
+            pieces.append(line.ink.text[start:end])
+            places += range(start, end)
+
+
+def _expand(text: str, places: list[int], ink: Ink) -> tuple[str, npt.NDArray[np.int64]]:
+    """Expand ligatures and drop soft hyphens inside words."""
+    at = np.array(places, np.int64)
+    index = np.where(at == MADE, MADE, ink.index[at])
+    if text.isascii() or not any(each in text for each in (*_LIGATURES, SOFT_HYPHEN)):
+        return text, index
+    shown = ["" if each == SOFT_HYPHEN else _LIGATURES.get(each, each) for each in text]
+    return "".join(shown), np.repeat(index, [len(each) for each in shown])

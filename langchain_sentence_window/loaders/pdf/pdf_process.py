@@ -32,7 +32,7 @@ from langchain_sentence_window.errors import (
     SentenceWindowError,
     SentenceWindowWarning,
 )
-from langchain_sentence_window.loaders.files.reading import FileBytes
+from langchain_sentence_window.loaders.file_bytes import FileBytes
 
 MAX_MEMORY_BYTES = 2 * 1024**3
 """Bytes of memory that reading a file may take. Only Linux keeps to it."""
@@ -332,7 +332,7 @@ class _Reader:
             case "greet":
                 return None, b""
             case "load":
-                from langchain_sentence_window.loaders.files.loading import read_pdf
+                from langchain_sentence_window.loaders.pdf.pdf_loader import read_pdf
 
                 pages = read_pdf(self._data, request["name"], request["source"])
                 return [(page.page_content, page.metadata) for page in pages], b""
@@ -356,7 +356,7 @@ class _Reader:
         return written.getvalue()
 
     def _boxes(self, request: dict[str, Any]) -> list[list[tuple[float, ...]]]:
-        from langchain_sentence_window.loaders.pdf.locating import locate_in
+        from langchain_sentence_window.loaders.pdf.sentence_places import locate_in
 
         sentences = [
             PagedSentence(**{**each, "pieces": tuple(PagePiece(**piece) for piece in each["pieces"])})
@@ -366,7 +366,7 @@ class _Reader:
         return [[(box.x0, box.y0, box.x1, box.y1) for box in each.boxes] for each in found]
 
     def _opened(self, name: str) -> Any:
-        from langchain_sentence_window.loaders.pdf.reading import open_pdf
+        from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 
         if self._file is None:
             self._file = open_pdf(self._data, name=name)

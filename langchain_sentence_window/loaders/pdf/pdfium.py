@@ -1,9 +1,24 @@
-"""PDFium, imported on use, for one thread at a time."""
+"""PDFium, imported on use, for one thread at a time; the frame of a page, its ruling lines and its pictures.
 
+A PDF counts points from the lower left, before the page is turned and cropped. Here a place counts points from the
+upper left of the page as a viewer shows it, x to the right and y down.
+
+Ruling lines are straight strokes and thin bars that run across or down the page. A line may be a stroke, a thin filled
+rectangle, a side of a stroked rectangle, or a part of a path with many of them, inside forms or not. A page that draws
+a great deal shows a map or a chart, whose lines aren't read.
+"""
+
+import ctypes
 import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from langchain_sentence_window.errors import MissingExtraError
 
@@ -33,3 +48,283 @@ def pdfium_raw() -> Any:
     """
     pdfium()
     return import_module("pypdfium2.raw")
+
+
+MAX_POINTS = 1e6
+"""Points; places of damaged files that are farther away are moved there."""
+
+Boxes: TypeAlias = npt.NDArray[np.float64]
+"""Rectangles ``(n, 4)``; as they are shown ``[x0, y0, x1, y1]``, in a PDF ``[left, bottom, right, top]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """The part of a page that is shown, and how it is turned.
+
+    Attributes:
+        left: Left end of the visible part, in the PDF's points.
+        bottom: Its lower end.
+        right: Its right end.
+        top: Its upper end.
+        turns: Quarter turns, clockwise, from 0 to 3.
+    """
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    turns: int = 0
+
+    @property
+    def width(self) -> float:
+        """The width of the page as it is shown, in points."""
+        return self.top - self.bottom if self.turns % 2 else self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """The height of the page as it is shown, in points."""
+        return self.right - self.left if self.turns % 2 else self.top - self.bottom
+
+    def show(self, boxes: npt.ArrayLike) -> Boxes:
+        """Return where boxes of the PDF are shown.
+
+        Args:
+            boxes: ``(n, 4)``, each ``[left, bottom, right, top]`` in the PDF's points.
+
+        Returns:
+            ``(n, 4)``, each ``[x0, y0, x1, y1]`` in points from the upper left of the page as it is shown.
+        """
+        left, bottom, right, top = _columns(boxes)
+        from_left, from_right = (left - self.left, right - self.left), (self.right - right, self.right - left)
+        from_bottom, from_top = (bottom - self.bottom, top - self.bottom), (self.top - top, self.top - bottom)
+        (x0, x1), (y0, y1) = (
+            (from_left, from_top),
+            (from_bottom, from_left),
+            (from_right, from_bottom),
+            (from_top, from_right),
+        )[self.turns % 4]
+        return np.stack([x0, y0, x1, y1], axis=1)
+
+    def unshow(self, boxes: npt.ArrayLike) -> Boxes:
+        """Return the PDF's boxes for boxes as they are shown: the inverse of `show`.
+
+        Args:
+            boxes: ``(n, 4)``, each ``[x0, y0, x1, y1]`` in points from the upper left of the page as it is shown.
+        """
+        x0, y0, x1, y1 = _columns(boxes)
+        sides: tuple[Callable[[], tuple[Boxes, ...]], ...] = (
+            lambda: (self.left + x0, self.top - y1, self.left + x1, self.top - y0),
+            lambda: (self.left + y0, self.bottom + x0, self.left + y1, self.bottom + x1),
+            lambda: (self.right - x1, self.bottom + y0, self.right - x0, self.bottom + y1),
+            lambda: (self.right - y1, self.top - x1, self.right - y0, self.top - x0),
+        )
+        return np.stack(sides[self.turns % 4](), axis=1)
+
+
+def read_frame(page: Any) -> PageFrame:
+    """Read the frame of a page.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+    """
+    raw = pdfium_raw()
+    box = raw.FS_RECTF()
+    raw.FPDF_GetPageBoundingBox(page, box)
+    sides = np.clip(np.nan_to_num([box.left, box.bottom, box.right, box.top]), -MAX_POINTS, MAX_POINTS).tolist()
+    (left, right), (bottom, top) = sorted(sides[::2]), sorted(sides[1::2])
+    return PageFrame(left, bottom, right, top, raw.FPDFPage_GetRotation(page) % 4)
+
+
+def _columns(boxes: npt.ArrayLike) -> Boxes:
+    return np.asarray(boxes, np.float64).reshape(-1, 4).T
+
+
+Indexes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+
+MAX_PATHS = 10_000
+"""Paths, and straight pieces of paths, of a page whose rules are read."""
+
+MAX_OBJECTS = 100_000
+"""Objects of a page whose rules are read."""
+
+MAX_THICKNESS = 3.0
+"""Points; a thicker bar is a box."""
+
+MIN_LENGTH = 4.0
+"""Points; what is shorter is a dot."""
+
+MIN_SHAPES = 100
+"""Paths of a page without text that may be letters drawn as curves."""
+
+_MAX_DEPTH = 8
+_Matrix: TypeAlias = tuple[float, float, float, float, float, float]
+_Point: TypeAlias = tuple[float, float]
+_IDENTITY: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+def read_rules(page: Any, frame: PageFrame) -> Boxes:
+    """Read the ruling lines of a page.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+        frame: Of that page.
+
+    Returns:
+        ``(n, 4)``, thin boxes in points of the page as it is shown; none if the page draws too much.
+    """
+    raw = pdfium_raw()
+    found: list[tuple[float, float, float, float]] = []
+    try:
+        for path, matrix in _paths(raw, page):
+            found += _rules_of(raw, path, matrix)
+            if len(found) > MAX_PATHS:
+                return np.zeros((0, 4))
+    except _TooManyError:
+        return np.zeros((0, 4))
+    boxes = frame.show(found)
+    boxes = boxes[np.isfinite(boxes).all(axis=1)]
+    sides = boxes[:, 2:] - boxes[:, :2]
+    thin: Boxes = boxes[(sides.min(axis=1) <= MAX_THICKNESS) & (sides.max(axis=1) >= MIN_LENGTH)]
+    return thin
+
+
+def shows_picture(page: Any) -> bool:
+    """Return whether a page shows what may be a picture of text: an image, or very many shapes.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+    """
+    raw = pdfium_raw()
+    shapes = 0
+    try:
+        for _, kind, _ in _objects(raw, page):
+            shapes += kind == raw.FPDF_PAGEOBJ_PATH
+            if kind == raw.FPDF_PAGEOBJ_IMAGE or shapes >= MIN_SHAPES:
+                return True
+    except _TooManyError:
+        return True
+    return False
+
+
+class _TooManyError(Exception):
+    """The page draws more than is read."""
+
+
+def _paths(raw: Any, page: Any) -> Iterator[tuple[Any, _Matrix]]:
+    """Yield the paths of a page and its forms, each with the matrix of its form."""
+    paths = 0
+    for each, kind, matrix in _objects(raw, page):
+        if kind == raw.FPDF_PAGEOBJ_PATH:
+            paths += 1
+            if paths > MAX_PATHS:
+                raise _TooManyError
+            yield each, matrix
+
+
+def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
+    """Yield what a page and its forms draw, each with its kind and the matrix of its form."""
+    seen = 0
+    todo: list[tuple[Any, Callable[[Any, int], Any], int, _Matrix, int]] = [
+        (page, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(page), _IDENTITY, 0)
+    ]
+    while todo:
+        holder, get, count, matrix, depth = todo.pop()
+        seen += max(0, count)
+        if seen > MAX_OBJECTS:
+            raise _TooManyError
+        for index in range(count):
+            each = get(holder, index)
+            kind = raw.FPDFPageObj_GetType(each)
+            yield each, kind, matrix
+            if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
+                inner = _product(_matrix_of(raw, each), matrix)
+                todo.append((each, raw.FPDFFormObj_GetObject, raw.FPDFFormObj_CountObjects(each), inner, depth + 1))
+
+
+def _rules_of(raw: Any, path: Any, matrix: _Matrix) -> Iterator[tuple[float, float, float, float]]:
+    """Yield boxes of a path that may be rules, in the PDF's points."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    raw.FPDFPath_GetDrawMode(path, fill, stroke)
+    if not fill.value and not stroke.value:
+        return
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    if not raw.FPDFPageObj_GetBounds(path, left, bottom, right, top):
+        return
+    around = _box([_moved((left.value, bottom.value), matrix), _moved((right.value, top.value), matrix)])
+    if _is_thin(around):
+        yield around
+        return
+    inner = _product(_matrix_of(raw, path), matrix)
+    for points in _straight_pieces(raw, path):
+        corners = [_moved(point, inner) for point in points]
+        if stroke.value:
+            yield from (side for side in (_box(pair) for pair in pairwise(corners)) if _is_thin(side))
+        elif _is_thin(bar := _box(corners)):
+            yield bar
+
+
+def _straight_pieces(raw: Any, path: Any) -> Iterator[list[_Point]]:
+    """Yield the corners of each piece of a path that has no curves, in the path's own coordinates."""
+    count = raw.FPDFPath_CountSegments(path)
+    if count > MAX_PATHS:
+        raise _TooManyError
+    x, y = ctypes.c_float(), ctypes.c_float()
+    points: list[_Point] = []
+    is_straight = True
+    for index in range(count):
+        segment = raw.FPDFPath_GetPathSegment(path, index)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            if is_straight and len(points) > 1:
+                yield points
+            points, is_straight = [], True
+        is_straight = is_straight and kind in (raw.FPDF_SEGMENT_MOVETO, raw.FPDF_SEGMENT_LINETO)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        points.append((x.value, y.value))
+        if raw.FPDFPathSegment_GetClose(segment):
+            points.append(points[0])
+    if is_straight and len(points) > 1:
+        yield points
+
+
+def _matrix_of(raw: Any, each: Any) -> _Matrix:
+    matrix = raw.FS_MATRIX()
+    if not raw.FPDFPageObj_GetMatrix(each, matrix):
+        return _IDENTITY
+    return matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
+
+
+def _product(first: _Matrix, then: _Matrix) -> _Matrix:
+    """Return the matrix that does one, then the other."""
+    a, b, c, d, e, f = first
+    moved = _moved((e, f), then)
+    return (
+        a * then[0] + b * then[2],
+        a * then[1] + b * then[3],
+        c * then[0] + d * then[2],
+        c * then[1] + d * then[3],
+        *moved,
+    )
+
+
+def _moved(point: _Point, matrix: _Matrix) -> _Point:
+    x, y = point
+    a, b, c, d, e, f = matrix
+    return a * x + c * y + e, b * x + d * y + f
+
+
+def _box(points: list[_Point] | tuple[_Point, _Point]) -> tuple[float, float, float, float]:
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _is_thin(box: tuple[float, float, float, float]) -> bool:
+    return min(box[2] - box[0], box[3] - box[1]) <= MAX_THICKNESS

@@ -1,9 +1,15 @@
-"""Conversion of Documents to records of the database, and back."""
+"""Converts Documents to records and back, and to the texts that are searched by words.
+
+The text of a sentence in the lexical index: its heading path, then its own text.
+
+A sentence often doesn't say what it is about, and its headings do. Both are one text, so a word of a heading counts as
+one of the sentence.
+"""
 
 import json
 import math
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import is_, itemgetter
 from typing import Any
@@ -18,9 +24,10 @@ from langchain_sentence_window.documents.json_values import json_item, own_value
 from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
 from langchain_sentence_window.documents.values import MAX_INDEX
+from langchain_sentence_window.embedding.situating import fitted_headings
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.json_nul import needs_stand_in, with_nul, without_nul
-from langchain_sentence_window.stores.faiss.database.listing import ListedSource
+from langchain_sentence_window.stores.faiss.database.filters import needs_stand_in, with_nul, without_nul
+from langchain_sentence_window.stores.faiss.database.reads import ListedSource
 from langchain_sentence_window.stores.faiss.database.schema import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -241,3 +248,36 @@ def _converted(metadata: Mapping[Any, Any]) -> dict[str, Any]:
             ) from error
         converted[name] = converted_value
     return converted
+
+
+_HEADING_IN_JSON = f'"{HEADING}"'
+
+
+def with_heading(heading: object, text: str) -> str:
+    """Put a heading path before a text, cut as it is when the sentence is embedded.
+
+    Args:
+        heading: The heading path; anything but a string that isn't empty stands for none.
+        text: The text of the sentence.
+    """
+    return f"{fitted_headings(heading)}\n{text}" if isinstance(heading, str) and heading else text
+
+
+def texts_with_headings(rows: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str]]:
+    """Yield rows with the texts to index.
+
+    Args:
+        rows: ``(row, text, metadata of its section as JSON)``; see `Snapshot.texts_after`.
+    """
+    last, before = "", ""
+    for row, text, section in rows:
+        if section != last:
+            last, before = section, with_heading(_heading_in(section), "")
+        yield row, before + text
+
+
+def _heading_in(section_metadata: str) -> object:
+    if _HEADING_IN_JSON not in section_metadata:
+        return None
+    (metadata,) = read_metadata([section_metadata])
+    return metadata.get(HEADING)

@@ -1,49 +1,60 @@
-"""The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step."""
+"""The store without LangChain: a database and its two caches, FAISS and tantivy, kept in step.
+
+Turns of searching threads, of which no more run at once than are of use.
+
+What a search does in Python takes turns at the interpreter's lock, which FAISS, tantivy and SQLite let go of for
+moments. Each time, another thread takes it, so many searches at once interrupt each other hundreds of times and all
+become slower. Those that wait here interrupt nobody.
+"""
 
 import copy
+import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.candidates import Rank
-from langchain_sentence_window.stores.faiss.closest_matches import ClosestMatches, Sample
+from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.files import make_folder
-from langchain_sentence_window.stores.faiss.database.filters import Condition
-from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks, register_for_forks
-from langchain_sentence_window.stores.faiss.database.later_check import run_slowly
+from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
+from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
 from langchain_sentence_window.stores.faiss.database.leases import OneState
-from langchain_sentence_window.stores.faiss.database.listing import ListedSource
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, NestedWriteError
-from langchain_sentence_window.stores.faiss.database.opening import has_traces_of_index
+from langchain_sentence_window.stores.faiss.database.locks import (
+    AccessLock,
+    ClosedError,
+    NestedWriteError,
+    hold_off_forks,
+    register_for_forks,
+)
+from langchain_sentence_window.stores.faiss.database.reads import ListedSource
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
-from langchain_sentence_window.stores.faiss.dense.change import BackgroundChange
-from langchain_sentence_window.stores.faiss.dense.choice import AUTO
-from langchain_sentence_window.stores.faiss.dense.factory import check_index_name
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER
-from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
-from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder
-from langchain_sentence_window.stores.faiss.recall import RecallEstimate, RecallEstimator
+from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange, VectorCache
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, check_index_name
+from langchain_sentence_window.stores.faiss.estimates import ClosestMatches, RecallEstimate, RecallEstimator, Sample
+from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
+from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder, Writer
+from langchain_sentence_window.stores.faiss.search_reads import Rank
 from langchain_sentence_window.stores.faiss.searcher import HybridQuery, Searcher
-from langchain_sentence_window.stores.faiss.stats import StoreStats, bytes_by_part
-from langchain_sentence_window.stores.faiss.turns import SEARCHES
-from langchain_sentence_window.stores.faiss.writer import Writer
+from langchain_sentence_window.stores.faiss.soundness import StoreStats, bytes_by_part
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.stores.faiss.checks.result import CheckResult
+    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+
 
 T = TypeVar("T")
 
@@ -240,7 +251,7 @@ class StoreEngine:
 
     def check(self) -> "CheckResult":
         """Check everything that the index holds; see `check_folder`."""
-        from langchain_sentence_window.stores.faiss.checks.whole import check_folder, check_memory
+        from langchain_sentence_window.stores.faiss.soundness import check_folder, check_memory
 
         folder = self._folder
         return self._run(lambda: check_memory(self._database) if folder is None else check_folder(folder))
@@ -512,3 +523,59 @@ def _slices(snapshot: Snapshot, first: int) -> Iterator[tuple[list[Record], Vect
     for rows, vectors, _ in islice(snapshot.vectors_in_order(("1", [])), first, None):
         records = snapshot.by_rows(rows.tolist())
         yield [records[row] for row in rows.tolist()], vectors
+
+
+MAX_WAIT_SECONDS = 1.0
+"""The longest time to wait for a turn. Turns are for speed, so nothing may depend on one that doesn't end."""
+
+
+class Turns:
+    """Lets so many threads run at once, and others wait for them."""
+
+    def __init__(self, at_once: int) -> None:
+        """Start with nobody in.
+
+        Args:
+            at_once: The number of threads that run at once.
+        """
+        self._at_once = at_once
+        self._thread = threading.local()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the threads that are in. After a fork they don't exist."""
+        # Unlike a semaphore, a simple queue may be used again by a signal handler that interrupts its use.
+        free: SimpleQueue[object] = SimpleQueue()
+        for _ in range(self._at_once):
+            free.put(object())
+        self._free = free
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Run a function when it is this thread's turn; at once within another turn of the same thread."""
+        if getattr(self._thread, "has_turn", False):
+            return work()
+        free, turn = self._next()
+        try:
+            self._thread.has_turn = True
+            return work()
+        finally:
+            self._thread.has_turn = False
+            free.put(turn)
+
+    def _next(self) -> tuple[SimpleQueue[object], object]:
+        """Wait for a turn; return it, and where it is given back."""
+        while True:
+            free = self._free
+            try:
+                return free, free.get(timeout=MAX_WAIT_SECONDS)
+            except Empty:
+                # Many wait, or an exception such as Ctrl-C came just between taking a turn and giving it back.
+                if self._free is free:
+                    self.reset()
+
+
+SEARCHES = Turns(COMPUTING_THREADS)
+"""The turns of all searches in this process, as all stores share its cores."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SEARCHES.reset)

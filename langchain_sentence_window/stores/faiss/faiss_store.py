@@ -11,30 +11,27 @@ from langchain_core.runnables import run_in_executor
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
 from langchain_sentence_window._handles import OpenFiles
 from langchain_sentence_window._io import ASYNC, BLOCKING, run
+from langchain_sentence_window._showing import summary_repr
 from langchain_sentence_window._types import Vectors
 from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.embedding.checked import checked_embedding
+from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.watching import watch_of
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
-from langchain_sentence_window.stores.faiss.database.files import as_folder
+from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
-from langchain_sentence_window.stores.faiss.database.opening import holds_index
-from langchain_sentence_window.stores.faiss.description import describe_store
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
+from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
 from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.file_methods import FileMethods
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
-from langchain_sentence_window.stores.faiss.recall_methods import RecallMethods
-from langchain_sentence_window.stores.faiss.search_arguments import checked_effort
-from langchain_sentence_window.stores.faiss.sentence_search import SentenceSearch
-from langchain_sentence_window.stores.faiss.sentences_as_questions import closest_matches
-from langchain_sentence_window.stores.faiss.varied_search import VariedSearch
-from langchain_sentence_window.stores.faiss.write_methods import WriteMethods
+from langchain_sentence_window.stores.faiss.searcher import checked_effort
+from langchain_sentence_window.stores.faiss.store_searches import SentenceSearch, VariedSearch
+from langchain_sentence_window.stores.faiss.store_upkeep import FileMethods, RecallMethods
+from langchain_sentence_window.stores.faiss.store_writes import WriteMethods
 
 
 class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMethods, RecallMethods):
@@ -342,3 +339,32 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
         if path is None:
             return f"keep it in a folder first, with save(path), then {name}.open(path, embedding)"
         return f"{name}.open({str(path)!r}, embedding)"
+
+
+def describe_store(name: str, engine: StoreEngine | None, embedding: Embeddings | None) -> str:
+    """Describe the path, the contents and the settings of a store that aren't the default; never raises.
+
+    Args:
+        name: The name of the store's class.
+        engine: The store's engine; ``None`` for a store whose construction failed.
+        embedding: The store's embedder, of which only the class is shown.
+    """
+    if engine is None:
+        return f"<{name}: not opened>"
+    try:
+        parts = ["closed"] if engine.is_closed else list(_parts(engine, embedding))
+    except Exception:  # noqa: BLE001 - a debugger prints stores in any state
+        parts = ["closed" if engine.is_closed else "can't be read"]
+    return summary_repr(name, engine.folder, parts)
+
+
+def _parts(engine: StoreEngine, embedding: Embeddings | None) -> Iterator[str]:
+    stats = engine.stats()
+    yield f"documents={stats.documents}"
+    yield f"sentences={stats.sentences}"
+    yield f"index={stats.index_in_use!r}"
+    yield f"embedding={type(embedding).__name__}"
+    if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
+        yield f"neighbor_weights={stats.neighbor_weights}"
+    if engine.is_read_only:
+        yield "read_only=True"

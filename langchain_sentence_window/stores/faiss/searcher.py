@@ -7,36 +7,39 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from langchain_sentence_window._showing import shown
 from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._validation import as_number, checked_callback, checked_flag, checked_weight, listed
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.documents.keys import RENAMED
+from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.candidates import (
+from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
+from langchain_sentence_window.stores.faiss.database.leases import OneState
+from langchain_sentence_window.stores.faiss.database.reads import are_in
+from langchain_sentence_window.stores.faiss.database.schema import Record, Version
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.dense_cache import VectorCache
+from langchain_sentence_window.stores.faiss.dense.dense_index import ComparedRows, DenseIndex, IndexAtState
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
+from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.origin import Origin
+from langchain_sentence_window.stores.faiss.search_reads import (
     Best,
     Rank,
     Scores,
+    found_sentences,
     order_by,
     read_candidates,
     sections_of,
 )
-from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.filters import Condition
-from langchain_sentence_window.stores.faiss.database.leases import OneState
-from langchain_sentence_window.stores.faiss.database.of_rows import are_in
-from langchain_sentence_window.stores.faiss.database.schema import Record, Version
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.at_state import ComparedRows, IndexAtState
-from langchain_sentence_window.stores.faiss.dense.building import DenseIndex
-from langchain_sentence_window.stores.faiss.dense.cache import VectorCache
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
-from langchain_sentence_window.stores.faiss.filter_cache import AbsentKeys, FilterCache
-from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
-from langchain_sentence_window.stores.faiss.naming import Naming
-from langchain_sentence_window.stores.faiss.origin import Origin
-from langchain_sentence_window.stores.faiss.sentences import found_sentences
 from langchain_sentence_window.stores.faiss.ties import best_first, best_of
+from langchain_sentence_window.stores.faiss.word_uses import Naming
 
 T = TypeVar("T")
 
@@ -325,3 +328,106 @@ def _with_records(snapshot: Snapshot, found: Sequence[tuple[int, float]]) -> lis
             "the database lacks sentences that its index contains, so it is damaged; restore it from a backup"
         )
     return [(records[row], score) for row, score in found]
+
+
+_MAX_FILTERS = 8
+_MAX_KEY_LENGTH = 10_000
+_MAX_ABSENT_KEYS = 1_000
+
+
+class FilterCache:
+    """The rows that match the latest filters, as the same filter often comes again."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        # Replaced as a whole and never changed, so it needs no lock that an exception could leave held.
+        self._kept: dict[str, tuple[Version, Rows]] = {}
+
+    def rows_for(self, snapshot: Snapshot, where: Condition) -> Rows:
+        """Return the rows that meet a condition, in order."""
+        version, key = snapshot.version, repr(where)
+        kept = self._kept.get(key)
+        if kept and kept[0] == version:
+            return kept[1]
+        rows = _caught_up(*kept, snapshot, where) if kept else None
+        if rows is None:
+            rows = np.sort(snapshot.rows(where))
+        if len(key) <= _MAX_KEY_LENGTH:
+            others = [(other, found) for other, found in self._kept.items() if other != key]
+            self._kept = dict([*others[1 - _MAX_FILTERS :], (key, (version, rows))])
+        return rows
+
+
+class AbsentKeys:
+    """Metadata keys that no sentence has, as each search for them reads all sentences."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        # Replaced as a whole and never changed, see `FilterCache`.
+        self._kept: tuple[Version | None, frozenset[str]] = (None, frozenset())
+
+    def among(self, keys: Sequence[str], snapshot: Snapshot) -> list[str]:
+        """Return the keys that no sentence has; none for an empty store."""
+        if not snapshot.state.sentences:
+            return []
+        version, kept = snapshot.version, self._kept
+        absent = kept[1] if kept[0] == version else frozenset()
+        found = snapshot.unknown_keys([key for key in keys if key not in absent])
+        if found and len(absent) < _MAX_ABSENT_KEYS:
+            self._kept = version, absent.union(found)
+        return [key for key in keys if key in absent or key in found]
+
+
+def _caught_up(version: Version, rows: Rows, snapshot: Snapshot, where: Condition) -> Rows | None:
+    """Apply the changes since; return ``None`` if they aren't known. No row ever changes or comes back."""
+    changes = snapshot.changes_since(*version)
+    if changes is None:
+        return None
+    sql, parameters = for_few(where)
+    added = snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
+    return np.concatenate([np.setdiff1d(rows, changes.removed, assume_unique=True), np.sort(added)])
+
+
+def checked_effort(value: object) -> float:
+    """Return a search effort, which must be a number above 0; infinity is one.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
+    effort = as_number(value)
+    if effort > 0:
+        return effort
+    raise InvalidInputError(
+        f"search_effort is {shown(value)}; it must be a number above 0: 1 is usual, 2 looks at twice as much, and "
+        "float('inf') at everything"
+    )
+
+
+def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
+    """Return a warning that a filter found nothing because no document has some of its keys."""
+    return SentenceWindowWarning(
+        f"nothing was found, as no document has {listed(keys)} in its metadata, which the filter asks for; "
+        f"{_spelling(keys)}"
+    )
+
+
+def _spelling(keys: Sequence[str]) -> str:
+    renamed = [f"{RENAMED}{key}" for key in keys if key in CONTRACT_KEYS]
+    if renamed:
+        return f"a document's own key of that name is stored as {listed(renamed)}"
+    return "check that the keys are spelled as in the documents that were added"
+
+
+def check_hybrid(lexical_weight: float, rank: Rank | None, spreads: bool | None) -> bool:  # noqa: FBT001 - as given
+    """Check arguments of a hybrid search, and return whether words spread."""
+    checked_weight("lexical_weight", lexical_weight)
+    if rank is not None:
+        checked_callback("rank", rank, "candidates")
+    return rank is None if spreads is None else checked_flag("spreads", spreads)
+
+
+def condition_of(filter: Filter | None) -> Condition | None:
+    """Compile a filter; ``None`` if there is none, or an empty one."""
+    if filter is None or (isinstance(filter, Mapping) and not filter):
+        return None
+    return compile_filter(filter)

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.adapters.in_memory import InMemoryAdapter
+from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 from langchain_sentence_window.adapters.registry import register
 from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document

@@ -10,10 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.quotes import boundaries, plain_text, sources, stitching
-from langchain_sentence_window.answering.quotes.answers import quotes_in
-from langchain_sentence_window.answering.quotes.plain_text import plain_text as plain
-from langchain_sentence_window.answering.quotes.verify import verify_quote, verify_quotes
+from langchain_sentence_window.answering.quotes import normalized_text as boundaries
+from langchain_sentence_window.answering.quotes import normalized_text as plain_text
+from langchain_sentence_window.answering.quotes import quote_search as sources
+from langchain_sentence_window.answering.quotes import stitching
+from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
+from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
+from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
 from tests.answering.quotes.sources import window
 
 WORDS = [

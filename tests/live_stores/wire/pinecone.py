@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from langchain_sentence_window.adapters.matching import matcher
+from langchain_sentence_window.adapters.matchers import matcher
 from tests.live_stores.wire.http import Reply, Request
 from tests.live_stores.wire.vectors import closest
 

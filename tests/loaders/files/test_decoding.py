@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import DocumentReadError
-from langchain_sentence_window.loaders.files.decoding import decode
+from langchain_sentence_window.loaders.file_loader import decode
 
 GERMAN = (
     "Die Gebühr für den Stuhl ist fällig, sobald die Prüfung abgeschlossen ist. Über Änderungen der Verträge "

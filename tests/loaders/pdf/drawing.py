@@ -12,7 +12,7 @@ from pypdfium2 import raw
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from langchain_sentence_window.loaders.pdf.locating import PageBox
+from langchain_sentence_window.loaders.pdf.sentence_places import PageBox
 
 WIDTH, HEIGHT = 600, 800
 DEVICE = 10_000_000

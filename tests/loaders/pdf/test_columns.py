@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.pdf.columns import find_gutter, reading_order
-from langchain_sentence_window.loaders.pdf.gutters import Gutter, common_gutters
+from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter, reading_order
 from langchain_sentence_window.loaders.pdf.lines import Run
 from tests.loaders.pdf.drawing import both, drawn, lines
 

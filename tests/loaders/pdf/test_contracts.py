@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window.loaders.pdf.lines import Line
-from langchain_sentence_window.loaders.pdf.page_text import MADE, PageText
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageText
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 
 DATA = Path(os.environ.get("SENTENCE_WINDOW_DATA", Path(__file__).parents[4] / "shared" / "data"))
 FOLDERS = [DATA / "pdf" / "cuad", DATA / "documents" / "contracts_pdf"]

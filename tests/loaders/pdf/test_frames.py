@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.loaders.pdf.frames import PageFrame
+from langchain_sentence_window.loaders.pdf.pdfium import PageFrame
 
 SIDES = st.floats(-2000, 2000, allow_nan=False, width=32)
 

@@ -13,10 +13,16 @@ from PIL import Image
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.loaders.pdf import highlighting
-from langchain_sentence_window.loaders.pdf.highlighting import CONTEXT_COLOR, DPI, HIT_COLOR, highlight
-from langchain_sentence_window.loaders.pdf.locating import PageBox, locate
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf import sentence_places as highlighting
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
+from langchain_sentence_window.loaders.pdf.sentence_places import (
+    CONTEXT_COLOR,
+    DPI,
+    HIT_COLOR,
+    PageBox,
+    highlight,
+    locate,
+)
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines, turned
 
 Pixels: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]

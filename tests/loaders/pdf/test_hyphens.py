@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen, rejoins
-from langchain_sentence_window.loaders.pdf.vocabulary import Vocabulary
+from langchain_sentence_window.loaders.pdf.hyphens import Vocabulary, drops_hyphen, rejoins
 
 
 def vocabulary(*lines: str) -> Vocabulary:

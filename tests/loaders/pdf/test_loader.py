@@ -28,12 +28,11 @@ from langchain_sentence_window.errors import (
     SentenceWindowWarning,
 )
 from langchain_sentence_window.loaders import PDFLoader, load_pdf, locate
+from langchain_sentence_window.loaders.pdf import pdf_file as reading
 from langchain_sentence_window.loaders.pdf import pdfium as pdfium_module
-from langchain_sentence_window.loaders.pdf import reading
-from langchain_sentence_window.loaders.pdf.page_layout import PageLayout, PageRuns, lay_out
-from langchain_sentence_window.loaders.pdf.page_text import MADE
-from langchain_sentence_window.loaders.pdf.reading import PdfFile, open_pdf
-from langchain_sentence_window.loaders.pdf.rules import MIN_SHAPES
+from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageLayout, PageRuns, lay_out
+from langchain_sentence_window.loaders.pdf.pdf_file import PdfFile, open_pdf
+from langchain_sentence_window.loaders.pdf.pdfium import MIN_SHAPES
 from tests.loaders.pdf.drawing import both, drawn, lines, scanned
 
 SECRET = "abracadabra!"  # noqa: S105

@@ -17,8 +17,8 @@ from reportlab.platypus import Paragraph
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, find_citations
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.pdf.locating import SentencePlace, locate
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
+from langchain_sentence_window.loaders.pdf.sentence_places import SentencePlace, locate
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, both, drawn, lines, mapped, read_back, squeezed, turned
 from tests.toys import WordEmbeddings
 

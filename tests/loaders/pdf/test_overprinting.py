@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
-from langchain_sentence_window.loaders.pdf.overprinting import MAX_SHIFT, printed_again
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf.lines import MAX_SHIFT, printed_again
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from tests.loaders.pdf.drawing import drawn, mapped
 
 

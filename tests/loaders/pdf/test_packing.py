@@ -5,9 +5,9 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.pdf import reading
-from langchain_sentence_window.loaders.pdf.packing import pack, unpack
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
+from langchain_sentence_window.loaders.pdf import pdf_file as reading
+from langchain_sentence_window.loaders.pdf.characters import pack, unpack
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 

@@ -18,9 +18,9 @@ from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.documents.sentence_pages import sentences_on_pages
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.loaders import load_pdf, locate
-from langchain_sentence_window.loaders.files.reading import FileBytes
+from langchain_sentence_window.loaders.file_bytes import FileBytes
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess, PdfProcessError
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
 from tests.loaders.pdf.hostile import endless_form, endless_labels
 from tests.patience import PATIENCE, until

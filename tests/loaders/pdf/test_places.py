@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.loaders.pdf.frames import Boxes
-from langchain_sentence_window.loaders.pdf.places import line_boxes
+from langchain_sentence_window.loaders.pdf.characters import line_boxes
+from langchain_sentence_window.loaders.pdf.pdfium import Boxes
 
 
 def row(start: float, y: float, count: int, width: float = 5.0, height: float = 10) -> list[list[float]]:

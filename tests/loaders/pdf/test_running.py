@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.pdf.running import EdgeLine, running_lines
+from langchain_sentence_window.loaders.pdf.file_facts import EdgeLine, running_lines
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 BODY = ["The {} page begins here and has", "some lines of its {} own, such as", "this {} one and", "the {} last."]

@@ -9,12 +9,10 @@ from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, Table, TableStyle
 
-from langchain_sentence_window.loaders.pdf.frames import read_frame
-from langchain_sentence_window.loaders.pdf.ink import page_inks
-from langchain_sentence_window.loaders.pdf.lines import find_runs
-from langchain_sentence_window.loaders.pdf.reading import open_pdf
-from langchain_sentence_window.loaders.pdf.rules import read_rules
-from langchain_sentence_window.loaders.pdf.tables import find_tables
+from langchain_sentence_window.loaders.pdf.lines import find_runs, page_inks
+from langchain_sentence_window.loaders.pdf.page_tables import find_tables
+from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
+from langchain_sentence_window.loaders.pdf.pdfium import read_frame, read_rules
 from tests.loaders.pdf.drawing import both, drawn, lines, turned
 
 Rows = list[list[list[str]]]

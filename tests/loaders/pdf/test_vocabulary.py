@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.loaders.pdf.vocabulary import Piece, Vocabulary, first_letters, last_letters
+from langchain_sentence_window.loaders.pdf.hyphens import Piece, Vocabulary, first_letters, last_letters
 
 
 def vocabulary(*pieces: str | Piece) -> Vocabulary:

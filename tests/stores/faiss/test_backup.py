@@ -23,8 +23,8 @@ from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputErr
 from langchain_sentence_window.stores.faiss.database import restoring
 from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.state_files import RESTORING_FILE, SEAL_FILE
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
+from langchain_sentence_window.stores.faiss.database.database_file import RESTORING_FILE, SEAL_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
 from tests.torture.churn import fill
@@ -190,7 +190,7 @@ def test_the_log_of_a_process_that_was_killed_is_applied(index: Path) -> None:
 KILLED_WHILE_COPYING = """
 import os, signal, sys
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.stores.faiss.database import files
+from langchain_sentence_window.stores.faiss.database import store_files as files
 from tests.torture.corpus import TextEmbeddings
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

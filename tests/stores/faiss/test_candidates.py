@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
 from langchain_sentence_window.ranking.fusion import CANDIDATES
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.conftest import Invoke
 from tests.filter_model import matches
 from tests.toys import WordEmbeddings

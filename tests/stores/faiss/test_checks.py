@@ -19,17 +19,20 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.checks import whole
-from langchain_sentence_window.stores.faiss.checks.result import CheckResult
-from langchain_sentence_window.stores.faiss.checks.sentences import sentence_problems
-from langchain_sentence_window.stores.faiss.checks.whole import check_folder
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of, seals_in
-from langchain_sentence_window.stores.faiss.database.state_files import SEAL_FILE
+from langchain_sentence_window.stores.faiss import soundness as whole
+from langchain_sentence_window.stores.faiss.database.database_file import SEAL_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    DATABASE_FILE,
+    LEXICAL_FOLDER,
+    VECTORS_FILE,
+    seal_of,
+    seals_in,
+)
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense.cache import VECTORS_FACT
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, VECTORS_FILE
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalIndex
+from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FACT
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
+from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder, sentence_problems
 from tests.torture import damage
 from tests.toys import VOCABULARY, WordEmbeddings
 

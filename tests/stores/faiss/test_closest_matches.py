@@ -22,10 +22,10 @@ from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.errors import EmbeddingError, IndexMismatchError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import NEARBY, SAMPLED_SENTENCES
-from langchain_sentence_window.stores.faiss import closest_matches
-from langchain_sentence_window.stores.faiss.dense import comparing
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
-from langchain_sentence_window.stores.faiss.sentences_as_questions import ASKED
+from langchain_sentence_window.stores.faiss import estimates as closest_matches
+from langchain_sentence_window.stores.faiss.dense import faiss_factory as comparing
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
+from langchain_sentence_window.stores.faiss.embedder_guard import ASKED
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
 from tests.stores.faiss.test_index_types import COUNT, INDEXES, documents, fill

@@ -18,8 +18,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of, source_row
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings
 

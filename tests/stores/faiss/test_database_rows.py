@@ -15,11 +15,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.stores.faiss.database.opening import make_tables
-from langchain_sentence_window.stores.faiss.database.schema import Record, with_ids
+from langchain_sentence_window.stores.faiss.database.database_opening import make_tables
+from langchain_sentence_window.stores.faiss.database.schema import Record, uuid_numbers, with_ids
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.database.uuids import uuid_numbers
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.toys import WordEmbeddings
 
 HEX = "0123456789abcdef"

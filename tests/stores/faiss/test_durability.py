@@ -16,11 +16,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss.database import held_files
-from langchain_sentence_window.stores.faiss.database.filters import MAX_VALUES
-from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILES
-from langchain_sentence_window.stores.faiss.database.state_files import HEAD_FILE, SEAL_FILE
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
+from langchain_sentence_window.stores.faiss.database import locks as held_files
+from langchain_sentence_window.stores.faiss.database.conditions import MAX_VALUES
+from langchain_sentence_window.stores.faiss.database.database_file import HEAD_FILE, SEAL_FILE
+from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.torture import churn, damage, kill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
@@ -265,7 +265,7 @@ def test_an_index_that_another_process_keeps_is_not_told_as_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.connection.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.connections.SECONDS_TO_WAIT", 0.0)
     with closing(sqlite3.connect(tmp_path / "sentences.sqlite3", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")

@@ -25,7 +25,7 @@ from langchain_sentence_window.errors import (
 )
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_records
 from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, VECTORS_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, VECTORS_FILE
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

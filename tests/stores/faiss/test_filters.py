@@ -11,7 +11,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
-from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, Condition, compile_filter
+from langchain_sentence_window.stores.faiss.database.conditions import Condition
+from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from tests.filter_model import matches
 from tests.toys import WordEmbeddings, document

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window._types import Vectors
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError, FineVectors, RecordFile
-from langchain_sentence_window.stores.faiss.dense.records import (
+from langchain_sentence_window.stores.faiss.dense.fine_vectors import (
+    DamagedRecordError,
+    FineVectors,
+    RecordFile,
     are_intact,
     cosines,
     decoded,

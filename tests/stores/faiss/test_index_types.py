@@ -13,12 +13,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss.dense import building, making
-from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer
-from langchain_sentence_window.stores.faiss.dense.factory import make_faiss_index
-from langchain_sentence_window.stores.faiss.dense.faiss_file import read_index, write_index
-from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
-from langchain_sentence_window.stores.faiss.dense.index import VectorIndex
+from langchain_sentence_window.stores.faiss.dense import dense_index as building
+from langchain_sentence_window.stores.faiss.dense import index_builder as making
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import CodeBuffer, make_faiss_index
+from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
 from tests.torture.corpus import TextEmbeddings
 
 INDEXES = [
@@ -200,7 +199,7 @@ def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypat
 
 
 def test_tombstones_are_cleared_when_they_are_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.building._MIN_TOMBSTONES", 10)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.dense_index._MIN_TOMBSTONES", 10)
     store = FaissStore(TextEmbeddings(), None, "HNSW32")
     fill(store, documents(100))
     found(store, "query")

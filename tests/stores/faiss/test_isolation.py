@@ -22,14 +22,11 @@ from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of
-from langchain_sentence_window.stores.faiss.database.connection import Connection
-from langchain_sentence_window.stores.faiss.database.connections import Connections
-from langchain_sentence_window.stores.faiss.database.held_files import HeldFiles, identity_of
-from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
-from langchain_sentence_window.stores.faiss.database.state_files import Head, read_head
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections
+from langchain_sentence_window.stores.faiss.database.database_file import Head, read_head
+from langchain_sentence_window.stores.faiss.database.locks import HeldFiles, NestedWriteError, identity_of
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, seal_of
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.patience import PATIENCE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
@@ -432,7 +429,7 @@ def test_a_checkpoint_that_is_interrupted_stops_no_later_write(tmp_path: Path, m
 INTERRUPTED = """
 import os, signal, sqlite3, sys, threading
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.stores.faiss.database import connection
+from langchain_sentence_window.stores.faiss.database import connections as connection
 from tests.torture.corpus import TextEmbeddings
 connection.SECONDS_TO_WAIT = 1e6  # it isn't the end of the wait that ends it
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
@@ -563,7 +560,9 @@ def test_opening_while_another_writes(tmp_path: Path, monkeypatch: pytest.Monkey
             writer.add_texts(["written meanwhile"])
             return read_head(folder)
 
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.opening.read_head", write_and_read)
+        monkeypatch.setattr(
+            "langchain_sentence_window.stores.faiss.database.database_opening.read_head", write_and_read
+        )
         with FaissStore.open(tmp_path, TextEmbeddings()) as other:
             assert len(other) == 81
 

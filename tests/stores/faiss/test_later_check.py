@@ -9,11 +9,12 @@ import pytest
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database import database_file, later_check
-from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILES
-from langchain_sentence_window.stores.faiss.database.state_files import SEAL_FILE, Sealed, read_seal, write_seal
+from langchain_sentence_window.stores.faiss.database import database_file
+from langchain_sentence_window.stores.faiss.database import database_file as later_check
+from langchain_sentence_window.stores.faiss.database.database_file import SEAL_FILE, Sealed, read_seal, write_seal
+from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.patience import until
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, contents

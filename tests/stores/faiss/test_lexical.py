@@ -19,13 +19,19 @@ from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.words import separated
-from langchain_sentence_window.stores.faiss.checks.whole import check_folder
-from langchain_sentence_window.stores.faiss.database.checksums import Seal, seal_of, seals_in
+from langchain_sentence_window.stores.faiss import lexical_cache as cache
+from langchain_sentence_window.stores.faiss import lexical_index as index
+from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    DATABASE_FILE,
+    LEXICAL_FOLDER,
+    Seal,
+    seal_of,
+    seals_in,
+)
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER
-from langchain_sentence_window.stores.faiss.lexical import cache, index
-from langchain_sentence_window.stores.faiss.lexical.texts import texts_with_headings
+from langchain_sentence_window.stores.faiss.soundness import check_folder
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -73,7 +79,7 @@ def test_the_top_10_are_those_of_bm25() -> None:
 
 async def test_a_filter_is_applied_before_k(store: FaissStore, way: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     for few in (10_000, 1):  # as tantivy's own filter, and as a sieve for its hits
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index._MAX_ROWS_IN_QUERY", few)
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index._MAX_ROWS_IN_QUERY", few)
         found = await way(store, "lexical_search", "the card", k=1, filter={"n": {"$lt": 2}})
         assert [each.id for each, _ in found] == ["b"]
         found = await way(store, "lexical_search", "refund card", k=9, filter={"n": {"$in": [1, 2, 3]}})
@@ -201,7 +207,7 @@ def test_it_is_opened_not_built_when_it_is_current(
 ) -> None:
     with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
         store.save()
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index.LexicalIndex.change", None)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index.LexicalIndex.change", None)
     with FaissStore.open(tmp_path, words) as store:
         assert len(store.lexical_search("refund")) == 2
 
@@ -209,11 +215,11 @@ def test_it_is_opened_not_built_when_it_is_current(
 def test_large_writes_keep_it_up_to_date_themselves(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.cache.MIN_ROWS_TO_CATCH_UP", 3)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_cache.MIN_ROWS_TO_CATCH_UP", 3)
     with FaissStore.from_texts(TEXTS[:2], words, path=tmp_path) as store:
         assert not (tmp_path / LEXICAL_FOLDER).exists()
         store.add_texts([*TEXTS[2:], "x"])
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical.index.LexicalIndex.change", None)
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index.LexicalIndex.change", None)
         assert len(store.lexical_search("refund card")) == 3
 
 
@@ -235,7 +241,7 @@ def test_a_file_is_sealed_as_it_was_written_and_once(
         with damaged.open("rb+") as file:
             file.seek(3)
             file.write(bytes([content[3] ^ 255]))
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.checksums.seal_of", noting)
+        monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.store_files.seal_of", noting)
         store.add_texts(["A refund at last."], ids=["e"])
         store.save()
         assert "meta.json" in sealed

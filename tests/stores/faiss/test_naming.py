@@ -10,8 +10,9 @@ from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWind
 from langchain_sentence_window._types import Rows
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.ranking.names import Evidence, Heard, QueryWords, hear, query_words
-from langchain_sentence_window.stores.faiss import name_catalog, word_samples
-from langchain_sentence_window.stores.faiss.lexical.index import LexicalSearcher
+from langchain_sentence_window.stores.faiss import word_uses as name_catalog
+from langchain_sentence_window.stores.faiss import word_uses as word_samples
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.toys import WordEmbeddings
 
 CLAUSES = "The fee is due at the end of each month. Notice is given by letter."

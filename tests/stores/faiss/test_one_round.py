@@ -23,8 +23,8 @@ from langchain_sentence_window.documents.sentence_documents import (
 )
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.stores.faiss.database.found import NONE, found_rows
-from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE, are_in, count_of, padded
+from langchain_sentence_window.stores.faiss.database.found_rows import NONE, found_rows
+from langchain_sentence_window.stores.faiss.database.reads import BATCH_SIZE, are_in, count_of, padded
 from langchain_sentence_window.stores.faiss.database.schema import stored_text
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

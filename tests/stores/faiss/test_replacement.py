@@ -10,9 +10,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss import engine, replacement, write_methods
+from langchain_sentence_window.stores.faiss import engine
+from langchain_sentence_window.stores.faiss import store_writes as replacement
+from langchain_sentence_window.stores.faiss import store_writes as write_methods
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.lexical.cache import LexicalCache
+from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

@@ -16,11 +16,12 @@ from langchain_sentence_window import FaissStore, SentenceSplitter
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss import conversion as records
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_records
-from langchain_sentence_window.stores.faiss.database.filters import Condition, filter_keys
+from langchain_sentence_window.stores.faiss.database.conditions import Condition
+from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.filter_model import matches
 from tests.stores.faiss.test_faiss_store import names, values

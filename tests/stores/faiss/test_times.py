@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.database_file import SEAL_FILE
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of
-from langchain_sentence_window.stores.faiss.database.state_files import SEAL_FILE
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE
 from tests.toys import WordEmbeddings
 
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from langchain_sentence_window._io import COMPUTING_THREADS
-from langchain_sentence_window.stores.faiss import turns
-from langchain_sentence_window.stores.faiss.turns import Turns
+from langchain_sentence_window.stores.faiss import engine as turns
+from langchain_sentence_window.stores.faiss.engine import Turns
 from tests.patience import PATIENCE
 
 

@@ -16,13 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of
-from langchain_sentence_window.stores.faiss.database.connection import cure_of
-from langchain_sentence_window.stores.faiss.database.connections import Connections
-from langchain_sentence_window.stores.faiss.database.files import make_part, put_if_new
-from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock
-from langchain_sentence_window.stores.faiss.database.opening import (
+from langchain_sentence_window.stores.faiss.database.connections import Connections, cure_of
+from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_seal
+from langchain_sentence_window.stores.faiss.database.database_opening import (
     RESTORE,
     check_file,
     check_log,
@@ -31,9 +27,11 @@ from langchain_sentence_window.stores.faiss.database.opening import (
     make_file,
     make_tables,
 )
+from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.state_files import Sealed, write_seal
+from langchain_sentence_window.stores.faiss.database.store_files import make_part, put_if_new, seal_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
 T = TypeVar("T")

@@ -5,21 +5,133 @@ as it is, and read later: in the background, and at the latest before the first 
 """
 
 import os
+import re
+import struct
+import threading
 import time
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.files import size_of
-from langchain_sentence_window.stores.faiss.database.held_files import HELD_FILES, Identity, identity_of
-from langchain_sentence_window.stores.faiss.database.later_check import LaterCheck
-from langchain_sentence_window.stores.faiss.database.state_files import (
-    RESTORING_FILE,
-    Sealed,
-    Stamp,
-    log_of,
-    read_seal,
-    stamp_of,
+from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity, identity_of
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    Seal,
+    open_regular,
+    replace_file,
+    size_of,
+    write_in_place,
 )
+
+SEAL_FILE = "sentences.seal"
+"""The checksum of the database as it was last closed, so that opening needn't check each row. It exists only while
+the write-ahead log is empty: every write removes it first."""
+
+HEAD_FILE = "sentences.head"
+"""The number of the last write, which reveals that a write-ahead log was lost. It names the database of the write, as
+a process may record it after another database was put in the same place."""
+
+RESTORING_FILE = "sentences.restoring"
+"""Exists while a backup replaces the database; the files beside it may be of another database then."""
+
+Stamp: TypeAlias = tuple[int, ...]
+"""Values that change when a file is written."""
+
+_HEAD = struct.Struct("<qq")
+_CHECKSUM = struct.Struct("<I")
+_WRITTEN = re.compile(r"(\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n")
+_STAMPED = re.compile(
+    r"((\d{1,19}) bytes, CRC-32 ([0-9a-f]{8})\n"
+    r"inode (\d{1,20}), modified (\d{1,20}), changed (\d{1,20})\n)([0-9a-f]{8})\n"
+)
+_MAX_SEAL_BYTES = 200
+
+
+class Sealed(NamedTuple):
+    """The record of a database whose log is empty.
+
+    Attributes:
+        seal: Its size and checksum.
+        stamp: Its stamp at that time; ``None`` if it isn't known to be older than any later change.
+    """
+
+    seal: Seal
+    stamp: Stamp | None
+
+
+def write_seal(folder: Path, sealed: Sealed) -> None:
+    """Record the checksum of a database whose log is empty.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    (size, checksum), stamp = sealed
+    content = f"{size} bytes, CRC-32 {checksum:08x}\n"
+    if stamp is not None:
+        _, inode, modified, changed = stamp
+        content += f"inode {inode}, modified {modified}, changed {changed}\n"
+        content += f"{zlib.crc32(content.encode('ascii')):08x}\n"
+    replace_file(folder / SEAL_FILE, content.encode("ascii"))
+
+
+def read_seal(folder: Path) -> Sealed | None:
+    """Read what `write_seal` wrote; return ``None`` if it is missing or damaged."""
+    try:
+        with open_regular(folder / SEAL_FILE) as file:
+            content = file.read(_MAX_SEAL_BYTES).decode("ascii", errors="replace")
+    except OSError:
+        return None
+    if found := _WRITTEN.fullmatch(content):
+        return Sealed([int(found[1]), int(found[2], 16)], None)
+    found = _STAMPED.fullmatch(content)
+    if not found or zlib.crc32(found[1].encode("ascii")) != int(found[7], 16):
+        return None
+    size = int(found[2])
+    return Sealed([size, int(found[3], 16)], (size, int(found[4]), int(found[5]), int(found[6])))
+
+
+class Head(NamedTuple):
+    """The last write of a database.
+
+    Attributes:
+        birth: A random number drawn when the database was created or restored.
+        generation: The number of the write.
+    """
+
+    birth: int
+    generation: int
+
+
+def write_head(folder: Path, head: Head) -> None:
+    """Record the last write, if the file can be written."""
+    content = _HEAD.pack(*head)
+    write_in_place(folder / HEAD_FILE, content + _CHECKSUM.pack(zlib.crc32(content)))
+
+
+def read_head(folder: Path) -> Head | None:
+    """Read what `write_head` wrote; return ``None`` if it is missing or damaged."""
+    try:
+        with open_regular(folder / HEAD_FILE) as file:
+            content, checksum = file.read(_HEAD.size), file.read(2 * _CHECKSUM.size)
+    except OSError:
+        return None
+    return Head(*_HEAD.unpack(content)) if checksum == _CHECKSUM.pack(zlib.crc32(content)) and content else None
+
+
+def log_of(path: Path) -> Path:
+    """Return the path of a database's write-ahead log."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return a file's stamp, its size first; ``None`` if it doesn't exist."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
 
 MAX_READ_AT_OPENING = 2**31
 """The bytes of the largest file that is always read when it is opened."""
@@ -187,3 +299,57 @@ def _will_differ(stamp: Stamp | None) -> bool:
     if stamp is None or stamp[0] <= MAX_READ_AT_OPENING:
         return False
     return min(stamp) >= 0 and time.time_ns() - max(stamp[2:]) > SETTLED_AFTER * 1e9
+
+
+PART_SIZE = 1 << 22
+"""Bytes that are read in one step."""
+
+_PAUSE = 9
+"""How many times as long as it reads a check in the background pauses."""
+
+
+class LaterCheck:
+    """Compares a file with its seal, in steps of any thread.
+
+    If the file is written to meanwhile, the check ends without a result: who writes has checked it before.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], sealed: Sealed, is_unchanged: Callable[[], bool]) -> None:
+        """Begin before the first byte.
+
+        Args:
+            read: Reads a number of bytes at a place, or less at the end of the file.
+            sealed: What was recorded of the file.
+            is_unchanged: Returns whether nobody has written to the file since it was sealed.
+        """
+        self.sealed = sealed
+        self._read = read
+        self._is_unchanged = is_unchanged
+        self._turn = threading.RLock()  # the garbage collector may close the store in the middle
+        # Replaced as a whole, so that no exception leaves the checksum of other bytes.
+        self._progress = 0, 0
+        self._is_over = False
+        self.has_passed = False
+        self.is_damaged = False
+
+    def step(self) -> bool:
+        """Read the next part; return whether the check is over."""
+        with self._turn:
+            if not self._is_over:
+                at, checksum = self._progress
+                part = self._read(at, PART_SIZE)
+                read = at + len(part), zlib.crc32(part, checksum)
+                if not part or read[0] >= self.sealed.seal[0] or not self._is_unchanged():
+                    self.has_passed = list(read) == self.sealed.seal
+                    self.is_damaged = not self.has_passed and self._is_unchanged()
+                    self._is_over = True
+                self._progress = read
+            return self._is_over
+
+
+def run_slowly(step: Callable[[], bool]) -> None:
+    """Run steps until one returns that it was the last, with pauses in which others use the processor and the disk."""
+    began = time.monotonic()
+    while not step():
+        time.sleep(_PAUSE * (time.monotonic() - began))
+        began = time.monotonic()

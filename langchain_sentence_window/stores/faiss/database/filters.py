@@ -15,17 +15,35 @@ are compared as floats, so no filter can name one. Keys and values are converted
 If the value is a list, a comparison holds if it holds for one of its elements; ``$ne`` and ``$nin`` hold if they hold
 for all. Lists and dicts in a list match nothing, and neither does a dict. ``$contains`` is another name of ``$eq``, and
 ``$not_contains`` of ``$ne``, which read better where the value is a list.
+
+The operators of metadata filters: what each means in SQL, and in Python for stores that don't filter by it.
+
+Both mean the same, to the letter. In SQL, keys and values are always parameters.
+
+A condition on a list holds if it holds for an element of it, and its negation if it holds for none. Elements that are
+lists or mappings match nothing. The keys of this package's own hold no lists, so theirs aren't looked into.
+
+Strings, numbers and booleans are three kinds, and values of two kinds never compare.
+
+Strings with NUL characters, which SQLite's JSON functions would truncate.
+
+Metadata and filters are stored and compared with another character instead.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from langchain_sentence_window._showing import shown
 from langchain_sentence_window.documents.json_values import stored_form
+from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import (
     MAX_VALUES,
     Condition,
+    Owner,
     Part,
     check_size,
     for_few,
@@ -33,7 +51,6 @@ from langchain_sentence_window.stores.faiss.database.conditions import (
     negated,
     of_sentence,
 )
-from langchain_sentence_window.stores.faiss.database.operators import OPERATORS, equals, exists, is_list
 
 __all__ = ["MAX_FILTER_DEPTH", "MAX_VALUES", "Condition", "Filter", "compile_filter", "filter_keys", "having_key"]
 
@@ -150,3 +167,279 @@ def _operation(key: str, operator: object, operand: object) -> Part:
     if isinstance(operator, str) and operator in OPERATORS:
         return OPERATORS[operator].to_sql(key, operand)
     raise FilterError(f"{shown(operator)} isn't an operator; those for a key are {', '.join(OPERATORS)}")
+
+
+MISSING: Any = object()
+"""Stands for the value of a key that metadata doesn't have."""
+
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_INTEGER = 2**63
+_MAX_WRITTEN_TWICE = 100
+
+Scalar: TypeAlias = str | int | float
+"""What a filter may compare with."""
+
+# In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
+_TYPES: Mapping[type | None, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
+"""The types in JSON of the values of each kind."""
+
+# The value of a key that is a path, or of any key, and its elements if it is a list.
+_ITSELF_OR_ELEMENTS = (
+    "SELECT json_extract(metadata, ?) AS value, json_type(metadata, ?) AS type UNION ALL "
+    "SELECT value, type FROM json_each(metadata, ?) WHERE json_type(metadata, ?) = 'array'"
+)
+_ITSELF_OR_ELEMENTS_OF_KEY = (
+    "SELECT value, type FROM json_each(metadata) WHERE key = ? UNION ALL "
+    "SELECT inner.value, inner.type FROM json_each(metadata) AS outer, "
+    "json_each(CASE outer.type WHEN 'array' THEN outer.value ELSE '[]' END) AS inner WHERE outer.key = ?"
+)
+
+
+class Operator(NamedTuple):
+    """The meaning of an operator.
+
+    Attributes:
+        to_sql: Makes the condition that a key meets the operand. Raises `FilterError` if the operand is unusable.
+        holds: Says whether a stored value, or `MISSING`, meets an operand that ``to_sql`` takes.
+    """
+
+    to_sql: Callable[[str, object], Part]
+    holds: Callable[[Any, Any], bool]
+
+
+# The operators
+
+
+def equals(key: str, operand: object) -> Part:
+    """Return the condition that a key has a value."""
+    return _in(key, [operand])
+
+
+def exists(key: str, operand: object) -> Part:
+    """Return the condition that a key is there, or isn't."""
+    wanted = stored_form(operand)
+    if not isinstance(wanted, bool):
+        raise FilterError(f"$exists takes True or False, not {shown(operand)}")
+    there = _where_type(key, "IS NOT NULL")
+    return there if wanted else negated(there)
+
+
+def is_equal(stored: Any, operand: Any) -> bool:
+    """Return whether a stored value equals one, as in SQL."""
+    return _is_one_of(stored, [operand])
+
+
+def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
+    def to_sql(key: str, operand: object) -> Part:
+        value = _value(operand)
+        return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
+
+    def holds(stored: Any, operand: Any) -> bool:
+        return any(_compares(compares, each, operand) for each in _elements(stored))
+
+    return Operator(to_sql, holds)
+
+
+# In SQL. Comparisons and types are this module's own expressions; keys and values are parameters. A plain key is looked
+# up by a path, which is faster than the lookup of a key with dots, quotes or other characters. So is a value that isn't
+# a list without a subquery, and few values are written twice for it; many are written once, as SQLite limits their
+# number.
+
+
+def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
+    """Return the condition that a value, or an element of it if it is a list, compares and is of a type."""
+    path, holds = f"$.{key}", f"value {comparison} AND type {types}"
+    if not _PLAIN.fullmatch(key):
+        return _among(_ITSELF_OR_ELEMENTS_OF_KEY, holds, Part("", [_value(key)] * 2 + values, brackets=12))
+    if len(values) > _MAX_WRITTEN_TWICE:
+        return _among(_ITSELF_OR_ELEMENTS, holds, Part("", [path] * 4 + values, _owner(key), brackets=10))
+    # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
+    itself = f"ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types}"
+    if key in SENTENCE_KEYS:
+        return Part(f"({itself})", [path, *values, path], _owner(key))
+    elements = f"EXISTS (SELECT 1 FROM json_each(metadata, ?) WHERE {holds})"  # noqa: S608
+    return Part(
+        # CASE, as SQLite evaluates both sides of AND wherever the result is compared.
+        f"({itself} OR CASE json_type(metadata, ?) WHEN 'array' THEN {elements} ELSE 0 END)",
+        [path, *values, path, path, path, *values],
+        _owner(key),
+        brackets=10,
+    )
+
+
+def _among(values: str, condition: str, part: Part) -> Part:
+    return part._replace(sql=f"EXISTS (SELECT 1 FROM ({values}) WHERE {condition})")  # noqa: S608
+
+
+def _owner(key: str) -> Owner:
+    if key in PER_SENTENCE_KEYS:
+        return "sentence"
+    return "section" if key in PER_SECTION_KEYS else "source"
+
+
+def _value(given: object) -> Scalar:
+    value = stored_form(given)
+    if isinstance(value, str) and not _SURROGATE.search(value):
+        return str(without_nul(value))
+    if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise FilterError(
+        f"a filter can't compare with {shown(given)}; values are strings, finite numbers (integers of up to 64 bits), "
+        "booleans, and what metadata keeps as one of these, such as dates"
+    )
+
+
+# In Python
+
+
+def _elements(stored: Any) -> Sequence[Any]:
+    return stored if isinstance(stored, list | tuple) else [stored]
+
+
+def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
+    """Return whether a comparison holds; never between values of two kinds, nor with a list or a mapping."""
+    return _kind(stored) is _kind(value) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
+
+
+def _kind(value: object) -> type | None:
+    """Return the kind of a value; ``None`` for one that a filter can't compare with."""
+    if isinstance(value, str | bool):
+        return str if isinstance(value, str) else bool
+    return float if isinstance(value, int | float) else None
+
+
+def _as_in_sql(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_nul(value)
+    if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        # SQLite reads an integer of more than 64 bits as a float.
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return value
+
+
+_STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
+
+
+def without_nul(value: Any) -> Any:
+    """Replace NULs in a string, or in all strings of lists and dictionaries."""
+    return _changed(value, lambda text: text.replace(_STAND_IN, f"{_STAND_IN}1").replace("\0", f"{_STAND_IN}0"))
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_changed(each, change) for each in value]
+    if isinstance(value, dict):
+        return {_changed(key, change): _changed(each, change) for key, each in value.items()}
+    return value
+
+
+_AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
+
+
+def _in(key: str, operand: object) -> Part:
+    values = list(map(stored_form, _list("$in", operand)))
+    given = [_value(each) for each in values if each is not None]
+    groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
+    conditions = [_one_of(key, kind, group) for kind, group in groups.items() if group]
+    if len(given) < len(values):
+        conditions.append(_where(key, "IS NULL", "IS 'null'", []))
+    return join(" OR ", conditions)
+
+
+def _not_in(key: str, operand: object) -> Part:
+    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
+
+
+def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
+    return stored is not MISSING and not _is_one_of(stored, values)
+
+
+_NOT_EQUAL = Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value]))
+
+
+def _between(key: str, operand: object) -> Part:
+    low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
+    if low is None or high is None:
+        raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
+    values = [_value(low), _value(high)]
+    kind, other = map(_kind, values)
+    if kind is not other:
+        return join(" OR ", [])  # nothing is between a string and a number
+    return _where(key, "BETWEEN ? AND ?", _TYPES[kind], values)
+
+
+def _is_between(stored: Any, operand: Any) -> bool:
+    low, high = operand
+    return any(_compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _elements(stored))
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return whether a value is a list, and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+
+
+def _where_type(key: str, types: str) -> Part:
+    if _PLAIN.fullmatch(key):
+        sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
+        return Part(sql, [f"$.{key}"], _owner(key))
+    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"  # noqa: S608
+    return Part(sql, [_value(key)])
+
+
+def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> Part:
+    marks = ",".join("?" * len(values))
+    if key == DOC_ID and kind is str:
+        documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"  # noqa: S608
+        sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"  # noqa: S608
+        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
+    # SQLite sorts every number before every string, so each comparison restricts the type.
+    return _where(key, f"IN ({marks})", _TYPES[kind], list(values))
+
+
+def _list(operator: str, operand: object) -> Sequence[object]:
+    if not is_list(operand) and not isinstance(operand, set | frozenset):
+        raise FilterError(f"{operator} takes a list of values, not {shown(operand)}")
+    return list(operand)
+
+
+def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
+    return any(
+        each is None if value is None else _compares(operator.eq, each, value)
+        for each in _elements(stored)
+        for value in values
+    )
+
+
+def with_nul(value: Any) -> Any:
+    """Undo `without_nul`."""
+    return _changed(value, lambda text: text.replace(f"{_STAND_IN}0", "\0").replace(f"{_STAND_IN}1", _STAND_IN))
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "$eq": Operator(equals, is_equal),
+    "$gt": _ordered(">", operator.gt),
+    "$gte": _AT_LEAST,
+    "$lt": _ordered("<", operator.lt),
+    "$lte": _AT_MOST,
+    "$ne": _NOT_EQUAL,
+    "$not_contains": _NOT_EQUAL,
+    "$in": Operator(_in, _is_one_of),
+    "$nin": Operator(_not_in, _is_none_of),
+    "$contains": Operator(equals, is_equal),
+    "$between": Operator(_between, _is_between),
+    "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
+}
+"""The operators that a key takes, by name."""
+
+
+def needs_stand_in(json: str) -> bool:
+    """Return whether a JSON text may contain a NUL or its replacement."""
+    return "\\u0000" in json or "\\ue000" in json or _STAND_IN in json

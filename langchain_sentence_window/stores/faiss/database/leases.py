@@ -5,11 +5,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
-from langchain_sentence_window.stores.faiss.database.connection import Connection
-from langchain_sentence_window.stores.faiss.database.connections import Connections
+from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections
+from langchain_sentence_window.stores.faiss.database.database_file import Stamp
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.state_files import Stamp
 
 if TYPE_CHECKING:
     from langchain_sentence_window.stores.faiss.database.database import Database

@@ -5,12 +5,34 @@ one instruction and recorded by the next stays locked then. Here, a token that i
 identifies what the call holds. Tokens are in dictionaries, which change by single operations. Each call removes its
 token three times, in case exceptions interrupt the first and the second. Waiting calls poll, so no notification can be
 missed, and there is no inner lock that a fork could copy while another thread holds it.
+
+Database files that are kept open beside SQLite's connections, each once in a process.
+
+Closing a file releases all locks that its process has on it, as POSIX demands; those of SQLite's connections too. So
+a file is closed with the last store that uses it. While it is open, no other file can get its number, which reveals a
+file that replaced it.
+
+Forks of a process with open stores: parent and child go on with new connections.
+
+SQLite's connections must not cross a fork, and neither may a lock that another thread holds at that moment. So a fork
+waits until no call is running in any store, and closes connections to files. Both processes open new ones when they
+need them. An export resumes if nobody has written meanwhile. OpenMP's threads don't exist in the child, so FAISS uses
+one thread there.
 """
 
+import os
+import sys
+import threading
 import time
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from threading import get_ident
-from typing import TypeVar
+from typing import BinaryIO, Protocol, TypeAlias, TypeVar
+
+from langchain_sentence_window.stores.faiss.database.store_files import Seal, open_regular, seal_of_parts
 
 T = TypeVar("T")
 
@@ -196,3 +218,181 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         time.sleep(pause)
         pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)
+
+
+Identity: TypeAlias = tuple[int, int]
+"""The device of a file and its number there, which don't depend on its name."""
+
+
+def identity_of(path: Path) -> Identity | None:
+    """Return the identity of the file that a path leads to now; ``None`` if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class HeldFiles:
+    """The files that the stores of this process use."""
+
+    def __init__(self) -> None:
+        """Start with no file."""
+        self._lock = AccessLock()
+        self._files: dict[Identity, tuple[list[BinaryIO], set[object]]] = {}
+        self._leaving: dict[object, None] = {}
+
+    def hold(self, path: Path, holder: object) -> Identity:
+        """Open a file, if it isn't open yet, and return its identity.
+
+        Args:
+            path: The file.
+            holder: Who uses the file from now on, until `release`.
+
+        Raises:
+            OSError: The file can't be opened.
+        """
+        return self._alone(lambda: self._hold(path, holder))
+
+    def seal(self, identity: Identity) -> Seal:
+        """Read a file and return its seal.
+
+        Raises:
+            NestedWriteError: This thread is in a call already, which the garbage collector interrupted.
+        """
+        return self._alone(lambda: seal_of_parts(partial(self._read, identity)))
+
+    def read(self, identity: Identity, at: int, size: int) -> bytes:
+        """Read a part of a file, or less at its end.
+
+        Raises:
+            NestedWriteError: This thread is in a call already, which the garbage collector interrupted.
+        """
+        return self._alone(lambda: self._read(identity, at, size))
+
+    def release(self, holder: object) -> None:
+        """Remove a holder of any file, and close files without holders, at the latest in the next call."""
+        self._leaving[holder] = None
+        with suppress(NestedWriteError):
+            self._alone(lambda: None)
+
+    def reset(self) -> None:
+        """Forget calls of other threads, which don't exist after a fork."""
+        self._lock.reset()
+
+    def _alone(self, work: Callable[[], T]) -> T:
+        def work_and_let_go() -> T:
+            try:
+                return work()
+            finally:
+                self._let_go()
+
+        return self._lock.write(work_and_let_go)
+
+    def _hold(self, path: Path, holder: object) -> Identity:
+        self._leaving.pop(holder, None)  # it returns after an interrupted release
+        known = identity_of(path)
+        if known is None or known not in self._files:
+            file = open_regular(path)
+            status = os.fstat(file.fileno())
+            known = status.st_dev, status.st_ino
+            self._files.setdefault(known, ([], set()))[0].append(file)
+        self._files[known][1].add(holder)
+        return known
+
+    def _read(self, identity: Identity, at: int, size: int) -> bytes:
+        file = self._files[identity][0][0]
+        if hasattr(os, "pread"):
+            return os.pread(file.fileno(), size, at)  # a forked process reads at the same place of the same open file
+        file.seek(at)
+        return file.read(size)
+
+    def _let_go(self) -> None:
+        for holder in list(self._leaving):
+            for identity, (files, holders) in list(self._files.items()):
+                holders.discard(holder)
+                if not holders:
+                    del self._files[identity]
+                    for file in files:
+                        file.close()
+            self._leaving.pop(holder, None)
+
+
+HELD_FILES = HeldFiles()
+
+
+_MAX_WAIT_SECONDS = 10.0  # seconds
+
+
+class Forkable(Protocol):
+    """An object with connections."""
+
+    def before_fork(self) -> None:
+        """Close everything that must not cross a fork; no call is running."""
+
+    def after_fork_in_parent(self) -> None:
+        """Resume what was closed; no call is running yet."""
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Start afresh in the child process.
+
+        Args:
+            was_quiet: Whether `before_fork` was called; it isn't if a call didn't end in time.
+        """
+
+
+class _Forks:
+    def __init__(self) -> None:
+        self.calls = AccessLock()
+        self.turn = threading.Lock()
+        self.stores: weakref.WeakSet[Forkable] = weakref.WeakSet()
+        self.was_quiet = True
+        self.has_lost_threads = False
+
+    def before(self) -> None:
+        # Several threads may fork at the same time; they take turns.
+        self.turn.acquire()
+        self.was_quiet = self.calls.pause(_MAX_WAIT_SECONDS)
+        if self.was_quiet:
+            for store in list(self.stores):
+                store.before_fork()
+
+    def after_in_parent(self) -> None:
+        try:
+            if self.was_quiet:
+                for store in list(self.stores):
+                    store.after_fork_in_parent()
+        finally:
+            self.calls.resume()
+            self.turn.release()
+
+    def after_in_child(self) -> None:
+        self.has_lost_threads = "faiss" in sys.modules
+        self.turn = threading.Lock()
+        self.calls.reset()
+        HELD_FILES.reset()
+        for store in list(self.stores):
+            store.after_fork(was_quiet=self.was_quiet)
+
+
+_FORKS = _Forks()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_FORKS.before, after_in_parent=_FORKS.after_in_parent, after_in_child=_FORKS.after_in_child
+    )
+
+
+def hold_off_forks(work: Callable[[], T]) -> T:
+    """Run a function that forks wait for."""
+    return _FORKS.calls.read(work)
+
+
+def register_for_forks(store: Forkable) -> None:
+    """Register a store for forks, for as long as it exists."""
+    _FORKS.stores.add(store)
+
+
+def has_lost_threads() -> bool:
+    """Return whether this process was forked from one in which OpenMP may have had threads."""
+    return _FORKS.has_lost_threads

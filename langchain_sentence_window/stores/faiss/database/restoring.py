@@ -18,23 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
-from langchain_sentence_window.stores.faiss.database.checksums import seal_of
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.files import (
-    NO_FOLLOW,
-    make_folder,
-    make_new,
-    remove_abandoned,
-    sync_folder,
-)
-from langchain_sentence_window.stores.faiss.database.forking import hold_off_forks
-from langchain_sentence_window.stores.faiss.database.opening import (
-    SIDE_FILE_SUFFIXES,
-    assign_birth,
-    head_of,
-    holds_index,
-)
-from langchain_sentence_window.stores.faiss.database.state_files import (
+from langchain_sentence_window.stores.faiss.database.database_file import (
     HEAD_FILE,
     RESTORING_FILE,
     SEAL_FILE,
@@ -43,8 +28,25 @@ from langchain_sentence_window.stores.faiss.database.state_files import (
     write_head,
     write_seal,
 )
+from langchain_sentence_window.stores.faiss.database.database_opening import (
+    SIDE_FILE_SUFFIXES,
+    assign_birth,
+    head_of,
+    holds_index,
+)
+from langchain_sentence_window.stores.faiss.database.locks import hold_off_forks
+from langchain_sentence_window.stores.faiss.database.store_files import (
+    DATABASE_FILE,
+    LEXICAL_FOLDER,
+    NO_FOLLOW,
+    make_folder,
+    make_new,
+    remove_abandoned,
+    seal_of,
+    sync_folder,
+    vector_files,
+)
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.layout import DATABASE_FILE, LEXICAL_FOLDER, vector_files
 
 _FILES = (
     SEAL_FILE,

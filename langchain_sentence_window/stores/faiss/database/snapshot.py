@@ -14,26 +14,33 @@ from langchain_sentence_window.embedding.mixing import Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
-from langchain_sentence_window.stores.faiss.database.damage import find_damage
-from langchain_sentence_window.stores.faiss.database.document_reads import (
+from langchain_sentence_window.stores.faiss.database.filters import having_key
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    FoundRows,
+    around,
+    found_rows,
+    in_order,
+    source_metadata_of,
+)
+from langchain_sentence_window.stores.faiss.database.reads import (
+    BATCH_SIZE,
     FirstSentence,
+    ListedSource,
+    Place,
     SourceMetadata,
     beginnings,
+    count_of,
+    count_sources,
     documents_of,
     has_several_documents,
-    source_metadata,
-)
-from langchain_sentence_window.stores.faiss.database.filters import having_key
-from langchain_sentence_window.stores.faiss.database.found import FoundRows, found_rows, source_metadata_of
-from langchain_sentence_window.stores.faiss.database.in_order import around, in_order
-from langchain_sentence_window.stores.faiss.database.listing import ListedSource, count_sources, list_sources
-from langchain_sentence_window.stores.faiss.database.of_rows import BATCH_SIZE, count_of, marks_of, padded
-from langchain_sentence_window.stores.faiss.database.places import (
-    Place,
+    list_sources,
+    marks_of,
     neighbors,
+    padded,
     placed_texts,
     places_of,
     rows_at,
+    source_metadata,
     texts_by_place,
 )
 from langchain_sentence_window.stores.faiss.database.schema import (
@@ -43,6 +50,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     State,
     Version,
     checksum_of,
+    find_damage,
     from_halves,
     loaded_text,
     stored_text,

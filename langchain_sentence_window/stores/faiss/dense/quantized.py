@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from langchain_sentence_window._types import Rows, Vectors
 from langchain_sentence_window.errors import wrong_size
-from langchain_sentence_window.stores.faiss.dense.code_buffer import CodeBuffer
-from langchain_sentence_window.stores.faiss.dense.factory import (
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
+    CodeBuffer,
     clusters_of,
     fork_safe_threads,
     has_codes,
@@ -23,8 +23,7 @@ from langchain_sentence_window.stores.faiss.dense.factory import (
     one_thread,
 )
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVectors
-from langchain_sentence_window.stores.faiss.dense.growable_array import GrowableArray
-from langchain_sentence_window.stores.faiss.dense.row_positions import NO_POSITION, RowPositions
+from langchain_sentence_window.stores.faiss.dense.row_positions import NO_POSITION, GrowableArray, RowPositions
 
 MIN_CANDIDATES = 500
 CANDIDATES_PER_RESULT = 4

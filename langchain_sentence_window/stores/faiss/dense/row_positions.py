@@ -4,15 +4,66 @@ Positions count up in the order in which vectors are added, and nothing moves. R
 such a run is searched where it lies. Other rows are kept a second time, in runs that are sorted and merged as they
 grow, each at least twice as long as the next. So finding a row takes a few binary searches, and adding rows never
 sorts all of them again.
+
+Rows by position, kept as stretches in which they count up one by one.
+
+Rows are added in the order of their numbers for the most part, so a million of them are a few stretches.
 """
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._types import Rows
-from langchain_sentence_window.stores.faiss.dense.row_stretches import RowStretches
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class GrowableArray(Generic[Number]):
+    """An array that grows by half along its first axis when it is full.
+
+    It has spare room from the start, so that the first vector added doesn't wait for a copy of all others. Spare room
+    takes no memory until it is used.
+    """
+
+    def __init__(self, first: npt.NDArray[Number]) -> None:
+        """Start with a copy of an array."""
+        self._array, self._count = first[:0], 0
+        self.reserve(len(first))
+        self.append(first)
+
+    def __len__(self) -> int:
+        """Return the number of filled rows."""
+        return self._count
+
+    @property
+    def filled(self) -> npt.NDArray[Number]:
+        """The filled rows, as a view that is valid until the next change."""
+        return self._array[: self._count]
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many rows in total, and an eighth more."""
+        if count > len(self._array):
+            grown = np.empty((count * 9 // 8, *self._array.shape[1:]), dtype=self._array.dtype)
+            grown[: self._count] = self.filled
+            self._array = grown
+
+    def append(self, more: npt.NDArray[Number]) -> None:
+        """Append rows."""
+        end = self._count + len(more)
+        if end > len(self._array):
+            self.reserve(max(end, len(self._array) * 4 // 3))
+        self._array[self._count : end] = more
+        self._count = end
+
+    def remove(self, at: npt.NDArray[np.intp]) -> None:
+        """Remove the rows at ascending positions, by moving the last rows into the gaps."""
+        kept = self._count - len(at)
+        gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, self._count), at, assume_unique=True)
+        self._array[gaps] = self._array[movers]
+        self._count = kept
+
 
 NO_POSITION = -1
 
@@ -110,3 +161,62 @@ class RowPositions:
         in_order = rows[order]
         is_latest = np.append(in_order[1:] != in_order[:-1], True)
         return _Run(start, end, in_order[is_latest], (order[is_latest] + start).astype(np.int32))
+
+
+class RowStretches:
+    """The row at each position, from 0 on."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        none = np.empty(0, dtype=np.int64)
+        self._starts: GrowableArray[np.int64] = GrowableArray(none)
+        self._firsts: GrowableArray[np.int64] = GrowableArray(none)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return the number of positions."""
+        return self._count
+
+    def append(self, rows: Rows) -> None:
+        """Add rows at the next positions."""
+        if not len(rows):
+            return
+        begins = np.append(0, np.flatnonzero(rows[1:] != rows[:-1] + 1) + 1)
+        if self._count and self.at(np.array([self._count - 1]))[0] + 1 == rows[0]:
+            begins = begins[1:]  # the last stretch goes on
+        self._starts.append(begins + self._count)
+        self._firsts.append(rows[begins])
+        self._count += len(rows)
+
+    def at(self, positions: Rows) -> Rows:
+        """Return the rows at some positions."""
+        starts = self._starts.filled
+        stretch = np.searchsorted(starts, positions, side="right") - 1
+        return np.asarray(self._firsts.filled[stretch] + (positions - starts[stretch]))
+
+    def between(self, start: int, end: int) -> Rows:
+        """Return the rows at the positions from ``start`` to before ``end``."""
+        if start >= end:
+            return np.empty(0, dtype=np.int64)
+        starts, firsts = self._touching(start, end)
+        lengths = np.diff(np.append(np.maximum(starts, start), end))
+        return np.arange(start, end) + np.repeat(firsts - starts, lengths)
+
+    def find(self, rows: Rows, start: int, end: int) -> tuple[npt.NDArray[np.bool_], Rows]:
+        """Look for rows at the positions from ``start`` to before ``end``, where rows must be in rising order.
+
+        Returns:
+            Whether each is there, and the positions of those that are.
+        """
+        starts, firsts = self._touching(start, end)
+        stretch = np.maximum(np.searchsorted(firsts, rows, side="right") - 1, 0)
+        positions = starts[stretch] + (rows - firsts[stretch])
+        ends = np.append(starts[1:], end)[stretch]
+        is_here = (positions >= np.maximum(starts[stretch], start)) & (positions < ends)
+        return is_here, positions[is_here]
+
+    def _touching(self, start: int, end: int) -> tuple[Rows, Rows]:
+        """Return the starts and first rows of the stretches with positions from ``start`` to before ``end``."""
+        starts = self._starts.filled
+        first, last = np.searchsorted(starts, start, side="right") - 1, np.searchsorted(starts, end, side="left")
+        return starts[first:last], self._firsts.filled[first:last]

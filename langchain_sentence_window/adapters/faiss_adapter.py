@@ -1,0 +1,163 @@
+"""The adapter of `FaissStore`, which answers a query in one state of the index."""
+
+import inspect
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import BLOCKING, IO, run
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.adapters.store_adapter import BulkLoader, Rank, Scored, StoreAdapter
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.documents.parts.numbering import filter_of_source
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.stores.faiss.database.filters import compile_filter
+from langchain_sentence_window.stores.faiss.soundness import StoreStats
+
+T = TypeVar("T")
+
+MAX_WITHOUT_COPY = 3
+"""Attempts at a query of a store in memory, before its state is copied as others write all the time."""
+
+_IN_ONE_ROUND = ("hybrid_search", "ahybrid_search", "get_by_ids", "get_by_ids_within", "aget_by_ids_within")
+"""The methods in whose place a search in one round comes."""
+
+
+class FaissStoreAdapter(StoreAdapter):
+    """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
+
+    holds_json = True
+    is_hybrid = True
+    ranks_candidates = True
+    mixes_neighbors = True
+    is_whole_index = True
+    read_batch_size = sys.maxsize  # one call reads one state
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store; ``None`` if it is in memory."""
+        found: Path | None = self.store.folder
+        return found
+
+    async def count_writes(self, io: IO) -> int | None:
+        """Return the number of writes so far."""
+        stats: StoreStats = await io.call(self.store.stats, self.store.astats)
+        return stats.generation
+
+    def search_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return those of a hybrid search, without the ones that the retriever gives."""
+        taken = inspect.signature(self.store.hybrid_search).parameters
+        return {name: parameter for name, parameter in taken.items() if name not in ("rank", "spreads")}
+
+    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning and words; ``settings`` may hold ``rank``, see `FaissStore.hybrid_search`."""
+        found: Scored = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+        return found
+
+    async def find_sentences(
+        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
+    ) -> FoundSentences | None:
+        """Search and read in one state, without making Documents; not for a subclass that searches or reads itself."""
+        from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+        if any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _IN_ONE_ROUND):
+            return None
+        found: FoundSentences = await self.store.find_sentences(io, query, rank=rank, beside=beside, **settings)
+        return found
+
+    @contextmanager
+    def at_one_state(self, attempt: int) -> Iterator[Self]:
+        """Return a context with an adapter of the store at one state."""
+        with self.store.at_one_state(copies=attempt > MAX_WITHOUT_COPY) as store:
+            adapter = type(self)(store)
+            adapter.reads_one_state = True
+            yield adapter
+
+    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow in a thread, so that nothing comes between its searches."""
+        if not self.reads_one_state:
+            return await search(io)
+        found: T = await self.store.search_together(io, query, lambda: run(search(BLOCKING)))
+        return found
+
+    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
+        """Search by words."""
+        found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
+        return found
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return those that the store finds among its vectors."""
+        found: Numbers = await io.call(self.store.closest_matches, self.store.aclosest_matches)
+        return found
+
+    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
+        """Collect it from the lexical index and the database, in one state."""
+        found: Evidence = await io.compute(self.store.name_evidence, words, keys, filter=filter)
+        return found
+
+    async def replace_documents(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any
+    ) -> bool:
+        """Replace them in one transaction, which checks the filter too."""
+        replace = partial(self.store.replace_documents, show_progress=show_progress)
+        await io.call(replace, self.store.areplace_documents, sentences, doc_ids, **keywords)
+        return True
+
+    async def prepare_replacement(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+    ) -> Any:
+        """Prepare a replacement, whose transaction another thread makes."""
+        return await self.store.prepare_replacement(io, sentences, doc_ids, contexts)
+
+    async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
+        """List them without reading their sentences."""
+        joined = self._of_source(filter, source)
+        found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
+        return found
+
+    async def count_documents(self, io: IO, filter: Any = None) -> int:
+        """Count them without reading them."""
+        return int(await io.call(self.store.count_documents, self.store.acount_documents, filter))
+
+    async def delete_documents(
+        self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
+    ) -> Sequence[str]:
+        """Delete them in one transaction, which checks the filter too."""
+        given = self._of_source(filter, source)
+        names: list[str] = await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
+        return names
+
+    def _of_source(self, filter: Any, source: str | None) -> Any:
+        if source is None:
+            return filter
+        of_source = filter_of_source(source)
+        return of_source if filter is None else self.join([filter, of_source])
+
+    async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Add documents with their vectors."""
+        await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Refuse, as the store mixes vectors itself.
+
+        Raises:
+            InvalidInputError: Always.
+        """
+        raise InvalidInputError(
+            f"{self.name} embeds and mixes itself, in one transaction; add documents with a retriever, or vectors with "
+            "add_embeddings"
+        )
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Check that the store can read each, and join them."""
+        for each in filters:
+            compile_filter(each)
+        return super().join(filters)

@@ -1,0 +1,115 @@
+"""The adapters of stores that run in this process: `InMemoryVectorStore`, `FAISS` of langchain-community, `Chroma`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.adapters.families import DeleteFirstAdapter, GetWhereAdapter
+from langchain_sentence_window.adapters.matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
+from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
+from langchain_sentence_window.adapters.traits import has_only
+from langchain_sentence_window.stores.faiss.database.filters import filter_keys
+
+
+class InMemoryAdapter(StoreAdapter):
+    """The store filters by functions of a Document; a mapping is made into one."""
+
+    holds_json = True
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Look at all documents, as they are in memory."""
+        held = [
+            Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
+            for each in list(self.store.store.values())
+        ]
+        matches = None if filter is None else self.matcher(filter)
+        return held if matches is None else [document for document in held if matches(document)]
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return a function that calls them all."""
+        return all_of([self.matcher(each) for each in filters])
+
+    def matcher(self, filter: Any) -> Matcher:
+        """Return the function itself, or one for a mapping."""
+        if isinstance(filter, Mapping):
+            return mapping_matcher(filter)
+        return checked_function(self.name, filter, "a Document")
+
+    def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
+        """Return a function that checks the key first."""
+        return all_of([key_matcher(keys), self.matcher(filter)])
+
+    def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
+        """Look at all documents, as they are in memory."""
+        held = [each["metadata"] for each in list(self.store.store.values())]
+        keys = dict.fromkeys(key for each in filters if isinstance(each, Mapping) for key in filter_keys(each))
+        return [key for key in keys if held and not any(key in metadata for metadata in held)]
+
+
+class CommunityFaissAdapter(DeleteFirstAdapter):
+    """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
+
+    holds_json = True
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search everything if a filter is given, as the store filters what it has found."""
+        wider = {"fetch_k": self.store.index.ntotal} if "filter" in settings else {}
+        return await super().search(io, query, wider | dict(settings))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Look at all documents, if they are in memory."""
+        held = getattr(self.store.docstore, "_dict", None)
+        if held is None:
+            return await super().list_sentences(io, filter)
+        matches = None if filter is None else self.matcher(filter)
+        return [document for document in list(held.values()) if matches is None or matches(document)]
+
+    async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Add documents with their vectors."""
+        pairs = list(zip([each.page_content for each in documents], vectors, strict=True))
+        metadata, ids = [each.metadata for each in documents], [each.id for each in documents]
+        await io.in_thread(self.store.add_embeddings, pairs, metadata, ids=ids)
+
+    def join(self, filters: Sequence[Any]) -> Any:
+        """Return a mapping if all are, else a function. The store skips keys beside ``$and``, so keys are split."""
+        if all(isinstance(each, Mapping) for each in filters):
+            is_simple = len(filters) == 1 and len(filters[0]) == 1
+            return filters[0] if is_simple else self._in_one_mapping(filters)
+        return all_of([self._function(each) for each in filters])
+
+    def matcher(self, filter: Any) -> Matcher:
+        """Return a function that reads a filter as the store does."""
+        function = self._function(filter)
+        return lambda document: function(document.metadata)
+
+    def _function(self, filter: Any) -> Callable[[Any], bool]:
+        if not isinstance(filter, Mapping):
+            checked_function(self.name, filter, "the metadata")
+        function: Callable[[Any], bool] = self.store._create_filter_func(filter)
+        return function
+
+
+class ChromaAdapter(GetWhereAdapter):
+    """Chroma filters what it gets by id."""
+
+    write_batch_size = 5_000  # it takes no more than 5,461
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""
+        from chromadb.api.types import validate_metadata
+
+        if value is None or not key or key.startswith("$") or not has_only([key, value]):
+            return False
+        try:
+            validate_metadata({key: value})
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
+        """Call the store's ``get``, which only blocks."""
+        found: Mapping[str, Any] = await io.in_thread(self.store.get, ids=ids, where=filter)
+        return found

@@ -1,0 +1,176 @@
+"""Filters that are mappings or functions: copied, checked, joined and evaluated in Python.
+
+Mappings have the syntax and the meaning of those that `FaissStore` turns into SQL.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+from pydantic import BaseModel
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.documents.json_values import stored_filter
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
+from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.stores.faiss.database.filters import MISSING, OPERATORS, Filter, compile_filter, is_equal
+
+Matcher: TypeAlias = Callable[[Document], bool]
+"""Checks whether a Document matches a filter."""
+
+MAX_LEVELS = 100
+"""The deepest nesting of mappings and lists in a filter."""
+
+
+def own_copy(filter: Any, *, levels: int = MAX_LEVELS) -> Any:
+    """Copy a filter's mappings and lists, so that nobody changes it from outside.
+
+    Raises:
+        FilterError: It nests too deep for any store.
+    """
+    if isinstance(filter, set | frozenset):
+        return [*filter]
+    if isinstance(filter, BaseModel):  # Qdrant's are such
+        return filter.model_copy(deep=True)
+    if not isinstance(filter, Mapping | list | tuple):
+        return filter
+    if not levels:
+        raise FilterError(f"the filter nests more than {MAX_LEVELS} levels; flatten it")
+    if isinstance(filter, Mapping):
+        return {key: own_copy(value, levels=levels - 1) for key, value in filter.items()}
+    return [own_copy(each, levels=levels - 1) for each in filter]
+
+
+class AnsweringAtOnce:
+    """A filter function whose answer can't be an awaitable, which would pass for true."""
+
+    def __init__(self, filter: Callable[[Any], Any]) -> None:
+        """Take the function."""
+        self._filter = filter
+
+    def __call__(self, given: Any) -> bool:
+        """Call the function.
+
+        Raises:
+            InvalidInputError: It returns an awaitable.
+        """
+        answer = self._filter(given)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise InvalidInputError("the filter gave something to be awaited, which would pass for true; give a bool")
+        return bool(answer)
+
+    def __eq__(self, other: object) -> bool:
+        """Check whether it is the same function."""
+        return other is self._filter or (isinstance(other, AnsweringAtOnce) and other._filter is self._filter)
+
+    def __hash__(self) -> int:
+        """Return the function's hash."""
+        return hash(self._filter)
+
+
+def answering_at_once(filter: Any) -> Any:
+    """Wrap a filter that is a function in `AnsweringAtOnce`; return others unchanged."""
+    return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
+
+
+def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
+    """Return a filter that is a function.
+
+    Raises:
+        InvalidInputError: It isn't, or it gives a coroutine, which would pass for true.
+    """
+    call = getattr(type(filter), "__call__", None)  # noqa: B004
+    if not callable(filter) or isinstance(filter, type) or iscoroutinefunction(filter) or iscoroutinefunction(call):
+        raise InvalidInputError(
+            f"{store_name} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
+            f"by {shown(filter)}"
+        )
+    return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
+
+
+def check_mappings(store_name: str, filters: Sequence[Any]) -> None:
+    """Check that filters are mappings.
+
+    Raises:
+        InvalidInputError: One isn't.
+    """
+    for each in filters:
+        if not isinstance(each, Mapping):
+            raise InvalidInputError(
+                f"{store_name} filters by a mapping such as {{'tenant': 'a'}}, not by {shown(each)}"
+            )
+
+
+def key_of(document: Document) -> SentenceKey:
+    """Return the document and the index that a sentence Document states."""
+    index = document.metadata.get(SENTENCE_INDEX)
+    return str(document.metadata.get(DOC_ID)), int(index) if isinstance(index, int | float) else -1
+
+
+# Partials of named functions, as these can be sent to another process.
+
+
+def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
+    """Return a function that checks whether a Document's metadata matches a mapping.
+
+    Raises:
+        FilterError: The mapping can't be read.
+    """
+    return partial(_matches, matcher(filter))
+
+
+def key_matcher(keys: Sequence[SentenceKey]) -> Matcher:
+    """Return a function that checks whether a Document is one of some sentences."""
+    return partial(_has_key, frozenset(keys))
+
+
+def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    """Return a function that holds where all of some functions do."""
+    return functions[0] if len(functions) == 1 else partial(_all_hold, tuple(functions))
+
+
+def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
+    return matches(document.metadata)
+
+
+def _has_key(keys: frozenset[SentenceKey], document: Document) -> bool:
+    return key_of(document) in keys
+
+
+def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
+    return all(function(given) for function in functions)
+
+
+def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that says whether metadata matches a filter.
+
+    Raises:
+        FilterError: The filter can't be read.
+    """
+    compile_filter(filter)
+    return partial(_all_of, stored_filter(filter))
+
+
+def _all_of(filter: Filter, metadata: Mapping[str, Any]) -> bool:
+    return all(_holds(key, value, metadata) for key, value in filter.items())
+
+
+def _holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
+    if key == "$and":
+        return all(_all_of(each, metadata) for each in value)
+    if key == "$or":
+        return any(_all_of(each, metadata) for each in value)
+    if key == "$not":
+        return not _all_of(value, metadata)
+    stored = metadata.get(key, MISSING)
+    if key in SENTENCE_KEYS and isinstance(stored, list | tuple):
+        stored = {}  # which is there and equals nothing
+    if not isinstance(value, Mapping):
+        return is_equal(stored, value)
+    return all(OPERATORS[name].holds(stored, operand) for name, operand in value.items())

@@ -1,0 +1,460 @@
+"""`StoreAdapter`: how this package uses a vector store, for any store that follows LangChain's interface.
+
+`StoreTraits` describes a store; `SearchMethods`, `ReadMethods` and `WriteMethods` call it. Each method does one thing
+that a store can do. The adapters of stores that do it differently are in modules of their own beside this one, and
+override no more than that. A `BulkLoader` is how a store takes many sentences with their vectors.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._validation import listed
+from langchain_sentence_window.adapters.matchers import Matcher
+from langchain_sentence_window.adapters.traits import StoreTraits
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.parts.numbering import source_of
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.embedding.neighbor_mixing import CarriedVectors, NeighborMixedEmbeddings
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Candidates, Numbers
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
+
+T = TypeVar("T")
+
+Scored: TypeAlias = list[tuple[Document, float]]
+"""Documents with their scores, best first. A higher score is better."""
+
+Read: TypeAlias = list[tuple[StoredSentence, float]]
+"""Sentences with their scores, best first. A higher score is better."""
+
+Rank: TypeAlias = Callable[[Candidates], Numbers]
+"""Takes candidates, and returns a score for each; higher is better."""
+
+
+class SearchMethods(StoreTraits):
+    """The methods of an adapter that search: by meaning, by words, or for the documents that a query names."""
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning.
+
+        Args:
+            io: Makes the calls.
+            query: Any text.
+            settings: ``k``, the filter by its name, and ``search_kwargs``.
+
+        Returns:
+            Documents with their scores, best first. A higher score is better.
+        """
+        store = self.store
+        found: Scored = await io.call(
+            store.similarity_search_with_score, store.asimilarity_search_with_score, query, **settings
+        )
+        sign = -1.0 if self._are_distances([float(score) for _, score in found]) else 1.0
+        return [(document, sign * float(score)) for document, score in found]
+
+    async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
+        """Search as `search` does, and read the sentences at once; only asked for without a filter.
+
+        Returns:
+            ``None`` if the store is better asked with `search`.
+        """
+        return None
+
+    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
+        raise NotImplementedError
+
+    async def find_sentences(
+        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
+    ) -> FoundSentences | None:
+        """Search as `hybrid_search` does with ``rank``, and read what is wanted beside what was found, in one round.
+
+        Args:
+            io: Makes the calls.
+            query: Any text.
+            settings: As for `hybrid_search`, without ``rank``.
+            rank: Ranks the candidates.
+            beside: Returns which sentences to read beside those that were found.
+
+        Returns:
+            ``None`` if the store can't.
+        """
+        return None
+
+    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow of several searches, most likely for one query, in one state of the store where it can tell."""
+        return await search(io)
+
+    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
+        """Search by meaning and by words, see `search`; works if `finds_words`.
+
+        Returns:
+            Documents that either finds, each with its score by meaning and its BM25 score, 0 for one without a word
+            of the query. A higher score is better.
+        """
+        raise NotImplementedError
+
+    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
+        """Search by words alone, see `search`; return ``None`` if the store can't."""
+        return None
+
+    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            io: Makes the calls.
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+            filter: A filter, in the store's form; of what it forbids, nothing is told. ``None`` for no filter.
+
+        Returns:
+            ``None`` if the store can't; then names are heard from what a search finds.
+        """
+        return None
+
+    async def closest_matches(self, io: IO) -> Numbers:
+        """Return how close sentences of the store are to the closest one elsewhere in it, for a sample of them.
+
+        They are of the whole store, whatever the filter of a search.
+
+        Returns:
+            Scores by meaning, see `judge_relevance`; none if the store can't say.
+        """
+        return np.empty(0, dtype=np.float64)
+
+    def _are_distances(self, scores: Sequence[float]) -> bool:
+        """Check whether a lower score is better.
+
+        Results come best first, so rising scores are distances. Where all are equal, the function that makes
+        relevance scores of them tells, if the store has one.
+        """
+        if scores and scores[0] != scores[-1]:
+            return scores[0] < scores[-1]
+        try:
+            relevance = self.store._select_relevance_score_fn()
+            return bool(relevance(0.0) > relevance(1.0))
+        except Exception:  # noqa: BLE001 - many stores have none, or none for their metric
+            return False
+
+
+class ReadMethods(StoreTraits):
+    """The methods of an adapter that read: by id, or everything that a filter lets through."""
+
+    async def fetch(self, io: IO, ids: Sequence[str], filter: Any = None) -> list[Document] | None:
+        """Fetch documents by id, in any order; leave out ids that don't exist or that the filter forbids.
+
+        Returns:
+            ``None`` if the store can't fetch by id.
+
+        Raises:
+            InvalidInputError: The filter can't be enforced when documents are fetched by id.
+            StoreUnavailableError: The store's server doesn't answer.
+        """
+        get = self.get if filter is None or not hasattr(self.store, "get_by_ids_within") else self._get_within
+        found: list[Document] = []
+        for batch in batches(ids, self.read_batch_size):
+            with self.reached():
+                part = await get(io, batch, filter)
+            if part is None:
+                return None
+            found += part
+        return found
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Fetch one batch of documents, as `fetch` does."""
+        matches = None if filter is None else self._required_matcher(filter)
+        try:
+            found: list[Document] = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
+        except NotImplementedError:
+            return None
+        return found if matches is None else [document for document in found if matches(document)]
+
+    async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
+        """List the documents of which a filter lets sentences through.
+
+        Args:
+            io: Makes the calls.
+            filter: The filter, in the store's form; ``None`` for no filter.
+            source: The source that their metadata must name; ``None`` for any.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        sentences = map(self.read, await self.list_sentences(io, filter))
+        return indexed_documents(runs_of(each for each in sentences if source in (None, source_of(each.source))))
+
+    async def count_documents(self, io: IO, filter: Any = None) -> int:
+        """Count the documents that `list_documents` lists.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        return len(await self.list_documents(io, filter))
+
+    async def count_writes(self, io: IO) -> int | None:
+        """Return a number that grows with each write; ``None`` if the store doesn't say."""
+        return None
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        raise InvalidInputError(
+            f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or a "
+            "filter; name them by their ids, or write an adapter with the method list_sentences"
+        )
+
+    def read(self, document: Document) -> StoredSentence:
+        """Read a sentence Document that the store returned.
+
+        Raises:
+            IncompleteWindowError: Its metadata isn't what the splitter writes.
+        """
+        # `None` is the empty column of a store that holds none.
+        given = document.metadata
+        unwanted = [key for key, value in given.items() if value is None and not self.holds(key, None)]
+        unwanted += [key for key in self.added_keys if key in given]
+        if not unwanted:
+            return read_sentence(document)
+        metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
+        return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
+
+    def _required_matcher(self, filter: Any) -> Matcher:
+        matches = self.matcher(filter)
+        if matches is None:
+            raise InvalidInputError(
+                f"{self.name} can't be kept within the filter {shown(filter)} when sentences are read by "
+                "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+            )
+        return matches
+
+    async def _get_within(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document]:
+        """Ask a store that enforces filters by id itself."""
+        get, aget = self.store.get_by_ids_within, getattr(self.store, "aget_by_ids_within", None)
+        given = list(ids), filter
+        found: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
+        return found
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield items in slices of a size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+class BulkLoader(ABC):
+    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
+
+    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
+    store itself, so that `finish` switches it on again after a crash too, also from another process.
+    """
+
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """The settings that a loader of this class takes, with their defaults."""
+
+    def __init__(self, adapter: StoreTraits, settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter, and settings.
+
+        Raises:
+            InvalidInputError: There is no such setting for the store.
+        """
+        unknown = settings.keys() - self.settings
+        if unknown:
+            known = listed(list(self.settings)) if self.settings else "none"
+            raise InvalidInputError(
+                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
+            )
+        self.adapter = adapter
+        self.given = {**self.settings, **settings}
+
+    async def prepare(self, io: IO) -> None:  # noqa: B027 - not all stores have something to switch off
+        """Switch off what makes writing slow, such as indexes."""
+
+    @abstractmethod
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
+        """Write sentence Documents, each in the place of one with the same id.
+
+        Args:
+            io: Makes the calls.
+            documents: ``n`` sentence Documents with ids, no two of them equal.
+            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
+            are_new: Whether the store had none of them a moment ago; it may have got them since.
+        """
+
+    async def finish(self, io: IO) -> None:  # noqa: B027
+        """Build indexes, and switch on again what `prepare` switched off."""
+
+    async def restore(self, io: IO) -> None:
+        """Switch on again what `prepare` switched off, and build nothing new."""
+        await self.finish(io)
+
+
+def encoded(text: str, document: Document) -> bytes:
+    """Return a text in UTF-8.
+
+    Raises:
+        InvalidInputError: It holds a lone surrogate, which UTF-8 can't hold, or a NUL, which many stores can't.
+    """
+    try:
+        in_utf8 = text.encode()
+    except UnicodeEncodeError:
+        in_utf8 = b"\0"
+    if b"\0" in in_utf8:
+        raise InvalidInputError(
+            f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(text)}, which the store "
+            "can't keep; take such characters out of the document"
+        )
+    return in_utf8
+
+
+class CarryingLoader(BulkLoader):
+    """Loads any store that was built with `NeighborMixedEmbeddings`, as fast as the store's own ``add_documents``."""
+
+    def __init__(self, adapter: Any, settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter.
+
+        Raises:
+            InvalidInputError: The store was built with another embedder, which would embed the texts anew.
+        """
+        super().__init__(adapter, settings)
+        self._adapter = adapter
+        if not isinstance(adapter.embedding, NeighborMixedEmbeddings):
+            raise InvalidInputError(
+                f"{adapter.name} takes no vectors that were made elsewhere; build it with "
+                "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
+            )
+
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
+        """Add documents whose texts carry their vectors."""
+        carried = CarriedVectors(documents, vectors)
+        await self._adapter.put(io, carried.documents, None)
+        carried.finish(self._adapter.store)
+
+
+class WriteMethods(StoreTraits):
+    """The methods of an adapter that write: adding, replacing and deleting documents."""
+
+    async def put(self, io: IO, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
+        """Add documents, in place of those with the same ids.
+
+        Args:
+            io: Makes the calls.
+            documents: Each with an id.
+            existing: Ids that the store holds; ``None`` if that isn't known.
+        """
+        for batch in batches(documents, self.write_batch_size):
+            await io.call(
+                self.store.add_documents, self.store.aadd_documents, list(batch), ids=[each.id for each in batch]
+            )
+
+    async def remove(self, io: IO, ids: Sequence[str]) -> None:
+        """Delete documents that the store holds."""
+        for batch in batches(ids, self.write_batch_size):
+            await io.call(self.store.delete, self.store.adelete, list(batch))
+
+    async def replace_documents(
+        self,
+        io: IO,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None,
+        within: Any,
+        show_progress: bool,
+    ) -> bool:
+        """Replace all sentences of the source documents in one transaction, if the store can.
+
+        Args:
+            io: Makes the calls.
+            sentences: The new ones.
+            doc_ids: Source documents to replace; those without a new sentence are deleted.
+            contexts: Text to put before each sentence when it is embedded.
+            within: A filter that the old and the new sentences must match; ``None`` for no filter.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            Whether it was done. If not, sentences are written with `put`, then old ones are deleted with `remove`.
+        """
+        return False
+
+    async def prepare_replacement(
+        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+    ) -> Any:
+        """Prepare a replacement that embeds first and is written by another thread, if the store can; else ``None``."""
+        return None
+
+    async def delete_documents(
+        self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
+    ) -> Sequence[str] | None:
+        """Delete whole source documents in one transaction, if the store can.
+
+        Args:
+            io: Makes the calls.
+            doc_ids: Their names; ``None`` for any.
+            filter: A filter that all their sentences must match; ``None`` for no filter.
+            source: The source that their metadata must name; ``None`` for any.
+
+        Returns:
+            The names of the documents that were deleted; ``None`` if it wasn't done. Then they are found with
+            `list_documents`, and their sentences deleted with `remove`.
+
+        Raises:
+            InvalidInputError: The filter matches only a part of a document; nothing was deleted.
+        """
+        return None
+
+    async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
+        raise NotImplementedError
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Return what loads many sentences into the store, see `BulkLoader`.
+
+        Args:
+            settings: Settings that differ from those of the loader's class.
+
+        Raises:
+            InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
+        """
+        return CarryingLoader(self, settings)
+
+    def release(self) -> None:
+        """Close connections that wait for the next call; the store opens new ones when it needs them."""
+
+    def close(self) -> None:
+        """Close the store, if it can be closed."""
+        close = getattr(self.store, "close", None)
+        if callable(close):
+            close()
+
+
+class StoreAdapter(WriteMethods, ReadMethods, SearchMethods):  # the reference lists the last one first
+    """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
+
+    To support a store that differs, override what differs, and pass the class to `register`. An adapter is made for
+    each query, so it keeps nothing but the store.
+
+    Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
+    that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.
+    """
+
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return a filter, in the store's form, that matches the sentences of some source documents.
+
+        Returns:
+            ``None`` if it isn't known how the store filters.
+        """
+        if type(self) is StoreAdapter:  # a store that nobody wrote an adapter for
+            return None
+        return {DOC_ID: doc_ids[0] if len(doc_ids) == 1 else {"$in": list(doc_ids)}}

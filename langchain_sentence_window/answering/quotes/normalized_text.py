@@ -1,0 +1,432 @@
+"""Text as it is compared: white space, case, quotation marks, dashes and compatible letters made alike.
+
+    >>> plain_text("The “ﬁnal”  fee").text
+    'the "final" fee'
+
+What decides about the meaning is left alone: digits, signs, decimal points, percent, currency, raised and lowered
+figures, fractions and words. So ``m²`` isn't ``m2``, and a hyphen is dropped only where it ends a line.
+
+Each step gives a text, and `Shifts` by which its offsets are found in the text before.
+
+Boundaries are kept: words, numbers with their signs and units, and negations.
+
+"lawful" doesn't stand in "unlawful", nor "5 euros" in "1.5 euros", though all their characters do.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
+"""Characters that `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
+
+SINGLE_MARKS = "'‘’‚‛‹›＇´ʼ′"
+DOUBLE_MARKS = '"“”„‟«»〝〞〟＂″「」『』｢｣﹁﹂﹃﹄'
+
+_UNSEEN = "`\u034f\u115f\u1160\u3164\uffa0"
+_VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
+_SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+_SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
+_COMPATIBLE = {f"<{kind}>" for kind in ("compat", "wide", "narrow", "font", "small", "square", "vertical")} | {
+    f"<{kind}>" for kind in ("isolated", "initial", "medial", "final")
+}
+"""Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
+
+_EXPANDING = re.compile(
+    "[\u0132\u0133\u013f\u0140\u0149\u01c4-\u01cc\u01f1-\u01f3\u0587\u203c\u2025\u2026\u2047-\u2049\u2103\u2109\u2116"
+    "\u2121\u2160-\u217f\u3371-\u33df\ufb00-\ufb17\ufb1d-\ufb4f]|[\uff66-\uff9d][\uff9e\uff9f]?"
+)
+_LETTER = r"[^\W\d_]"
+_HIDDEN = re.compile(f"[{INVISIBLE}{SOFT_HYPHEN}]+")
+_SOFT_BREAK = re.compile(rf"{SOFT_HYPHEN}[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
+_HARD_BREAK = re.compile(rf"-(?<={_LETTER}-)[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
+_SPACE = re.compile("  +")
+_DOTS = re.compile(r"\.(?:\.+|(?: \.){2,})")
+_DASH = re.compile(rf" (?<=\w )-{{1,3}} ?(?={_LETTER})|-(?<=\w-)(?:-{{0,2}} |--?)(?={_LETTER})")
+_PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
+_BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
+_MAX_MARKS = 32
+"""The longest run of combining marks that is composed; no language needs as many."""
+
+_FIRST_JAMO, _LAST_JAMO = "\u1161", "\u11ff"
+
+
+class _Plain(dict[int, str]):
+    """One plain character for each character, found on first use."""
+
+    def __missing__(self, code: int) -> str:
+        made = self[code] = _plain_character(chr(code))
+        return made
+
+
+def _plain_character(character: str) -> str:
+    listed = _listed(character)
+    if listed or "\uff66" <= character <= "\uff9f":  # halfwidth kana, whose marks are characters of their own
+        return listed or character
+    category = unicodedata.category(character)
+    if category == "Pd":
+        return "-"
+    if _is_unseen(character, category):
+        return INVISIBLE
+    whole = _decomposed(character)
+    lower = (whole if len(whole) == 1 else character).lower()
+    return character if lower == character or len(lower) > 1 else PLAIN[ord(lower)]
+
+
+def _listed(character: str) -> str:
+    if character in "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
+        return "\n"
+    if character.isspace():
+        return " "
+    if character in SINGLE_MARKS:
+        return "'"
+    return '"' if character in DOUBLE_MARKS else _SAME.get(character, "")
+
+
+def _is_unseen(character: str, category: str) -> bool:
+    if category in ("Cc", "Cf"):
+        return character not in _SEEN_FORMATS
+    return character in _UNSEEN or any(low <= character <= high for low, high in _VARIATION)
+
+
+def _decomposed(character: str) -> str:
+    """Return what a compatible character stands for, one step of it only; ``㎡`` is ``m²``."""
+    kind, *codes = unicodedata.decomposition(character).split() or [""]
+    parts = "".join(chr(int(code, 16)) for code in codes)
+    return parts if kind in _COMPATIBLE and parts and " " not in parts else character
+
+
+PLAIN = _Plain()
+"""A table for `str.translate`: one plain character for each character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """Where stretches of a text were replaced, in order: their starts and ends before and after."""
+
+    old_starts: list[int] = field(default_factory=list)
+    old_ends: list[int] = field(default_factory=list)
+    new_starts: list[int] = field(default_factory=list)
+    new_ends: list[int] = field(default_factory=list)
+
+    def old_start(self, at: int) -> int:
+        """Return where a character of the new text begins in the old one."""
+        found = bisect_right(self.new_starts, at) - 1
+        if found < 0:
+            return at
+        if at < self.new_ends[found]:
+            return self.old_starts[found]
+        return at - self.new_ends[found] + self.old_ends[found]
+
+    def old_end(self, at: int) -> int:
+        """Return where the character before an offset of the new text ends in the old one."""
+        found = bisect_right(self.new_starts, at - 1) - 1
+        if found < 0:
+            return at
+        if at <= self.new_ends[found]:
+            return self.old_ends[found]
+        return at - self.new_ends[found] + self.old_ends[found]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A text as it is compared.
+
+    Attributes:
+        text: The plain text.
+        steps: How its offsets are found in the text that it was made of, last step first.
+    """
+
+    text: str
+    steps: tuple[Shifts, ...] = ()
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span, in the text that it was made of, of a stretch that isn't empty."""
+        for step in self.steps:
+            start, end = step.old_start(start), step.old_end(end)
+        return start, end
+
+
+def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
+    """Make a text plain, linear in its length.
+
+    Args:
+        text: Any text.
+        compounds: Plain words with a hyphen. A hyphen that ends a line stays if the word is one of them.
+    """
+    steps: list[Shifts] = []
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
+        text, shifts = _composed(text)
+        steps.append(shifts)
+    text = _plain_characters(text)
+    for is_needed, pattern, new in _STEPS:
+        if is_needed(text):
+            text, shifts = _replaced(text, pattern, _Breaks(compounds) if new is None else new)
+            if shifts.new_starts:
+                steps.append(shifts)
+        if pattern is _HIDDEN:
+            text = text.replace("\n", " ")
+    if "'" in text or '"' in text:
+        text = _PRIME.sub(lambda found: "′" if found[0] == "'" else "″", text).replace("'", '"')
+    return PlainText(text, tuple(reversed(steps)))
+
+
+def _plain_characters(text: str) -> str:
+    """Return what `str.translate` with `PLAIN` does, in less time where few characters need it."""
+    odd = set(_ODD.findall(text))
+    if text.isascii() or len(odd) > _FEW or "İ" in text:
+        return text.translate(PLAIN)
+    text = text.lower()
+    for each in odd:
+        low = each.lower()
+        text = text.replace(low, PLAIN[ord(low)])
+    # Its own form at the end of a word comes about only now.
+    return text.replace("ς", "σ")
+
+
+_ODD = re.compile(r"[^ -_a-~]")
+_FEW = 24
+"""Characters, each of which is replaced by itself."""
+
+_COMPOUND = re.compile(rf"{_LETTER}+(?:-{_LETTER}+)+")
+
+
+def compounds_of(text: str) -> frozenset[str]:
+    """Return the words of a plain text that have a hyphen, each pair of parts by itself."""
+    found = set[str]()
+    for word in _COMPOUND.findall(text):
+        parts = word.split("-")
+        found.update(f"{left}-{right}" for left, right in pairwise(parts))
+    return frozenset(found)
+
+
+def broken_words(text: str) -> frozenset[str]:
+    """Return the words that a hyphen parts at the end of a line, with that hyphen."""
+    if "\n" not in text or ("-" not in text and text.isascii()):
+        return frozenset()
+    breaks = _Breaks(())
+    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expanded, _plain_characters(text)))
+    return frozenset(breaks.words)
+
+
+_WORD_CHARS = 60
+_LAST_PART = re.compile(rf"{_LETTER}+$")
+_FIRST_PART = re.compile(rf"{_LETTER}+")
+
+
+class _Breaks:
+    """Writes a hyphen at the end of a line only if the word with it is among the compounds."""
+
+    def __init__(self, compounds: Collection[str]) -> None:
+        self._compounds = compounds
+        self.words: set[str] = set()
+
+    def __call__(self, found: re.Match[str]) -> str:
+        text, start, end = found.string, found.start(), found.end()
+        left = _LAST_PART.search(text[max(0, start - _WORD_CHARS) : start])
+        right = _FIRST_PART.match(text[end : end + _WORD_CHARS])
+        word = f"{left[0] if left else ''}-{right[0] if right else ''}"
+        self.words.add(word)
+        return "-" if word in self._compounds else ""
+
+
+def _expanded(found: re.Match[str]) -> str:
+    if len(found[0]) > 1:
+        return unicodedata.normalize("NFKC", found[0])
+    whole = "…" if found[0] in "‥…" else _decomposed(found[0])
+    return whole.translate(PLAIN)
+
+
+_STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
+    (lambda text: not text.isascii(), _EXPANDING, _expanded),  # first, as others ask what is a letter
+    (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
+    (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
+    (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
+    (lambda text: "  " in text, _SPACE, lambda _: " "),
+    (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
+    (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
+    (lambda text: "**" in text, _BOLD, lambda _: ""),
+)
+"""Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
+
+
+def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, Shifts]:
+    return _rewritten(text, ((*found.span(), new(found)) for found in pattern.finditer(text)))
+
+
+def _composed(text: str) -> tuple[str, Shifts]:
+    """Compose letters and their marks, as in Unicode's form C."""
+    return _rewritten(
+        text, ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
+    )
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the span of each character that has marks or isn't ASCII, with its marks."""
+    start = 0
+    for at, character in enumerate([*text[1:], ""], 1):
+        if character and character > "\u02ff" and _is_mark(character):
+            continue
+        if at - start <= _MAX_MARKS and (at - start > 1 or text[start] > "\x7f"):
+            yield start, at
+        start = at
+
+
+def _is_mark(character: str) -> bool:
+    return _FIRST_JAMO <= character <= _LAST_JAMO or unicodedata.category(character) in ("Mn", "Mc", "Me")
+
+
+def _rewritten(text: str, changes: Iterable[tuple[int, int, str]]) -> tuple[str, Shifts]:
+    """Replace stretches of a text: the start and end of each, in order, and what is written there."""
+    shifts = Shifts()
+    parts: list[str] = []
+    at = length = 0
+    for start, end, made in changes:
+        if made == text[start:end]:
+            continue
+        parts += [text[at:start], made]
+        length += start - at
+        shifts.old_starts.append(start)
+        shifts.old_ends.append(end)
+        shifts.new_starts.append(length)
+        length += len(made)
+        shifts.new_ends.append(length)
+        at = end
+    return ("".join([*parts, text[at:]]) if parts else text), shifts
+
+
+_NEAR = 24
+"""Characters on each side of a place that are looked at."""
+
+_MAX_CLAUSE = 400
+"""Characters before or after a quotation in which its sentence is looked at for negations."""
+
+_AT = "\0"
+_MONEY = "$¢£¤¥֏؋৲৳৻૱௹฿៛\u20a0-\u20cf﷼＄￠￡￥￦"
+_DASHES = "\\-\u2010-\u2015\u2212\ufe58\ufe63\uff0d"
+_HYPHENS = "\\-\u2010\u2011\ufe63\uff0d"
+_SIGNS = "+\\-\u2013\u2212±∓~≈≤≥≠\u2010\u2011\ufe63\uff0d\uff0b"
+_APOSTROPHES = "'’ʼ＇"
+_BLANK = "[ \u00a0\u2009\u202f]"
+_COMPARING = frozenset("±≤≥≠≈<>=")
+_CUT = re.compile(
+    rf"""
+      \d [.,:/·٫٬{_APOSTROPHES}] {_AT} \d | \d {_AT} [.,:/·٫٬{_APOSTROPHES}] \d    # 1,000  12:30  1/2
+    | (?<!\w) [.,] {_AT} \d                                                        # .5
+    | (?<![\d.,]) \d{{1,3}} (?:{_BLANK}\d{{3}})*+ (?: {_BLANK} {_AT} | {_AT} {_BLANK} ) \d{{3}} (?!\d)   # 1 000
+    | \d [{_DASHES}] {_AT} \d | \d {_AT} [{_DASHES}] \d                            # 5–10
+    | \w [{_HYPHENS}] {_AT} \w | \w {_AT} [{_HYPHENS}] \w                          # non-refundable
+    | [{_SIGNS}] {_AT} \.?\d | (?<=[^\S\n]) [<>]=? {_BLANK}? {_AT} \d | [±≤≥≠≈] {_BLANK} {_AT} \d
+    | [{_MONEY}] {_AT} [\d.] | \d (?: {_AT} {_BLANK}? | {_BLANK} {_AT} ) [{_MONEY}%‰‱°％٪′″]
+    | \b [nN] [{_APOSTROPHES}] {_AT} \w                                            # n'est
+    | \w {_AT} [{_APOSTROPHES}] (?!s\b) \w                                         # can't
+    | \w [{_APOSTROPHES}] {_AT} (?:t|re|ll|ve|d|m) \b
+    """,
+    re.VERBOSE,
+)
+_BROKEN_LINE = re.compile(rf"(?<=\w){_AT}?[{_HYPHENS}\u00ad]{_AT}?[ \t]*\r?\n[ \t]*{_AT}?(?=\w)")
+_USUAL = re.compile(r"[\n -~]*")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+    "\U00020000-\U0003ffff]"
+)
+"""Letters of scripts that put no space between words, or join particles to them as Korean does."""
+
+
+def is_unspaced(character: str) -> bool:
+    """Return whether a letter is of a script that doesn't part all words by spaces."""
+    return _UNSPACED.match(character) is not None
+
+
+def cuts_token(text: str, at: int) -> bool:
+    """Return whether a place in a text is inside a word, a number, or a number with its sign or unit."""
+    if at <= 0 or at >= len(text):
+        return False
+    left, right = text[max(0, at - _NEAR) : at], text[at : at + _NEAR]
+    if left[-1] == " " and not (right[0].isdigit() or left[-2:-1].isdigit() or left[-2:-1] in _COMPARING):
+        return False
+    if not (_USUAL.fullmatch(left) and _USUAL.fullmatch(right)):
+        left, right = _seen(left), _seen(right)
+    if "\n" in left or "\n" in right:
+        around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", f"{left}{_AT}{right}")
+        left, _, right = around.partition(_AT)
+    left, right = left.replace("\u00ad", ""), right.replace("\u00ad", "")
+    return bool(left and right) and _cuts(left, right)
+
+
+def _cuts(left: str, right: str) -> bool:
+    before, after = left[-1], right[0]
+    if unicodedata.category(after) in ("Mn", "Mc", "Me"):
+        return True
+    if _is_wordy(before) and _is_wordy(after):
+        is_number = before.isnumeric() and after.isnumeric()
+        return is_number or not (is_unspaced(before) or is_unspaced(after))
+    return _CUT.search(f"{left}{_AT}{right}") is not None
+
+
+def _is_wordy(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character) in ("Mn", "Mc")
+
+
+def _seen(text: str) -> str:
+    return "".join(each for each in text if PLAIN[ord(each)] != INVISIBLE)
+
+
+_NEGATIONS = re.compile(
+    r"""(?<!\w) (?:
+      not | no | never | nor | neither | none | nothing | nobody | nowhere | without | cannot | hardly | unless
+    | nicht | nichts | kein\w{0,2} | nie | niemals | niemand | weder | ohne | nirgends
+    | ne | n(?=['’]) | pas | jamais | aucun\w? | sans | ni | rien | personne | non | nul(?:le)?
+    | nunca | jamás | ning[uú]n\w? | sin | nada | nadie | tampoco
+    | mai | nessun\w? | senza | né | niente | nulla
+    | não | jamais | nenhum\w? | sem | nem | ninguém
+    | niet | geen | nooit | zonder | inte | icke | ikke | ej | aldrig | aldri | ingen | inget | inga | uden | utan
+    | nie | bez | nigdy | żaden | не | нет | ни | никогда | без | нельзя
+    ) (?!\w)
+    | n['’]t (?!\w) | [不没沒未无無勿莫] | 非(?!常) | ない | なく | ません | ぬ(?!\w) | 않 | 없 | 아니 | 못""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’»)\]]|$)|[。！？]|\n[ \t]*\n|[;；]")
+
+
+def negates(text: str) -> bool:
+    """Return whether a text holds a negation, in one of the languages that are known here."""
+    return _NEGATIONS.search(text) is not None
+
+
+def rest_of_sentence(text: str, at: int) -> str:
+    """Return what follows a place up to the end of its sentence."""
+    ahead = text[at : at + _MAX_CLAUSE]
+    end = _SENTENCE_END.search(ahead)
+    return ahead[: end.start()] if end else ahead
+
+
+def head_of_sentence(text: str, at: int) -> str:
+    """Return what stands before a place from the beginning of its sentence."""
+    back = text[max(0, at - _MAX_CLAUSE) : at]
+    ends = [found.end() for found in _SENTENCE_END.finditer(back)]
+    return back[ends[-1] :] if ends else back
+
+
+_CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
+_UNIT = re.compile(r"(?<=\d)\s*+(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE)
+
+
+def units(text: str) -> list[str]:
+    """Return the units of numbers that are others in capitals, such as ``mW`` and ``MW``, in order."""
+    return _UNIT.findall(text)
+
+
+def hides_negation(dropped: str) -> bool:
+    """Return whether what an ellipsis leaves out has a negation that belongs to what is kept.
+
+    If whole sentences or their ends are left out, it is one in the clause before or after.
+    """
+    ends = list(_SENTENCE_END.finditer(dropped))
+    if not ends:
+        return negates(dropped)
+    before, after = dropped[: ends[0].start()], dropped[ends[-1].end() :]
+    return negates(_CLAUSE_END.split(before, maxsplit=1)[0]) or negates(_CLAUSE_END.split(after)[-1])

@@ -1,0 +1,324 @@
+"""Where a quotation stands in the windows, in their texts or in those that lead in to them, whole or in pieces.
+
+An ellipsis, or words of the writer's in brackets, say that something is left out.
+
+The pieces must stand in one source, in order. What is left out may not turn the meaning: a negation in a sentence of
+which something is kept, or one or a number that brackets put in, makes the quotation one that is put together.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window.answering.quotes.normalized_text import (
+    PlainText,
+    broken_words,
+    compounds_of,
+    cuts_token,
+    head_of_sentence,
+    hides_negation,
+    negates,
+    plain_text,
+    rest_of_sentence,
+    units,
+)
+from langchain_sentence_window.documents.lead_ins import read_lead_ins
+from langchain_sentence_window.documents.window_slices import source_span
+
+_FINAL = ".,;:!。，、；！"
+"""Marks that a quotation may end with where the source has another one or goes on."""
+
+_TRIMMED = " …"
+_STOPS_AT = ".,;:!…)]}。，、；：！）」』"
+_MIN_TRIES = 8
+_MAX_HEAD = 16
+_LINE_HEAD = re.compile(r"\n[ \t>#*+-]*(?:\d{1,3}[.)] +)?\Z")
+
+
+class Passage:
+    """A text of a source: a window's own, or one that leads in to it."""
+
+    def __init__(self, number: int, document: Document, text: str, base: int) -> None:
+        """Keep the text.
+
+        Args:
+            number: The number of the source, from 1.
+            document: The source.
+            text: The text.
+            base: Where the text starts in the source document.
+        """
+        self.number, self.document, self.text, self.base = number, document, text, base
+        self._broken: frozenset[str] | None = None
+        self._plain: dict[frozenset[str], PlainText] = {}
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """The words of the text that have a hyphen."""
+        return compounds_of(self.plain().text)
+
+    def plain(self, compounds: Collection[str] = ()) -> PlainText:
+        """Return the text as it is compared, with the hyphens at line ends that compounds have."""
+        if self._broken is None:
+            self._broken = broken_words(self.text)
+        kept = self._broken.intersection(compounds) if self._broken else frozenset[str]()
+        if kept not in self._plain:
+            self._plain[kept] = plain_text(self.text, kept)
+        return self._plain[kept]
+
+
+class Source:
+    """A window with what leads in to it."""
+
+    def __init__(self, number: int, document: Document) -> None:
+        """Read the window; its number counts from 1."""
+        self.number = number
+        span = source_span(document)
+        own = Passage(number, document, document.page_content, span[0] if span else 0)
+        led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
+        self.passages = (*led, own)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stretch of a passage."""
+
+    passage: Passage
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A text that is looked for.
+
+    Attributes:
+        text: The text, without white space around it.
+        is_piece: Whether an ellipsis follows it, so that it doesn't end a sentence.
+        is_claim: Whether it is a sentence of the answer's own, which no negation around it in the source may turn.
+    """
+
+    text: str
+    is_piece: bool = False
+    is_claim: bool = False
+
+    @cached_property
+    def plain(self) -> str:
+        """The text as it is compared."""
+        return plain_text(self.text).text.strip(_TRIMMED)
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """The words of the text that have a hyphen."""
+        return compounds_of(self.plain) if "-" in self.plain else frozenset()
+
+    @cached_property
+    def _broken(self) -> frozenset[str]:
+        return broken_words(self.text)
+
+    def plain_in(self, passage: Passage) -> str:
+        """Return the text as it is compared with a passage, with the hyphens at line ends that the passage has."""
+        kept = self._broken & passage.compounds if self._broken else None
+        return plain_text(self.text, kept).text.strip(_TRIMMED) if kept else self.plain
+
+
+def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
+    """Find the characters of a text in a passage, not cut out of a word or a number."""
+    size = len(wanted.text)
+    for at in _places(passage.text, wanted.text, start):
+        if not cuts_token(passage.text, at) and not cuts_token(passage.text, at + size):
+            found = Found(passage, at, at + size)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
+    return None
+
+
+def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
+    """Find a text in a passage as both are compared.
+
+    The mark that ends it may be another one than the passage's. Where the passage goes on, or where it is in a sentence
+    that the text claims to begin, the rest of that sentence has no negation.
+    """
+    plain = passage.plain(wanted.compounds)
+    whole = wanted.plain_in(passage)
+    core = whole.rstrip(_FINAL).rstrip(_TRIMMED)
+    if core.endswith("-") and not core[-2:-1].isnumeric():
+        core = core[:-1].rstrip(_TRIMMED)
+    final = whole[len(core) :]
+    for at in _places(plain.text, core, 0):
+        end = at + len(core)
+        low, high = plain.span(at, end)
+        if low < start or cuts_token(passage.text, low) or cuts_token(passage.text, high):
+            continue
+        if final and plain.text.startswith(final, end):
+            high = plain.span(at, end + len(final))[1]
+        elif final and not wanted.is_piece and not _may_end(passage.text, high):
+            continue
+        if _may_begin(passage.text, low, wanted.text) and units(passage.text[low:high]) == units(wanted.text):
+            found = Found(passage, low, high)
+            if not wanted.is_claim or _stands_alone(found):
+                return found
+    return None
+
+
+def _stands_alone(found: Found) -> bool:
+    """Return whether nothing else in its sentence negates a stretch."""
+    text = found.passage.text
+    begins_line = _LINE_HEAD.search(text[max(0, found.start - _MAX_HEAD) : found.start]) is not None
+    if not (begins_line and text[found.start].isupper()) and negates(head_of_sentence(text, found.start)):
+        return False
+    is_ended = text[found.end - 1] in ".!?。！？"
+    return is_ended or not negates(rest_of_sentence(text, found.end))
+
+
+def _may_end(text: str, at: int) -> bool:
+    """Return whether a quotation may end with a full stop where a text goes on."""
+    rest = text[at : at + 2].lstrip()
+    if not rest or rest[0] in _STOPS_AT:
+        return True
+    if rest[0] in "?？" or rest[0].isnumeric():
+        return False
+    return not negates(rest_of_sentence(text, at))
+
+
+def _may_begin(text: str, at: int, quote: str) -> bool:
+    """Return whether a quotation may begin with a capital where a text has none."""
+    first = next((each for each in quote if each.isalnum()), "")
+    there = next((each for each in text[at : at + 8] if each.isalnum()), "")
+    return first == there or not first.isupper() or not there.islower() or not negates(head_of_sentence(text, at))
+
+
+def _places(text: str, part: str, start: int) -> Iterator[int]:
+    """Yield where a part stands in a text, as many as can be looked at in time linear in the text."""
+    if not part:
+        return
+    for _ in range(max(_MIN_TRIES, 4 * len(text) // len(part))):
+        start = text.find(part, start)
+        if start < 0:
+            return
+        yield start
+        start += 1
+
+
+def find_in(sources: Sequence[Source], wanted: Wanted, *, exact: bool) -> Found | None:
+    """Find a text in the first of several sources that has it, exactly or as texts are compared."""
+    find = find_exact if exact else find_plain
+    for source in sources:
+        for passage in source.passages:
+            if found := find(passage, wanted):
+                return found
+    return None
+
+
+_LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
+_OWN = r"[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_]"
+_GAP = re.compile(rf"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{{2,}}|(?: \.){{2,}})|\[(?P<own>{_OWN})\]")
+_NEAR = 8
+MIN_WORDS = 3
+"""Words of the longest piece, and of each one if they don't stand in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The pieces of a quotation that leaves something out.
+
+    Attributes:
+        pieces: At least one.
+        is_sound: Whether nothing in brackets has a number or a negation, and the pieces aren't mere words.
+        begins_own: Whether words in brackets stand before the first piece.
+        ends_own: Whether words in brackets stand after the last one.
+        are_stretches: Whether each piece is of three words or more.
+    """
+
+    pieces: tuple[Wanted, ...]
+    is_sound: bool
+    begins_own: bool = False
+    ends_own: bool = False
+    are_stretches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Where the pieces of a quotation stand, in order.
+
+    Attributes:
+        places: A place for each.
+        is_exact: Whether each stands there character for character.
+        is_sound: Whether what is left out doesn't turn the meaning.
+    """
+
+    places: tuple[Found, ...]
+    is_exact: bool
+    is_sound: bool
+
+
+def pieces_of(text: str) -> Pieces | None:
+    """Return the pieces of a quotation; ``None`` if it doesn't say that anything is left out."""
+    whole = _LETTER.sub(r"\1", text)
+    pieces = list[Wanted]()
+    at = 0
+    is_sound = True
+    found = list(_GAP.finditer(whole))
+    if not found and whole == text:
+        return None
+    for gap in found:
+        own = gap["own"] or ""
+        is_sound = is_sound and not (negates(own) or any(each.isnumeric() for each in own))
+        _add(pieces, whole[at : gap.start()], is_piece=not own)
+        at = gap.end()
+    _add(pieces, whole[at:], is_piece=False)
+    if not pieces:
+        return None
+    words = [len(each.text.split()) if " " in each.text else len(each.text) // 2 for each in pieces]
+    is_long = len(pieces) == 1 or (max(words) >= MIN_WORDS and sum(words) >= 2 * len(words))
+    begins_own = bool(found and found[0]["own"]) and not whole[: found[0].start()].strip()
+    ends_own = bool(found and found[-1]["own"]) and not any(each.isalnum() for each in whole[found[-1].end() :])
+    return Pieces(tuple(pieces), is_sound and is_long, begins_own, ends_own, min(words) >= MIN_WORDS)
+
+
+def _add(pieces: list[Wanted], text: str, *, is_piece: bool) -> None:
+    if any(each.isalnum() for each in text):
+        pieces.append(Wanted(text.strip(), is_piece=is_piece))
+
+
+def find_in_order(sources: Sequence[Source], pieces: Pieces) -> InOrder | None:
+    """Find pieces in order in one text of a source; a sound finding first, then an exact one."""
+    best: InOrder | None = None
+    for source in sources:
+        for passage in source.passages:
+            found = _in_order(passage, pieces)
+            if found and (best is None or (found.is_sound, found.is_exact) > (best.is_sound, best.is_exact)):
+                best = found
+    return best
+
+
+def _in_order(passage: Passage, pieces: Pieces) -> InOrder | None:
+    places = list[Found]()
+    at = 0
+    is_exact, is_own = True, False
+    is_sound = pieces.is_sound
+    for piece in pieces.pieces:
+        found = find_exact(passage, piece, at)
+        if found is None:
+            is_exact = False
+            found = find_plain(passage, piece, at)
+        if found is None:
+            return None
+        if places:
+            dropped = passage.text[at : found.start]
+            # Where the source has brackets itself, those of the quotation aren't the writer's.
+            if is_own and "[" in dropped:
+                return None
+            is_sound = is_sound and not hides_negation(dropped)
+        is_own = not piece.is_piece
+        places.append(found)
+        at = found.end
+    before, after = (
+        passage.text[max(0, places[0].start - _NEAR) : places[0].start],
+        passage.text[at : at + _NEAR].lstrip(),
+    )
+    if (pieces.begins_own and before.rstrip().endswith("]")) or (pieces.ends_own and after.startswith("[")):
+        return None
+    return InOrder(tuple(places), is_exact, is_sound)

@@ -1,0 +1,344 @@
+"""`verify_quotes`: the quotations and cited claims of an answer, compared with its sources: a verdict for each."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Span
+from langchain_sentence_window._validation import as_integer, gathered
+from langchain_sentence_window.answering.citation_format import MARKS, looks
+from langchain_sentence_window.answering.context import ShownSpans
+from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.quotes.answer_quotes import AnswerQuote, Cited, quotes_in
+from langchain_sentence_window.answering.quotes.quotation_marks import find_quoted
+from langchain_sentence_window.answering.quotes.quote_search import (
+    Found,
+    InOrder,
+    Source,
+    Wanted,
+    find_in,
+    find_in_order,
+    pieces_of,
+)
+from langchain_sentence_window.answering.quotes.stitching import Stitching
+from langchain_sentence_window.answering.source_stretches import sentences_of
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.window_slices import narrowed_window, pages_touched, source_span
+from langchain_sentence_window.errors import InvalidInputError
+
+Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "not_found"]
+"""How a quotation agrees with the sources, see `VerifiedQuote`."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedPlace:
+    """Where a quotation, or a piece of one, stands.
+
+    Attributes:
+        number: The number of the source, from 1.
+        document: The source, a window.
+        doc_id: The document that the window is of; ``None`` if its metadata doesn't say.
+        start: First code point in the document; in the source's own text if its metadata doesn't say where that starts.
+        end: One past the last code point.
+        text: What stands there, character for character.
+        pages: The pages that it touches, from 0; empty if they aren't known.
+        location: Where it is, as `describe_location` writes it.
+    """
+
+    number: int
+    document: Document
+    doc_id: str | None
+    start: int
+    end: int
+    text: str
+    pages: tuple[int, ...]
+    location: str
+
+    @property
+    def first_sentence(self) -> int | None:
+        """Index of the first sentence that it touches, in the document; ``None`` if it isn't known."""
+        numbers = self._sentences()
+        return numbers[0] if numbers else None
+
+    @property
+    def last_sentence(self) -> int | None:
+        """Index of the last sentence that it touches; ``None`` if it isn't known."""
+        numbers = self._sentences()
+        return numbers[1] if numbers else None
+
+    def window(self) -> Document:
+        """Return a window of this place alone: `locate` gives the boxes around it, and `highlight` marks it."""
+        return narrowed_window(self.document, self.start, self.end, self.text)
+
+    def _sentences(self) -> Span | None:
+        own = source_span(self.document)
+        return None if own is None else sentences_of(self.document).numbers(self.start - own[0], self.end - own[0])
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedQuote:
+    """A quotation or a cited claim of an answer, and whether it stands in the sources.
+
+    The verdict is one of:
+
+    - ``verbatim``: its characters stand in a cited source, or in any source if it cites none.
+    - ``normalized``: so it is but for white space, line breaks and their hyphens, letter case, the kind of quotation
+      marks, dashes and ellipses, invisible characters, compatible letters such as ligatures, Markdown's ``**``, and the
+      mark that ends it.
+    - ``stitched``: it is put together of stretches that don't stand together.
+    - ``misattributed``: it is verbatim or normalized, but in a source that it doesn't cite.
+    - ``not_found``: none of these. A claim in other words than the source's is ``not_found`` too, whether true or not.
+
+    A quotation that leaves something out and says so, by an ellipsis or by words in brackets, is verbatim or normalized
+    if its pieces stand in order in one source, and is stitched if they don't or if what is left out turns the meaning.
+
+    Attributes:
+        kind: ``quotation`` for what stands between quotation marks or in a block quote; ``claim`` for a sentence of the
+            answer that cites a source and has no quotation.
+        text: The quotation without its marks, or the sentence; without citations.
+        start: Its first code point in the answer.
+        end: One past the last code point.
+        cited: The numbers of the sources that it cites, each once. Numbers of no source aren't among them.
+        verdict: How it agrees with the sources.
+        places: Where it stands, in order of its pieces; for ``misattributed`` where it really stands. Empty for
+            ``not_found``.
+    """
+
+    kind: Literal["quotation", "claim"]
+    text: str
+    start: int
+    end: int
+    cited: tuple[int, ...]
+    verdict: Verdict
+    places: tuple[QuotedPlace, ...]
+
+
+_Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
+_NOT_FOUND: _Judged = ("not_found", ())
+_FOUND = ("verbatim", "normalized")
+_ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
+"""Marks that `format_context` writes before a bracket and for the beginning of a tag."""
+
+
+def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]:
+    """Find the quotations and cited claims of an answer, and compare each with the sources.
+
+    Quotations stand between the marks of any language or in Markdown block quotes. The citations ``[n]`` after a
+    quotation in its sentence are its own, else those after the next quotation, else those before it. A claim is a
+    sentence that cites a source and quotes nothing; it is checked only for whether it stands in a source word for word.
+    Code quotes nothing.
+
+    Args:
+        text: The answer that a model wrote.
+        windows: The documents that `format_context` was given for it, in the same order.
+
+    Returns:
+        The quotations and claims in order, see `VerifiedQuote`.
+
+    Raises:
+        InvalidInputError: The answer isn't a string, or the windows aren't a list of Documents.
+    """
+    if not isinstance(text, str):
+        raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
+    judge = _Judge(checked_documents(windows))
+    made = list[VerifiedQuote]()
+    for quote in quotes_in(text):
+        made.append(_best(judge, quote))
+    return made
+
+
+def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] = ()) -> VerifiedQuote:
+    """Compare one quotation with the sources.
+
+    Args:
+        quote: The quotation. Marks around all of it are no part of it.
+        windows: The sources.
+        cited: The numbers of the sources that it is said to be from, from 1; none for any source.
+
+    Returns:
+        The quotation with its verdict; ``start`` and ``end`` are its span in ``quote``.
+
+    Raises:
+        InvalidInputError: The quotation isn't a string or has no letter and no digit, the windows aren't a list of
+            Documents, or a number isn't one of a source.
+    """
+    if not isinstance(quote, str) or not any(each.isalnum() for each in quote):
+        raise InvalidInputError(f"the quote is {shown(quote)}; give the text of a quotation")
+    judge = _Judge(checked_documents(windows))
+    numbers = _checked_numbers(cited, judge.count)
+    start, end = len(quote) - len(quote.lstrip()), len(quote.rstrip())
+    verdict, places = judge.judge(quote[start:end], numbers or None)
+    quoted = find_quoted(quote) if verdict not in _FOUND else []
+    if len(quoted) == 1 and quoted[0].outer == (start, end) and not quoted[0].is_block:
+        start, end = quoted[0].start, quoted[0].end
+        verdict, places = judge.judge(quote[start:end], numbers or None)
+    return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
+
+
+def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
+    given = gathered(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
+    numbers = [as_integer(each) for each in given]
+    found = tuple(dict.fromkeys(each for each in numbers if each is not None and 1 <= each <= count))
+    if any(each not in found for each in numbers):
+        raise InvalidInputError(f"cited is {shown(cited)}; give the numbers of sources, from 1 to {count}")
+    return found
+
+
+def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
+    """Return the verdict on the first reading of a quotation that is found, or else that is found elsewhere."""
+    verified = list[VerifiedQuote]()
+    for reading in quote.readings:
+        cited = judge.numbers(reading.cited)
+        is_claim = quote.kind == "claim"
+        verdict, places = judge.judge(reading.text, cited, in_full=bool(verified), is_claim=is_claim)
+        verified.append(VerifiedQuote(quote.kind, reading.text, quote.start, quote.end, cited or (), verdict, places))
+        if verdict in _FOUND:
+            return verified[-1]
+    return next((each for each in verified if each.verdict != "not_found"), verified[0])
+
+
+class _Judge:
+    """The sources of one answer."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._sources = [Source(number, document) for number, document in enumerate(documents, 1)]
+        self._stitching: dict[tuple[int, ...], Stitching] = {}
+        self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._sources)
+
+    def numbers(self, cited: Sequence[Cited]) -> tuple[int, ...] | None:
+        """Return the sources that are cited, each once in order of citation; ``None`` if nothing is cited."""
+        seen = ShownSpans()
+        found = (
+            number
+            for each in cited
+            for first, last in each.numbers
+            if 1 <= first <= last <= self.count
+            for start, end in seen.add((first, last + 1))
+            for number in range(start, end)
+        )
+        return tuple(found) if cited else None
+
+    def judge(
+        self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False, is_claim: bool = False
+    ) -> _Judged:
+        """Compare a text with the sources.
+
+        Args:
+            text: The text.
+            cited: The sources that it cites; ``None`` if it cites nothing.
+            in_full: Whether it is compared as it is, not by its pieces.
+            is_claim: Whether it is a sentence of the answer's own.
+        """
+        key = (text, cited, in_full, is_claim)
+        if key not in self._judged:
+            own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
+            others = [] if cited is None else [each for each in self._sources if each.number not in cited]
+            forms = [Wanted(form, is_claim=is_claim) for form in _forms(text)]
+            judged = self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
+            self._judged[key] = judged
+        return self._judged[key]
+
+    def _judge(self, text: str, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
+        pieces = pieces_of(text)
+        if pieces is None:
+            judged = self._whole(forms, own, others)
+            return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
+        loose: InOrder | None = None
+        for sources, is_own in ((own, True), (others, False)):
+            found, gapped = _find(forms, sources), find_in_order(sources, pieces)
+            is_slice = gapped is not None and gapped.is_sound and gapped.is_exact and len(gapped.places) == 1
+            if found and (found[0] == "verbatim" or not is_slice):
+                return _verdict(found[0], [found[1]], is_own=is_own)
+            if gapped and gapped.is_sound:
+                return _verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
+            loose = loose or gapped
+        if loose:
+            return "stitched", _places(loose.places)
+        if not pieces.are_stretches:
+            return _NOT_FOUND
+        apart = [self._anywhere(own, others, piece) for piece in pieces.pieces]
+        places = [each for each in apart if each]
+        return ("stitched", _places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
+
+    def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
+        for sources, is_own in ((own, True), (others, False)):
+            if (found := _find(forms, sources)) is not None:
+                return _verdict(found[0], [found[1]], is_own=is_own)
+        return _NOT_FOUND
+
+    def _anywhere(self, own: Sequence[Source], others: Sequence[Source], piece: Wanted) -> Found | None:
+        tries = ((sources, exact) for sources in (own, others) for exact in (True, False))
+        return next((found for sources, exact in tries if (found := find_in(sources, piece, exact=exact))), None)
+
+    def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:
+        if not self._joined(self._sources).has_words(plain):
+            return _NOT_FOUND
+        for sources in (own, self._sources) if own else (self._sources,):
+            if found := self._joined(sources).find(plain):
+                return "stitched", _places(found)
+        return _NOT_FOUND
+
+    def _joined(self, sources: Sequence[Source]) -> Stitching:
+        key = tuple(source.number for source in sources)
+        if key not in self._stitching:
+            self._stitching[key] = Stitching(sources)
+        return self._stitching[key]
+
+
+def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
+    """Find a text in sources, exactly if it stands so in any of them."""
+    for form in forms:
+        if found := find_in(sources, form, exact=True):
+            return "verbatim", found
+    for form in forms:
+        if found := find_in(sources, form, exact=False):
+            return "normalized", found
+    return None
+
+
+def _forms(text: str) -> list[str]:
+    """Return a quotation, and what stands in a source for it if it was copied as `format_context` shows it."""
+    source = _ESCAPED.sub(_unescaped, text)
+    return [text] if source == text else [text, source]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return "<"
+    return found[1] if looks(found[1]) == MARKS[0] else found[0]
+
+
+def _verdict(verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:
+    return (verdict if is_own else "misattributed"), _places(found)
+
+
+def _places(found: Sequence[Found]) -> tuple[QuotedPlace, ...]:
+    return tuple(quoted_place(each) for each in found)
+
+
+def quoted_place(found: Found) -> QuotedPlace:
+    """Return the place of a stretch in its source document."""
+    passage = found.passage
+    start, end = passage.base + found.start, passage.base + found.end
+    text = passage.text[found.start : found.end]
+    narrowed = narrowed_window(passage.document, start, end, text)
+    doc_id = passage.document.metadata.get(DOC_ID)
+    return QuotedPlace(
+        passage.number,
+        passage.document,
+        doc_id if isinstance(doc_id, str) else None,
+        start,
+        end,
+        text,
+        pages_touched(narrowed),
+        describe_location(narrowed),
+    )

@@ -1,0 +1,145 @@
+"""Files of local folders and of object storage: found by the driver, read and converted by workers."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.documents.file_states import FileState
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
+from langchain_sentence_window.loaders.file_bytes import FileBytes, Root, read_file
+from langchain_sentence_window.loaders.file_loader import SUFFIXES, check_suffix, convert
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
+
+_SCHEME = "://"
+
+_PDFS = PdfProcess()
+"""Reads the PDFs of this process, which may be a worker; it starts at the first one."""
+
+
+class SourceFile(NamedTuple):
+    """A file to read.
+
+    Attributes:
+        path: Its absolute path or its address.
+        root: The given folder below which it was found; empty for an address, or a file that was given itself.
+    """
+
+    path: str
+    root: str = ""
+
+
+def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[SourceFile]:
+    """Find the files that can be read, in folders and what is below them.
+
+    Args:
+        paths: A path of a file or a folder, or several; or addresses such as ``s3://bucket/folder``.
+
+    Returns:
+        The files in order of their paths, each once. Of folders, only files whose suffix is in `SUFFIXES`, and no
+        links.
+
+    Raises:
+        InvalidInputError: Something else was given, or there is no such file or folder.
+    """
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found: dict[str, str] = {}
+    for each in given:
+        if not isinstance(each, str | PathLike) or not isinstance(fspath(each), str):
+            raise InvalidInputError(f"a path is {shown(each)}; give paths of files or folders, or addresses")
+        path = fspath(each)
+        for file in _find_remote(path) if _SCHEME in path else _find_local(Path(path)):
+            found[file.path] = file.root
+    return [SourceFile(path, found[path]) for path in sorted(found)]
+
+
+def load_bytes(data: bytes, path: str) -> list[Document]:
+    """Make Documents of a file's bytes, as `load_file` does.
+
+    Their metadata doesn't tell when the file was changed last, so that a copy of a file is the same document.
+
+    Args:
+        data: The bytes.
+        path: The path or address, which names the document.
+
+    Raises:
+        DocumentReadError: It is damaged, of another type, or holds no text.
+        MissingExtraError: The library that reads such files isn't installed.
+    """
+    check_suffix(path, path)
+    state = FileState(size=len(data), modified_ns=None, sha256=hashlib.sha256(data).hexdigest())
+    return convert(FileBytes(data, state), path, path, _PDFS)
+
+
+def load_path(path: str, root: str) -> list[Document]:
+    """Read a file that `find_files` found, and make Documents of it, as `load_bytes` does.
+
+    Args:
+        path: Its path or its address.
+        root: Its root. No link below it is followed, also not one that was made since.
+
+    Raises:
+        DocumentReadError: As for `load_bytes`, or it can't be read.
+    """
+    if _SCHEME in path:
+        return load_bytes(_read_remote(path), path)
+    return load_bytes(read_file(Path(path), path, Root(root) if root else None).data, path)
+
+
+def _find_local(path: Path) -> Iterable[SourceFile]:
+    root = str(path.absolute())
+    if path.is_file():
+        return [SourceFile(root)]
+    if not path.is_dir():
+        raise InvalidInputError(f"{path} isn't there; check the path")
+    found = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
+    return [
+        SourceFile(str(each), root)
+        for each in found
+        if each.suffix.lower() in SUFFIXES and each.is_file() and not each.is_symlink()
+    ]
+
+
+def _find_remote(address: str) -> Iterable[SourceFile]:
+    from pyarrow.fs import FileSelector, FileType
+
+    system, path = _system_of(address)
+    scheme = address.partition(_SCHEME)[0]
+    found = system.get_file_info(path)
+    if found.type == FileType.NotFound:
+        raise InvalidInputError(f"{address} isn't there; check the address")
+    infos = [found]
+    if found.type == FileType.Directory:
+        infos = [
+            each
+            for each in system.get_file_info(FileSelector(path, recursive=True))
+            if each.type == FileType.File and Path(each.path).suffix.lower() in SUFFIXES
+        ]
+    return [SourceFile(f"{scheme}{_SCHEME}{each.path}") for each in infos]
+
+
+def _read_remote(address: str) -> bytes:
+    system, path = _system_of(address)
+    try:
+        with system.open_input_stream(path) as file:
+            data: bytes = file.read()
+    except OSError as error:
+        raise DocumentReadError(f"{address} can't be read ({error}); check the address") from error
+    return data
+
+
+def _system_of(address: str) -> tuple[Any, str]:
+    from pyarrow.fs import FileSystem
+
+    try:
+        system, path = FileSystem.from_uri(address)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"{address} can't be opened ({error}); give an address such as s3://bucket/folder, or a Ray Dataset"
+        ) from error
+    return system, path

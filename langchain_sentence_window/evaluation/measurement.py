@@ -1,0 +1,433 @@
+"""Evaluate one retriever, several side by side, or one with many settings: ask all questions, and score the passages.
+
+Each function writes its options out, so that notebooks and ``help()`` show them with their defaults.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
+from tqdm.auto import tqdm
+
+from langchain_sentence_window._arguments import checked_counter, checked_documents
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._validation import checked_callback, checked_count, checked_list, gathered
+from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.source_documents import found_span
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.evaluation.metrics import Count, Passage, is_wrong_section, score, within_budget
+from langchain_sentence_window.evaluation.questions import (
+    Question,
+    SectionStarts,
+    checked_questions,
+    sections_in_store,
+    sections_of_texts,
+    texts_by_name,
+    warn_of_unknown,
+)
+from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+OnProgress: TypeAlias = Callable[[int, int], None]
+"""Called with the number of steps done, and of all steps. What it raises ends the work."""
+
+
+BUDGETS = (400, 800, 1600, 3200)
+"""The sizes of the context to measure at, in characters."""
+
+
+def evaluate(
+    retriever: BaseRetriever,
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """Ask a retriever all questions and score the passages that it returns.
+
+    Args:
+        retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in
+            their metadata. It must return enough text for the largest budget; set its ``k`` to 40, say. Windows of a
+            `SentenceWindowRetriever` are read best first, whatever its ``order`` is.
+        questions: The questions; at least one.
+        budgets: The sizes of the context to measure at, in characters, or in tokens with ``count_tokens``.
+        count_tokens: Counts the tokens of a text, such as a model's own counter.
+        documents: The source documents. Questions are checked against them, and `SentenceSplitter` finds their
+            sections, for the rate of first passages from a wrong section. Without them, the sections are read from
+            the store of a `SentenceWindowRetriever`; for other retrievers the rate is unknown. A passage that spans
+            several sections, as fixed chunks do, counts as being in each of them.
+        show_progress: Whether to show a progress bar.
+        on_progress: Called with the number of questions asked, and of all: before the first, and after each. What it
+            raises ends the evaluation.
+
+    Raises:
+        InvalidInputError: There are no questions, a budget is below 1, a question's document isn't among the
+            documents, or a passage can't be located in its source.
+    """
+    asked = {"": retriever}
+    compared = run(
+        ask_all(
+            BLOCKING,
+            asked,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
+    return compared.reports[""]
+
+
+async def aevaluate(
+    retriever: BaseRetriever,
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """Async version of `evaluate`."""
+    asked = {"": retriever}
+    compared = await ask_all(
+        ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
+    )
+    return compared.reports[""]
+
+
+def compare(
+    retrievers: Mapping[str, BaseRetriever],
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Comparison:
+    """Evaluate several retrievers on the same questions.
+
+    Args:
+        retrievers: The retrievers by the names for the table. If one is a `SentenceWindowRetriever`, its sections
+            are used for all.
+        questions: See `evaluate`.
+        budgets: See `evaluate`.
+        count_tokens: See `evaluate`.
+        documents: See `evaluate`.
+        show_progress: See `evaluate`.
+        on_progress: See `evaluate`. Each retriever is asked all questions, so they count once for each.
+
+    Raises:
+        InvalidInputError: There are no retrievers, or `evaluate` would raise.
+    """
+    return run(
+        ask_all(
+            BLOCKING,
+            retrievers,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
+
+
+async def acompare(
+    retrievers: Mapping[str, BaseRetriever],
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Comparison:
+    """Async version of `compare`."""
+    return await ask_all(
+        ASYNC,
+        retrievers,
+        questions,
+        budgets,
+        count_tokens,
+        documents,
+        show_progress=show_progress,
+        on_progress=on_progress,
+    )
+
+
+def sweep(
+    retriever: BaseRetriever,
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+    **settings: Sequence[Any],
+) -> Comparison:
+    """Evaluate a retriever with each combination of settings, on its own index.
+
+    Only the questions are embedded. The retriever itself isn't changed.
+
+    Args:
+        retriever: The retriever whose copies get the settings.
+        questions: See `evaluate`.
+        budgets: See `evaluate`.
+        count_tokens: See `evaluate`.
+        documents: See `evaluate`.
+        show_progress: See `evaluate`.
+        on_progress: See `evaluate`. Each retriever is asked all questions, so they count once for each.
+        **settings: The values to try for any of the retriever's fields: ``window=[0, 1, (0, 2)]``.
+
+    Returns:
+        The reports by settings, such as ``window=(0, 2), k=40``.
+
+    Raises:
+        InvalidInputError: A setting doesn't exist, one of its values can't be used, or `evaluate` would raise.
+    """
+    copies = _variants(retriever, settings)
+    return run(
+        ask_all(
+            BLOCKING,
+            copies,
+            questions,
+            budgets,
+            count_tokens,
+            documents,
+            show_progress=show_progress,
+            on_progress=on_progress,
+        )
+    )
+
+
+async def asweep(
+    retriever: BaseRetriever,
+    questions: Iterable[Question],
+    budgets: Iterable[int] = BUDGETS,
+    *,
+    count_tokens: Callable[[str], int] | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,
+    on_progress: OnProgress | None = None,
+    **settings: Sequence[Any],
+) -> Comparison:
+    """Async version of `sweep`."""
+    copies = _variants(retriever, settings)
+    return await ask_all(
+        ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
+    )
+
+
+def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
+    if not isinstance(retriever, BaseRetriever):
+        raise InvalidInputError(
+            f"the retriever is {shown(retriever)}; give one of LangChain, not wrapped, to sweep, and the questions "
+            "after it"
+        )
+    fields = type(retriever).model_fields
+    for name, values in settings.items():
+        if name not in fields:
+            likely = likely_name(name, fields, RELATED_NAMES)
+            raise InvalidInputError(
+                f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
+                + (f". Did you mean {likely}?" if likely else "")
+            )
+        if not isinstance(values, list | tuple | range) or not gathered(values):
+            raise InvalidInputError(
+                f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
+            )
+    copies: dict[str, BaseRetriever] = {}
+    seen = Counter[str]()
+    for values in product(*map(gathered, settings.values())):
+        chosen = dict(zip(settings, values, strict=True))
+        name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
+        seen[name] += 1
+        # Two values may have one name, such as two rerankers of one class.
+        unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
+        copies[unique] = retriever.model_copy(update=chosen)
+    return copies
+
+
+def _written(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{shown(key)}: {shown(each)}" for key, each in value.items()) + "}"
+    return shown(value)
+
+
+async def ask_all(  # noqa: PLR0917 - as the functions that call it
+    io: IO,
+    retrievers: Mapping[str, BaseRetriever],
+    questions: Iterable[Question],
+    budgets: Iterable[int],
+    count_tokens: Count | None,
+    documents: Iterable[Document] | None,
+    *,
+    show_progress: bool,
+    on_progress: OnProgress | None,
+) -> Comparison:
+    """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
+    _check_order(retrievers, questions)
+    questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
+    _check_retrievers(retrievers)
+    unit = "characters" if count_tokens is None else "tokens"
+    count = len if count_tokens is None else checked_counter("count_tokens", count_tokens)
+    sections: SectionStarts | None
+    if documents is not None:
+        texts = texts_by_name(documents, questions)
+        sections = await io.in_thread(sections_of_texts, texts)
+    else:
+        sections = await _stored_sections(io, retrievers.values(), questions)
+    windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
+    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
+        scopes = [each.scope() for each in windows if each.vectorstore is store]
+        await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
+    reports: dict[str, Report] = {}
+    total = len(retrievers) * len(questions)
+    with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
+        for name, retriever in retrievers.items():
+            best_first = _best_first(retriever)
+            results: list[QuestionResult] = []
+            for question in questions:
+                found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
+                passages = [_passage(document) for document in checked_documents(found)]
+                results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
+                step()
+            reports[name] = Report(budgets, unit, tuple(results), count)
+    return Comparison(reports)
+
+
+def _passage(document: Document) -> Passage:
+    try:
+        return Passage(*found_span(document), document.page_content)
+    except (OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        start, end = (document.metadata.get(key) for key in (START_INDEX, END_INDEX))
+        raise InvalidInputError(
+            f"the retriever returned a document that can't be located: start_index is {shown(start)} and end_index is "
+            f"{shown(end)}; both must be whole numbers"
+        ) from None
+
+
+def _result(
+    question: Question,
+    passages: Sequence[Passage],
+    budgets: Sequence[int],
+    count: Count,
+    sections: SectionStarts | None,
+) -> QuestionResult:
+    contexts = [within_budget(passages, budget, count) for budget in budgets]
+    # No section of a missing document can be right.
+    starts = None if sections is None else sections.get(question.doc_id, ())
+    first = passages[0] if passages else None
+    return QuestionResult(
+        question=question,
+        passages=tuple(passages),
+        scores=tuple(score(context, question.doc_id, question.spans, count) for context in contexts),
+        wrong_section=None if starts is None else is_wrong_section(first, question.doc_id, question.spans, starts),
+    )
+
+
+async def _stored_sections(
+    io: IO, retrievers: Iterable[BaseRetriever], questions: Iterable[Question]
+) -> SectionStarts | None:
+    for retriever in retrievers:
+        if isinstance(retriever, SentenceWindowRetriever):
+            found: SectionStarts | None = await sections_in_store(io, retriever.scope(), list(questions))
+            return found
+    return None
+
+
+def _best_first(retriever: BaseRetriever) -> BaseRetriever:
+    if isinstance(retriever, SentenceWindowRetriever):
+        return retriever.model_copy(update={"order": "relevance"})
+    return retriever
+
+
+def _checked_questions(questions: Iterable[Question]) -> list[Question]:
+    found = checked_questions(questions)
+    if not found:
+        raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
+    return found
+
+
+def _check_order(retrievers: object, questions: object) -> None:
+    first = next(iter(retrievers.values()), None) if isinstance(retrievers, Mapping) else retrievers
+    asked = next(iter(first), None) if isinstance(first, list | tuple) else first
+    if isinstance(asked, Question):
+        raise InvalidInputError(
+            f"the questions are given as the retriever, and {shown(questions)} as the questions; the retriever comes "
+            "first: evaluate(retriever, questions)"
+        )
+
+
+def _check_retrievers(retrievers: object) -> None:
+    if not isinstance(retrievers, Mapping):
+        raise InvalidInputError(f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}")
+    if not retrievers:
+        raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
+    for retriever in retrievers.values():
+        if not isinstance(retriever, Runnable):
+            cure = "write store.as_retriever()" if isinstance(retriever, VectorStore) else "give one of LangChain"
+            raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
+
+
+def _checked_budgets(budgets: Iterable[int]) -> tuple[int, ...]:
+    if isinstance(budgets, int):
+        raise InvalidInputError(f"budgets is {shown(budgets)}; give a list, such as [{shown(budgets)}]")
+    checked = tuple(sorted({checked_count("a budget", budget) for budget in checked_list("budgets", budgets)}))
+    if not checked:
+        raise InvalidInputError("there are no budgets; give at least one, such as [1600]")
+    return checked
+
+
+@contextmanager
+def counted(
+    total: int, title: str, *, show_progress: bool, on_progress: OnProgress | None
+) -> Iterator[Callable[[], None]]:
+    """Count steps.
+
+    Args:
+        total: The number of all steps.
+        title: What the bar calls them.
+        show_progress: Whether to show a bar.
+        on_progress: Called before the first step, and after each.
+
+    Yields:
+        What to call after each step.
+    """
+    if on_progress is not None:
+        checked_callback("on_progress", on_progress, "the number of steps done", "the number of all steps")
+    done = 0
+
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress(done, total)
+
+    with tqdm(total=total, desc=title, disable=not show_progress) as bar:
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            bar.update()
+            tell()
+
+        tell()
+        yield step

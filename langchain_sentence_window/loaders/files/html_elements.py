@@ -1,0 +1,342 @@
+"""What the elements of an HTML page are: seen or hidden, navigation, labels of notes, tables of data.
+
+Navigation that has no element of its own, such as a menu, is told by names of classes and ids, and by links to the next
+page and the one before. That alone isn't enough, as a dish of a menu and a note in a sidebar are content. What is left
+out has little text but that of its links.
+
+The label of a box is written before its text, as in "Note: Save your work.", since a heading would hold what comes
+after the box too.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+from langchain_sentence_window.errors import MissingExtraError
+
+# Programs, navigation, controls, pictures, and other documents.
+_DROPPED_LIST = """
+script style head nav noscript template iframe object embed canvas audio video svg map rp
+select textarea input button datalist annotation annotation-xml
+"""
+_DROPPED = frozenset(_DROPPED_LIST.split())
+_HIDING = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
+_MARKS_OF_LINKS = frozenset({"¶", "#", "§", "🔗", "↑", "^", "↩", "↩︎", "⏎"})
+"""Texts of links to a heading itself, and back from a note."""
+
+_MAX_MARK = 2
+
+
+def is_shown(element: Any) -> bool:
+    """Return whether an element is text of the page: not hidden, no program, no navigation and no control."""
+    if element.tag in _DROPPED or not isinstance(element.tag, str):
+        return False
+    if element.tag == "a" and _is_mark(element):
+        return False
+    attributes = element.attrib
+    if element.tag == "dialog":
+        return "open" in attributes
+    return not attributes or not (
+        "hidden" in attributes
+        or attributes.get("aria-hidden", "").lower() == "true"
+        or attributes.get("role") == "navigation"
+        or _HIDING.search(attributes.get("style", ""))
+    )
+
+
+def walk_shown(root: Any, left_out: Collection[Any] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield ``("start", element)`` and ``("end", element)`` of each element that is shown, in their order.
+
+    The tail of an element that isn't shown is shown all the same: it comes as ``("tail", element)``.
+
+    Args:
+        root: The element to begin at, which is always shown.
+        left_out: Elements that aren't to be shown either.
+    """
+    element, begins = root, True
+    while True:
+        if begins and element is not root and (element in left_out or not is_shown(element)):
+            yield "tail", element
+            begins = False
+        elif begins:
+            yield "start", element
+            if len(element):
+                element = element[0]
+                continue
+            yield "end", element
+            begins = False
+        if element is root:
+            return
+        following = element.getnext()
+        if following is not None:
+            element, begins = following, True
+        else:
+            element = element.getparent()
+            yield "end", element
+
+
+def _is_mark(link: Any) -> bool:
+    """Return whether a link is only a mark that leads to its own heading, or back from a note."""
+    if not link.get("href", "").startswith("#") or len(link) > 1:
+        return False
+    text = "".join(link.itertext()) if len(link) else link.text or ""
+    return len(text) <= _MAX_MARK + 1 and text.strip() in _MARKS_OF_LINKS
+
+
+MAX_UNLINKED = 100
+"""Letters and digits outside of links in navigation, such as the title of the page between "previous" and "next"."""
+
+MIN_SHARE_LINKED = 0.8
+"""The share of letters and digits in links from which more of them may stand outside."""
+
+MIN_LINKS_OF_LIST = 3
+MIN_SHARE_OF_LIST = 0.95
+"""The same for a menu or a sidebar, which may as well be content."""
+
+MIN_TURNS = 2
+"""Links to the next page, the one before, the contents and the like that make a paragraph navigation without a name."""
+
+MAX_UNLINKED_AT_TURNS = 40
+"""Letters and digits outside of links beside them."""
+
+_OF = r"(?:[a-z]+[-_]|main|sub|site)?"
+_NAVIGATION = re.compile(
+    rf"{_OF}(?:nav|nav-?bar|navigation|nav-?header|nav-?footer|nav-?links|nav-?panel|breadcrumbs?|pagination|pager|toc)"
+    r"|table[-_]of[-_]contents|prev-next(?:-[a-z]+)?|related-pages"
+)
+_LISTS = re.compile(rf"{_OF}(?:menu|side-?bar|contents|quick-?links)")
+_NAMED_BY_ID = frozenset({"div", "p", "ul", "ol", "dl", "table", "td"})
+_MAY_TURN = frozenset({"p", "div", "table", "ul"})
+_TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", "contents", "index"})
+
+_Kind: TypeAlias = Literal["navigation", "list", "turns"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Counts of what was read so far.
+
+    Attributes:
+        chars: Letters and digits.
+        linked: Those of them in links.
+        links: Links.
+        turns: Those of them to the next page, the one before, the contents and the like.
+    """
+
+    chars: int = 0
+    linked: int = 0
+    links: int = 0
+    turns: int = 0
+
+    def __sub__(self, other: "_Count") -> "_Count":
+        return _Count(
+            self.chars - other.chars, self.linked - other.linked, self.links - other.links, self.turns - other.turns
+        )
+
+
+def find_navigation(root: Any) -> set[Any]:
+    """Return the elements below an element that are navigation by their class or id, or their links to other pages."""
+    found: set[Any] = set()
+    opened: list[tuple[Any, _Kind, _Count]] = []
+    count, open_links = _Count(), 0
+    for event, element in walk_shown(root):
+        is_link = element.tag == "a" and bool(element.get("href")) and event != "tail"
+        if event == "start":
+            kind = _kind(element)
+            if kind and element is not root:
+                opened.append((element, kind, count))
+            open_links += is_link
+            text = element.text
+        else:
+            open_links -= is_link
+            if event == "end" and opened and opened[-1][0] is element:
+                _, kind, before = opened.pop()
+                if _is_navigation(kind, count - before):
+                    found.add(element)
+                    count = before  # as if it weren't there
+            text = element.tail if element is not root else None
+        count = _counted(count, element if is_link and event == "start" else None, text, is_linked=open_links > 0)
+    return found
+
+
+def _counted(count: _Count, link: Any, text: str | None, *, is_linked: bool) -> _Count:
+    size = sum(map(str.isalnum, text)) if text else 0
+    if link is None and not size:
+        return count
+    turns = link is not None and not _TURNS.isdisjoint(link.get("rel", "").lower().split())
+    return _Count(
+        count.chars + size,
+        count.linked + size * is_linked,
+        count.links + (link is not None),
+        count.turns + turns,
+    )
+
+
+def _kind(element: Any) -> "_Kind | None":
+    """Return what an element may be by its names, or by its tag.
+
+    The id of a heading or a section is made of its title, as in "Pagination".
+    """
+    attributes = element.attrib
+    names = attributes.get("class", "").lower().split() if attributes else []
+    if attributes and element.tag in _NAMED_BY_ID and "section" not in names:
+        names.append(attributes.get("id", "").lower())
+    if any(map(_NAVIGATION.fullmatch, names)):
+        return "navigation"
+    if any(map(_LISTS.fullmatch, names)):
+        return "list"
+    return "turns" if element.tag in _MAY_TURN else None
+
+
+def _is_navigation(kind: _Kind, held: _Count) -> bool:
+    if kind == "list":
+        return held.links >= MIN_LINKS_OF_LIST and held.linked >= MIN_SHARE_OF_LIST * held.chars
+    unlinked = held.chars - held.linked
+    if kind == "turns":
+        return held.turns >= MIN_TURNS and unlinked <= MAX_UNLINKED_AT_TURNS
+    return held.links > 0 and (unlinked <= MAX_UNLINKED or held.linked >= MIN_SHARE_LINKED * held.chars)
+
+
+MAX_LABEL_CHARS = 80
+"""Characters of the longest label."""
+
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+
+_BOXES = frozenset({"note", "tip", "hint", "warning", "caution", "important", "danger", "attention", "error"})
+_BOXES_OF_ANY_NAME = ("admonition", "admonitionblock", "callout", "alert")
+_LABEL = re.compile(r"(?:^|\s)(?:[\w-]+-)?(?:admonition|callout|alert)-(?:title|heading)(?:\s|$)")
+_OF_TABLE = frozenset({"tr", "thead", "tbody", "table"})
+_MAX_ABOVE = 5
+
+_OF_FOOTNOTE = re.compile(r"footnote|noteref|endnote", re.IGNORECASE)
+_FOOTNOTE_MARK = re.compile(r"\s*(?:\d{1,3}|[a-zA-Z])\s*")
+
+
+def is_box(element: Any) -> bool:
+    """Return whether an element is a box by its class."""
+    names = element.get("class", "").lower().split()
+    return any(name in _BOXES or name.endswith(_BOXES_OF_ANY_NAME) for name in names)
+
+
+def is_label(element: Any) -> bool:
+    """Return whether an element is the label of a box: it says so, or it is what the box begins with."""
+    name = element.get("class", "").lower()
+    if _LABEL.search(name):
+        return True
+    above = element.getparent()
+    if element.tag == "th":  # as in boxes that DocBook draws by tables
+        above = next((each for each in islice(element.iterancestors(), _MAX_ABOVE) if each.tag not in _OF_TABLE), None)
+        return above is not None and is_box(above)
+    if name == "title" and above is not None and above.tag == "td":
+        return bool(above.get("class") == "icon")
+    is_first = element.getprevious() is None and above is not None and not (above.text or "").strip()
+    return is_first and element.tag in HEADINGS and is_box(above)
+
+
+def is_footnote_mark(link: Any) -> bool:
+    """Return whether a link leads to a footnote, and its text is the bare number or letter of that."""
+    if not link.get("href", "").startswith("#") or len(link) > 1:
+        return False
+    above = link.getparent()
+    is_raised = link.find("sup") is not None or (above is not None and above.tag == "sup")
+    names = " ".join(link.get(name, "") for name in ("class", "role", "rel"))
+    if not is_raised and _OF_FOOTNOTE.search(names) is None:
+        return False
+    return _FOOTNOTE_MARK.fullmatch("".join(link.itertext())) is not None
+
+
+MIN_ROWS = MIN_COLUMNS = 2
+"""The least rows and columns of a table of data; one with a head may have one column."""
+
+_CELLS = ("td", "th")
+_INNER = ("table", *HEADINGS, "pre")
+_NOT_DATA = frozenset({"presentation", "none"})
+
+
+@dataclass(slots=True)
+class _Table:
+    """The state of a table that is open.
+
+    Attributes:
+        element: The table.
+        rows: The number of its rows.
+        open_cells: The number of its cells that are open, one in the other.
+        is_wide: Whether a row has several columns.
+        has_head: Whether its first rows are marked as its head.
+        arranges: Whether a cell holds a heading, code or a table.
+    """
+
+    element: Any
+    rows: int = 0
+    open_cells: int = 0
+    is_wide: bool = False
+    has_head: bool = False
+    arranges: bool = False
+
+    @property
+    def is_data(self) -> bool:
+        """Whether the table holds data."""
+        holds_rows = self.rows >= MIN_ROWS and (self.is_wide or self.has_head) and not self.arranges
+        if not holds_rows or self.element.get("role") in _NOT_DATA:
+            return False
+        above = self.element.getparent()
+        return above is None or not is_box(above) or _holds_more(above)
+
+
+def data_tables(root: Any) -> set[Any]:
+    """Return the tables below an element that hold data.
+
+    They have rows, and columns or a head, and no cell holds a heading, code or another table. They don't draw a box
+    around a note.
+    """
+    found: set[Any] = set()
+    stack: list[_Table] = []
+    for event, element in etree().iterwalk(root, events=("start", "end"), tag=(*_INNER, *_CELLS, "tr", "thead")):
+        tag, top = element.tag, stack[-1] if stack else None
+        if event == "start":
+            if top is not None:
+                _look(top, element)
+            if tag == "table":
+                stack.append(_Table(element))
+        elif tag == "table":
+            closed = stack.pop()
+            if closed.is_data:
+                found.add(closed.element)
+        elif tag in _CELLS and top is not None:
+            top.open_cells -= 1
+    return found
+
+
+def _holds_more(box: Any) -> bool:
+    """Return whether a box holds more than the table that may draw it."""
+    return next(islice(box.iterchildren("*"), 1, None), None) is not None or bool((box.text or "").strip())
+
+
+def _look(table: _Table, element: Any) -> None:
+    """Look at an element that begins in a table."""
+    if element.tag == "tr":
+        table.rows += 1
+        table.is_wide |= len(element) >= MIN_COLUMNS
+    elif element.tag == "thead":
+        table.has_head = True
+    elif element.tag in _CELLS:
+        table.open_cells += 1
+    elif table.open_cells:
+        table.arranges = True
+
+
+@cache
+def etree() -> Any:
+    """Import lxml.etree.
+
+    Raises:
+        MissingExtraError: lxml isn't installed.
+    """
+    try:
+        return import_module("lxml.etree")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("lxml", "files") from error

@@ -1,0 +1,421 @@
+"""Facts that only a whole file tells: running heads and feet, the type of its body, its outline, its words.
+
+They are found once and kept for the next time the same file is opened.
+
+Lines are taken from the outside in, and the first one that doesn't repeat ends it, so body text stays. A line repeats
+if other pages have the same line near the same end, up to numbers that count the pages. When in doubt, a line is kept.
+"""
+
+import re
+import threading
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter
+from langchain_sentence_window.loaders.pdf.hyphens import Vocabulary
+from langchain_sentence_window.loaders.pdf.lines import Line, Run, median
+from langchain_sentence_window.loaders.pdf.paragraphs import LARGE, Typography
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLine:
+    """A line of a page, for finding what repeats.
+
+    Attributes:
+        text: Its words with one space between them.
+        y: Its place on the page in points from the top.
+        is_alone: Whether it stands apart from the lines around it.
+    """
+
+    text: str
+    y: float
+    is_alone: bool = True
+
+
+MAX_KEPT_FILES = 16
+"""Files whose facts are kept."""
+
+_USUAL_PITCH = 1.2
+_MAX_PITCH = 3.0
+_MIN_PITCHES = 3
+_MAX_SIZES = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileFacts:
+    """The facts that only the whole file tells.
+
+    Attributes:
+        type_: Its typography.
+        running: For each page, the indices of the rows that are running heads and feet.
+        outline: For each page that has entries, their titles and levels.
+        vocabulary: Its words.
+        title_page: The number of the first page with text.
+        gutters: Where its pages have columns.
+        inkless: The pages without any text.
+        textless: The pages known to have none but running heads and feet, or none at all. Those found later are added,
+            so that no page is laid out again for each page that looks for its neighbors.
+    """
+
+    type_: Typography
+    running: list[frozenset[int]]
+    outline: dict[int, dict[str, int]]
+    vocabulary: Vocabulary
+    title_page: int
+    gutters: list[Gutter]
+    inkless: frozenset[int]
+    textless: set[int]
+
+
+_kept: OrderedDict[Hashable, FileFacts] = OrderedDict()
+_lock = threading.Lock()
+
+
+def kept_facts(key: Hashable, find: Callable[[], FileFacts]) -> FileFacts:
+    """Return the facts of a file: those that are kept, else new ones, which are then kept.
+
+    Args:
+        key: Names the content of the file.
+        find: Finds the facts.
+    """
+    with _lock:
+        facts = _kept.get(key)
+    if facts is None:
+        facts = find()
+    with _lock:
+        _kept[key] = facts
+        _kept.move_to_end(key)
+        while len(_kept) > MAX_KEPT_FILES:
+            _kept.popitem(last=False)
+    return facts
+
+
+def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) -> FileFacts:
+    """Find what only the whole file tells.
+
+    Args:
+        pages: The rows of each page, see `PageRuns.rows`.
+        outline: For each page that has entries of the outline, their titles and levels.
+    """
+    sizes: Counter[float] = Counter()
+    bold = letters = 0
+    pitches: list[float] = []
+    edges: list[list[EdgeLine]] = []
+    gutters: list[Gutter | None] = []
+    vocabulary = Vocabulary()
+    for rows in pages:
+        for row in rows:
+            for run in row.runs:
+                sizes[round(run.size, 1)] += run.letters
+                bold += run.bold
+                letters += run.letters
+        pitches += _pitches(rows)
+        vocabulary.add((_run_text(row, run), run.x0, run.x1) for row in rows for run in row.runs)
+        edges.append(_edge_lines(rows))
+        gutters.append(find_gutter([run for row in rows for run in row.runs]))
+    size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
+    large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
+    pitch = median(pitches) if len(pitches) >= _MIN_PITCHES else _USUAL_PITCH
+    inkless = frozenset(number for number, lines in enumerate(edges) if not lines)
+    title_page = next((number for number in range(len(edges)) if number not in inkless), 0)
+    return FileFacts(
+        type_=Typography(size, 2 * bold > letters, pitch, tuple(large)),
+        running=running_lines(edges),
+        outline=outline,
+        vocabulary=vocabulary,
+        title_page=title_page,
+        gutters=common_gutters(gutters),
+        inkless=inkless,
+        textless=set(inkless),
+    )
+
+
+def _pitches(rows: list[Line]) -> list[float]:
+    """Return the distances of lines of one paragraph, in font sizes: the second one begins in lower case."""
+    return [
+        distance
+        for above, below in pairwise(rows)
+        if below.text[:1].islower()
+        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
+    ]
+
+
+def _run_text(row: Line, run: Run) -> str:
+    return " ".join([row.ink.text[start:end] for start, end in run.words])
+
+
+def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
+    lines = []
+    for i, row in enumerate(rows):
+        space = _MAX_PITCH * row.size / 2
+        above = i == 0 or row.base - rows[i - 1].base > space
+        below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
+        lines.append(EdgeLine(row.text, row.base, above and below))
+    return lines
+
+
+MAX_LINES = 6
+"""Lines at each end of a page that may be running ones."""
+
+MIN_PAGES = 3
+"""Pages on which a line must stand to be a running one; in a file of few pages two are enough."""
+
+FEW_PAGES = 4
+"""Pages of a file in which a line at the same place of two pages is a running one."""
+
+MIN_AT_ENDS = 2
+"""Page numbers in a row at an end of their pages."""
+
+MIN_SURE = 5
+"""Page numbers in a row that need not stand apart from the lines around them."""
+
+MIN_APART = 4
+"""Lines from one page number to the next on the same page."""
+
+MIN_WORDS = 3
+"""Words before a page number in the middle of a page; fewer may be a heading's, such as "Schedule 2"."""
+
+MAX_DIGITS = 4
+"""Digits of a page number."""
+
+MAX_CHARS = 80
+"""Characters of a line with words before a page number."""
+
+_NUMBER = re.compile(r"\d+")
+_PAGE_WORDS = frozenset(
+    {
+        "",
+        "page",
+        "pg",
+        "p",
+        "of",
+        "pageof",
+        "pof",
+        "seite",
+        "von",
+        "seitevon",
+        "page de",
+        "pagede",
+        "página",
+        "páginade",
+        "pagina",
+        "paginadi",
+    }
+)
+_PAGE_NUMBER = re.compile(
+    r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
+    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})\s?[-–—]\s?\d{1,3})"
+    r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
+)
+_AFTER = "after "
+_ANY = "\0"
+"""Stands for a number; no line has it."""
+
+_MOST = 0.6
+_SAME_PLACE = 3.0
+_LEVEL = 1.0
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
+    """Find the running lines of a file.
+
+    Args:
+        pages: The lines of each page, from top to bottom.
+
+    Returns:
+        For each page, the indices of its lines that are running heads, feet or page numbers.
+    """
+    outermost, numbers, sure = (_page_numbers(pages, least) for least in (MIN_AT_ENDS, MIN_PAGES, MIN_SURE))
+    contents = ["\n".join(_key(line.text) for line in lines) for lines in pages]
+    tops = _repeated([list(enumerate(lines[:MAX_LINES])) for lines in pages], contents)
+    feet = _repeated([list(enumerate(lines))[-MAX_LINES:][::-1] for lines in pages], contents)
+    _add_alternating(pages, contents, tops, 0)
+    _add_alternating(pages, contents, feet, -1)
+    found: list[set[int]] = []
+    for page, lines in enumerate(pages):
+        known = tops[page] | feet[page] | outermost[page]
+        outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+        found.append(outer | {i for i in numbers[page] if lines[i].is_alone or i in sure[page]})
+    _add_beside(pages, found, numbers)
+    if len(pages) > FEW_PAGES:
+        _add_usual(pages, found)
+    return [frozenset(each) for each in found]
+
+
+def _from_outside(order: Iterable[int], known: set[int]) -> Iterator[int]:
+    for i in order:
+        if i not in known:
+            return
+        yield i
+
+
+def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Add lines that run on most pages where another line, such as a stamp, stands outside of them."""
+    counts = Counter(key for page, lines in enumerate(pages) for key in {_key(lines[i].text) for i in found[page]})
+    usual = {key for key, count in counts.items() if count >= _MOST * len(pages) and any(map(str.isalpha, key))}
+    for page, lines in enumerate(pages):
+        edges = {*range(len(lines))[:MAX_LINES], *range(len(lines))[-MAX_LINES:]}
+        found[page] |= {i for i in edges if _key(lines[i].text) in usual}
+
+
+def _key(text: str) -> str:
+    """Return a line without its numbers."""
+    return _NUMBER.sub(_ANY, text).casefold()
+
+
+def _repeated(edges: list[list[tuple[int, EdgeLine]]], contents: list[str]) -> list[set[int]]:
+    """Return for each page the indices of the lines near one end that stand on other pages too.
+
+    Pages that have all their lines in common, such as two copies of a form, count as one.
+    """
+    page_count = len(contents)
+    groups: dict[str, list[tuple[int, int, EdgeLine]]] = defaultdict(list)
+    for page, lines in enumerate(edges):
+        for i, line in lines:
+            groups[_key(line.text)].append((page, i, line))
+    found: list[set[int]] = [set() for _ in edges]
+    for key, places in groups.items():
+        if sum(map(str.isalpha, key)) < MIN_PAGES and _ANY not in key:
+            continue
+        on_pages = len({contents[page] for page, _, _ in places})
+        for page, i, line in _agreeing(key, places, page_count):
+            if on_pages >= MIN_PAGES or (
+                page_count <= FEW_PAGES
+                and any(
+                    contents[other] != contents[page] and abs(each.y - line.y) < _SAME_PLACE
+                    for other, _, each in places
+                )
+            ):
+                found[page].add(i)
+    return found
+
+
+def _add_alternating(
+    pages: Sequence[Sequence[EdgeLine]], contents: Sequence[str], found: list[set[int]], end: int
+) -> None:
+    """Add lines that stand outermost at one place of most pages, where each stands on two pages at least.
+
+    Left pages may show the author and right pages the title, or each chapter its own.
+
+    Args:
+        pages: The lines of each page.
+        contents: Their text; copies of a page count as one page.
+        found: Gets the indices of the lines.
+        end: 0 for the first line of a page, -1 for the last one.
+    """
+    outer = [(page, lines[end]) for page, lines in enumerate(pages) if lines]
+    if len(outer) <= MIN_PAGES:
+        return
+    heights = Counter(round(line.y) for _, line in outer)
+    usual = max(heights, key=lambda y: (heights[y], -y))
+    groups: dict[str, list[tuple[int, EdgeLine]]] = defaultdict(list)
+    for page, line in outer:
+        key = _key(line.text)
+        if abs(line.y - usual) <= _LEVEL and sum(map(str.isalpha, key)) >= MIN_PAGES:
+            groups[key].append((page, line))
+    repeated = [page for places in groups.values() for page in _matching(places, contents)]
+    if len({contents[page] for page in repeated}) > MIN_PAGES and len(repeated) >= _MOST * len(pages):
+        for page in repeated:
+            found[page].add(end % len(pages[page]))
+
+
+def _matching(places: list[tuple[int, EdgeLine]], contents: Sequence[str]) -> list[int]:
+    """Return the pages whose line stands on another page too, each of its numbers being the same or counting pages."""
+    numbers = [[int(number[:9]) for number in _NUMBER.findall(line.text)] for _, line in places]
+    rows = list(zip((page for page, _ in places), numbers, strict=True))
+    if len({contents[page] for page, _ in rows}) == 1:
+        return []
+    constant = Counter((i, number) for _, row in rows for i, number in enumerate(row))
+    offset = Counter((i, number - page) for page, row in rows for i, number in enumerate(row))
+    return [
+        page
+        for page, row in rows
+        if all(constant[i, each] > 1 or offset[i, each - page] > 1 for i, each in enumerate(row))
+    ]
+
+
+def _agreeing(key: str, places: list[tuple[int, int, EdgeLine]], page_count: int) -> list[tuple[int, int, EdgeLine]]:
+    """Return the lines whose numbers are the same on most pages, or count the pages."""
+    numbers = [[int(number[:9]) for number in _NUMBER.findall(line.text)] for _, _, line in places]
+    pages = {page for page, _, _ in places}
+    counts_pages = "".join(filter(str.isalpha, key)) in _PAGE_WORDS or (
+        len(pages) > MIN_PAGES and len(pages) >= _MOST * page_count
+    )
+    agreeing = set(range(len(places)))
+    for column in range(len(numbers[0])):
+        constant = Counter(row[column] for row in numbers)
+        offset = Counter(row[column] - place[0] for row, place in zip(numbers, places, strict=True))
+        keep = {i for i, row in enumerate(numbers) if constant[row[column]] >= min(MIN_PAGES, len(pages))}
+        if counts_pages:
+            keep |= {
+                i
+                for i, (row, place) in enumerate(zip(numbers, places, strict=True))
+                if offset[row[column] - place[0]] > 1
+            }
+        agreeing &= keep
+    return [place for i, place in enumerate(places) if i in agreeing]
+
+
+def _page_numbers(pages: Sequence[Sequence[EdgeLine]], least: int) -> list[set[int]]:
+    """Return for each page the indices of its page numbers: alone or after the same words, at least so many in a row.
+
+    A page of the file may hold several pages of the text that was printed into it.
+    """
+    found: list[set[int]] = [set() for _ in pages]
+    chains: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for page, lines in enumerate(pages):
+        for i, line in enumerate(lines):
+            numbered = _numbered(line.text)
+            if numbered is None:
+                continue
+            kind, number = numbered
+            chain = chains.get((kind, number - 1), [])
+            if chain and chain[-1][0] == page and i - chain[-1][1] < MIN_APART:
+                continue
+            chain = chains[kind, number] = [*chain[-least:], (page, i)]
+            enough = MIN_PAGES if kind.startswith(_AFTER) else least
+            if len(chain) >= enough or (least <= MIN_PAGES and len(pages) <= FEW_PAGES and len(chain) > 1):
+                for at, index in chain:
+                    found[at].add(index)
+    return found
+
+
+def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numbers: list[set[int]]) -> None:
+    """Add lines that stand above or below page numbers in the middle of pages, always the same ones."""
+    beside = [
+        (page, at, _key(pages[page][at].text))
+        for page, kept in enumerate(numbers)
+        for i in kept & found[page]
+        for at in (i - 1, i + 1)
+        if 0 <= at < len(pages[page]) and at not in found[page]
+    ]
+    counts = Counter(key for _, _, key in beside)
+    for page, at, key in beside:
+        if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
+            found[page].add(at)
+
+
+def _numbered(text: str) -> tuple[str, int] | None:
+    """Return what kind of page number a line is, and the number; ``None`` if it is no page number."""
+    match = _PAGE_NUMBER.fullmatch(text)
+    if match is not None:
+        kind, number = _value(match["number"], match["part"])
+        return (kind, number) if number else None
+    words, _, last = text.rpartition(" ")
+    if last.isdecimal() and len(last) <= MAX_DIGITS and len(words.split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
+        return f"{_AFTER}{_key(words)}", int(last)
+    return None
+
+
+def _value(number: str, part: str | None) -> tuple[str, int]:
+    if part:
+        return part, int(_NUMBER.findall(number)[0])
+    if number.isdecimal():
+        return "", int(number)
+    values = [_ROMAN[letter] for letter in number]
+    return "roman", sum(
+        -value if i + 1 < len(values) and value < values[i + 1] else value for i, value in enumerate(values)
+    )

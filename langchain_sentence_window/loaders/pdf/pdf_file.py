@@ -1,0 +1,322 @@
+"""A PDF file: its pages as text, the same each time the file is read.
+
+The text of a page depends on the pages around it too: on running heads, and on words and paragraphs that go on.
+"""
+
+import hashlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from langchain_sentence_window.errors import DocumentReadError
+from langchain_sentence_window.loaders.file_bytes import clean_text
+from langchain_sentence_window.loaders.pdf.characters import PackedPage, PageCharacters, pack, read_characters, unpack
+from langchain_sentence_window.loaders.pdf.file_facts import FileFacts, find_facts, kept_facts
+from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen
+from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.page_layout import (
+    PageLayout,
+    PageRuns,
+    PageText,
+    continuation,
+    lay_out,
+    page_runs,
+    write_page,
+)
+from langchain_sentence_window.loaders.pdf.pdfium import (
+    PDFIUM_LOCK,
+    pdfium,
+    pdfium_raw,
+    read_frame,
+    read_rules,
+    shows_picture,
+)
+from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
+
+PdfSource: TypeAlias = str | Path | bytes
+"""The path of a PDF, or its bytes."""
+
+MAX_KEPT_RUNS = 64
+"""Pages whose runs are kept between the first and the second reading of a file."""
+
+MAX_KEPT_PAGES = 1024
+"""Pages of which anything is kept; the others are read twice."""
+
+_MAX_OUTLINE = 10_000
+_MAX_LAYOUTS = 8
+_METADATA = {"CreationDate": "creationdate", "ModDate": "moddate"}
+
+
+class EncryptedPdfError(DocumentReadError):
+    """A PDF is encrypted, and its password is missing or another one."""
+
+
+class PdfFile:
+    """An open PDF. Close it after use; it is a context manager.
+
+    Attributes:
+        name: Its name in messages.
+        page_count: The number of its pages.
+    """
+
+    def __init__(self, document: Any, key: Hashable, name: str) -> None:
+        """Keep an open document; use `open_pdf`.
+
+        Args:
+            document: The document of pypdfium2.
+            key: Names the file's content.
+            name: Its name in messages.
+        """
+        self.name = name
+        self._document = document
+        self._key = key
+        self._runs: dict[int, PageRuns] = {}
+        self._packed: dict[int, PackedPage] = {}
+        self._layouts: OrderedDict[int, PageLayout] = OrderedDict()
+        self._known: FileFacts | None = None
+        with PDFIUM_LOCK:
+            self.page_count: int = len(document)
+
+    def __enter__(self) -> Self:
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; closing it again does nothing."""
+        with PDFIUM_LOCK:
+            self._document.close()
+
+    @contextmanager
+    def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
+        """Open a page, and hold `PDFIUM_LOCK` meanwhile.
+
+        Args:
+            number: The page's number, from 0.
+
+        Yields:
+            The handles of the page and of its text for PDFium's own functions.
+
+        Raises:
+            DocumentReadError: The page is damaged.
+        """
+        raw = pdfium_raw()
+        with PDFIUM_LOCK:
+            page = raw.FPDF_LoadPage(self._document.raw, number)
+            if not page:
+                raise DocumentReadError(
+                    f"page {number + 1} of {self.name} can't be read: the file is damaged; repair it or write it anew"
+                )
+            try:
+                textpage = raw.FPDFText_LoadPage(page)
+                if not textpage:
+                    raise DocumentReadError(f"the text of page {number + 1} of {self.name} can't be read")
+                try:
+                    yield page, textpage
+                finally:
+                    raw.FPDFText_ClosePage(textpage)
+            finally:
+                raw.FPDF_ClosePage(page)
+
+    def read_characters(self, number: int) -> PageCharacters:
+        """Read the characters of a page, counted from 0."""
+        with self.open_page(number) as (page, textpage):
+            return read_characters(page, textpage, number)
+
+    def read_page(self, number: int) -> PageText:
+        """Read the text of a page.
+
+        Args:
+            number: The page's number, from 0.
+        """
+        facts = self.facts()
+        layout = None if number in facts.textless else self._layout(number)
+        if layout is None or not layout.paragraphs:
+            return write_page([], facts.vocabulary)
+        before, after = self._neighbor(number, -1), self._neighbor(number, 1)
+        continues = continuation(before, layout) if before else ""
+        paragraphs = layout.paragraphs
+        if continues and before:
+            paragraphs = [replace(paragraphs[0], kind=before.paragraphs[-1].kind), *paragraphs[1:]]
+        goes = continuation(layout, after) if after else ""
+        drops = goes == "~" and drops_hyphen(layout.last_word, after.first_word, facts.vocabulary) if after else False
+        return write_page(paragraphs, facts.vocabulary, continues=continues, drop_last_hyphen=drops)
+
+    def about(self) -> dict[str, str]:
+        """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
+        with PDFIUM_LOCK:
+            found = self._document.get_metadata_dict(skip_empty=True)
+        named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
+        return {key: value for key, value in named.items() if value}
+
+    def page_labels(self) -> list[str]:
+        """Return the label of each page; an empty list if the file has none."""
+        with PDFIUM_LOCK:
+            labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
+        return labels if any(labels) else []
+
+    def page_sizes(self) -> list[tuple[float, float]]:
+        """Return the width and the height of each page as it is shown, in points."""
+        with PDFIUM_LOCK:
+            return [self._document.get_page_size(number) for number in range(self.page_count)]
+
+    def render(self, number: int, width: int, max_pixels: int) -> Any:
+        """Return a picture of a page, of pillow.
+
+        Args:
+            number: The page's number, from 0.
+            width: Pixels.
+            max_pixels: The most pixels of the picture; if it would have more, it is narrower.
+
+        Raises:
+            DocumentReadError: The page is damaged.
+        """
+        try:
+            with PDFIUM_LOCK:
+                page = self._document[number]
+                try:
+                    across, down = (max(1.0, side) for side in page.get_size())
+                    scale = min(width / across, (max_pixels / (across * down)) ** 0.5)
+                    return page.render(scale=scale).to_pil()
+                finally:
+                    page.close()
+        except (pdfium().PdfiumError, IndexError) as error:
+            raise DocumentReadError(
+                f"page {number + 1} of {self.name} can't be shown: the file is damaged; repair it or write it anew"
+            ) from error
+
+    def has_ink(self, number: int) -> bool:
+        """Return whether a page has any text, even if it is only a running head."""
+        return number not in self.facts().inkless
+
+    def shows_picture(self, number: int) -> bool:
+        """Return whether a page shows what may be a picture of text, as a scanned page does."""
+        with self.open_page(number) as (page, _):
+            return shows_picture(page)
+
+    def facts(self) -> FileFacts:
+        """Return the facts that only the whole file tells."""
+        if self._known is None:
+            self._known = kept_facts(self._key, self._find_facts)
+        return self._known
+
+    def _find_facts(self) -> FileFacts:
+        return find_facts((self.read_rows(number) for number in range(self.page_count)), self._read_outline())
+
+    def read_rows(self, number: int) -> list[Line]:
+        """Read the lines of a page across its columns, running heads and feet included, from top to bottom."""
+        return self._read_runs(number).rows()
+
+    def _read_runs(self, number: int) -> PageRuns:
+        runs = self._runs.get(number)
+        if runs is None:
+            packed = self._packed.get(number)
+            if packed is not None:
+                runs = page_runs(unpack(packed), packed.rules)
+            else:
+                with self.open_page(number) as (page, textpage):
+                    runs = page_runs(read_characters(page, textpage, number), read_rules(page, read_frame(page)))
+                if MAX_KEPT_RUNS <= len(self._packed) + len(self._runs) < MAX_KEPT_PAGES:
+                    self._packed[number] = pack(runs.characters, runs.rules)
+            if len(self._runs) < MAX_KEPT_RUNS:
+                self._runs[number] = runs
+        return runs
+
+    def _layout(self, number: int) -> PageLayout:
+        layout = self._layouts.get(number)
+        if layout is None:
+            facts = self.facts()
+            layout = lay_out(
+                self._read_runs(number),
+                facts.running[number],
+                facts.type_,
+                facts.outline.get(number, {}),
+                facts.gutters,
+                has_title=number == facts.title_page,
+            )
+            if not layout.paragraphs:
+                facts.textless.add(number)
+            self._layouts[number] = layout
+            while len(self._layouts) > _MAX_LAYOUTS:
+                self._layouts.popitem(last=False)
+        return layout
+
+    def _neighbor(self, number: int, step: int) -> PageLayout | None:
+        """Return the layout of the nearest page with text before or after a page."""
+        textless = self.facts().textless
+        number += step
+        while 0 <= number < self.page_count:
+            if number not in textless and (layout := self._layout(number)).paragraphs:
+                return layout
+            number += step
+        return None
+
+    def _read_outline(self) -> dict[int, dict[str, int]]:
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        with PDFIUM_LOCK:
+            for count, entry in enumerate(self._document.get_toc()):
+                if count >= _MAX_OUTLINE:
+                    break
+                destination = entry.get_dest()
+                page = destination.get_index() if destination else None
+                key = title_key(entry.get_title())
+                if page is not None and key:
+                    found[page].setdefault(key, min(MAX_LEVEL, entry.level + 1))
+        return dict(found)
+
+
+def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None = None) -> PdfFile:
+    """Open a PDF.
+
+    Args:
+        source: Its path or its bytes.
+        password: The password of an encrypted file.
+        name: Its name in messages; ``None`` for its path.
+
+    Raises:
+        EncryptedPdfError: It is encrypted, and the password is missing or another one.
+        DocumentReadError: It can't be read: it is damaged, not a PDF or not there.
+        MissingExtraError: pypdfium2 isn't installed.
+    """
+    library = pdfium()
+    if isinstance(source, bytes):
+        name = name or "the PDF"
+        key: Hashable = hashlib.sha256(source).digest()
+        opened: str | bytes = source
+    else:
+        path = Path(source)
+        name = name or str(source)
+        try:
+            state = path.stat()
+            opened = str(path.resolve())
+        except (OSError, ValueError) as error:
+            raise DocumentReadError(f"{name} can't be read ({_reason(error)}); check the path") from error
+        key = (opened, state.st_mtime_ns, state.st_size)
+        if not path.is_file():
+            raise DocumentReadError(f"{name} is a folder; give the path of a PDF")
+    if isinstance(source, bytes) and not source:
+        raise DocumentReadError(f"{name} is empty; give the bytes of a PDF")
+    try:
+        with PDFIUM_LOCK:
+            document = library.PdfDocument(opened, password=password)
+    except library.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
+            cure = "the password= is another one" if password else "give its password, password=..."
+            raise EncryptedPdfError(f"{name} is encrypted; {cure}") from error
+        raise DocumentReadError(
+            f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
+        ) from error
+    return PdfFile(document, key, name)
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__

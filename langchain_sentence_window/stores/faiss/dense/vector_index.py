@@ -1,0 +1,391 @@
+"""A FAISS index over the rows of the database.
+
+FAISS numbers vectors by position. In an array of codes (Flat, SQ8, SQfp16), vectors are removed in place, by moving the
+last ones into the gaps. Other indexes (HNSW, IVF) keep removed vectors as tombstones, which no search returns, until
+they are rebuilt.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window.errors import StoreError, wrong_size
+from langchain_sentence_window.stores.faiss.database.store_files import Seal, new_file, seal_of
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
+    CodeBuffer,
+    arrange_centroids,
+    clusters_of,
+    compare_in_blocks,
+    fork_safe_threads,
+    has_codes,
+    is_exact,
+    is_left_in_file,
+    load_faiss,
+    make_faiss_index,
+    one_thread,
+)
+from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
+from langchain_sentence_window.stores.faiss.ties import with_tied
+
+MIN_SHARE_TO_APPROXIMATE = 0.5
+"""The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
+matching vectors are compared, as a search along a graph fails where most nodes are excluded."""
+
+MIN_EF_SEARCH = 64
+"""The least number of candidates in an HNSW search (its efSearch); twice ``k``, if that is more."""
+
+_DEAD = -1
+
+
+class VectorIndex:
+    """Unit vectors by row, searched by inner product, which is their cosine."""
+
+    def __init__(
+        self,
+        index: Any,
+        rows: Rows,
+        trained_on: int,
+        *,
+        name: str = "Flat",
+        owner: Any = None,
+        is_mapped: bool = False,
+    ) -> None:
+        """Search a FAISS index.
+
+        Args:
+            index: The index as FAISS created or loaded it.
+            rows: The row of each position; negative for a tombstone.
+            trained_on: The number of vectors when it was trained.
+            name: Its name for FAISS's index factory.
+            owner: The object that frees the index when it is collected, if not the index itself.
+            is_mapped: Whether its vectors are mapped from a file, so that none can be added or removed.
+        """
+        self.name = name
+        self.is_exact = is_exact(index)
+        self._faiss = index
+        self._owner = owner
+        self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
+        self._rows: GrowableArray[np.int64] = GrowableArray(rows)
+        self._by_row: Rows | None = None
+        self.trained_on = trained_on
+        self.is_mapped = is_mapped
+        self.tombstones = int(np.count_nonzero(rows == _DEAD))
+
+    @property
+    def dimension(self) -> int:
+        """The length of the vectors."""
+        return int(self._faiss.d)
+
+    def __len__(self) -> int:
+        """Return the number of vectors, without tombstones."""
+        return len(self._rows) - self.tombstones
+
+    @property
+    def wasted_bytes(self) -> int:
+        """The bytes of memory that tombstones take up."""
+        clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
+        return self.tombstones * int(clustered_or_flat.code_size)
+
+    @property
+    def in_memory(self) -> int:
+        """The number of vectors that another kind of index has in a file."""
+        return 0
+
+    @property
+    def faiss_index(self) -> Any:
+        """The FAISS index, to be written to a file."""
+        return self._faiss
+
+    @property
+    def ids(self) -> Rows:
+        """The row of each position; negative for a tombstone."""
+        return self._rows.filled
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many vectors in total."""
+        if self._codes:
+            self._codes.reserve(count)
+
+    def add(self, rows: Rows, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
+        with fork_safe_threads(len(rows)):
+            if self._codes:
+                self._codes.add(vectors)
+            else:
+                self._faiss.add(vectors)
+        self._rows.append(rows)
+        self._by_row = None
+
+    def remove(self, rows: Rows) -> None:
+        """Remove vectors; rows without one are ignored."""
+        at = np.flatnonzero(np.isin(self._rows.filled, rows))
+        if not len(at):
+            return
+        if self._codes:
+            self._codes.remove(at)
+            self._rows.remove(at)
+        else:
+            self._rows.filled[at] = _DEAD
+            self.tombstones += len(at)
+        self._by_row = None
+
+    def discard(self) -> None:
+        """Drop an index that nobody searched yet, which has no file to remove."""
+
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> list[tuple[int, float]]:
+        """Find the vectors nearest to another.
+
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The number of results; there are fewer only if there are fewer vectors, and more if others are as near
+                as the last.
+            allowed: The rows to search; ``None`` for all.
+            effort: How many times as many nodes or clusters to visit as usual; infinity for all.
+
+        Returns:
+            ``(row, cosine)``, best first, ties by row.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+        """
+        if not len(self):
+            return []
+        if len(vector) != self._faiss.d:
+            raise wrong_size(len(vector), self._faiss.d)
+        live, found, is_all = None, len(self), allowed is None
+        if allowed is not None:
+            live = np.isin(self._rows.filled, allowed)
+            found = int(np.count_nonzero(live))
+        elif self.tombstones:
+            live = self._rows.filled != _DEAD
+        if not found:
+            return []
+        is_few = not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self))
+        compares_all = has_codes(self._faiss) or is_few or math.isinf(effort)
+
+        def find(count: int) -> list[tuple[int, float]]:
+            count = min(count, found)
+            pairs: list[tuple[int, float]] = []
+            if not compares_all:
+                (pairs,) = self._search_approximately(vector[None, :], count, live, effort)
+            return _best_first(pairs if len(pairs) == count else self._compare_all(vector, count, live))
+
+        with one_thread():
+            return with_tied(find, k)
+
+    def search_together(self, vectors: Vectors, k: int) -> list[list[tuple[int, float]]]:
+        """Find the vectors nearest to each of several, with less work for each than `search`.
+
+        Args:
+            vectors: Unit vectors of shape ``(n, dimension)``.
+            k: The maximum number of results for each; an approximate search may find fewer.
+
+        Returns:
+            For each vector ``(row, cosine)``, best first, ties by row.
+        """
+        if not len(self):
+            return [[] for _ in vectors]
+        k = min(k, len(self))
+        with one_thread():
+            if has_codes(self._faiss):
+                found = self._pairs(*compare_in_blocks(self._faiss, vectors, k))
+            else:
+                live = self._rows.filled != _DEAD if self.tombstones else None
+                found = self._search_approximately(vectors, k, live)
+        return [_best_first(pairs) for pairs in found]
+
+    def spread_rows(self, size: int) -> Rows:
+        """Return up to ``size`` rows, spread evenly over all of them, in order."""
+        rows = np.sort(self._rows.filled[self._rows.filled != _DEAD])
+        return rows[np.linspace(0, len(rows) - 1, min(size, len(rows))).astype(np.int64)]
+
+    def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
+        """Return the cosines of a unit vector and those of some rows; rows without a vector are left out.
+
+        They are those that `search` finds.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+        """
+        if type(self._faiss) not in (load_faiss().IndexFlat, load_faiss().IndexFlatIP):
+            return dict(self.search(vector, max(1, len(rows)), rows))
+        if len(vector) != self._faiss.d:
+            raise wrong_size(len(vector), self._faiss.d)
+        at = self._positions_of(rows)
+        if not len(at):
+            return {}
+        query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
+        pointer = load_faiss().swig_ptr
+        with one_thread():
+            self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
+        found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
+        return {row: min(score, 1.0) for row, score in found}
+
+    @property
+    def live_rows(self) -> Rows:
+        """The rows that have a vector, in any order."""
+        return np.asarray(self._rows.filled[self._rows.filled != _DEAD])
+
+    def decoded(self, rows: Rows) -> Vectors:
+        """Return the vectors of some rows as the index keeps them, shape ``(len(rows), dimension)``."""
+        if clusters_of(self._faiss):
+            self._faiss.make_direct_map()
+        return np.asarray(self._faiss.reconstruct_batch(self._positions_of(rows)))
+
+    def _positions_of(self, rows: Rows) -> Rows:
+        """Return the positions of some rows; those without a vector are left out."""
+        filled = self._rows.filled
+        if not len(filled):
+            return filled
+        if self._by_row is None:
+            self._by_row = np.argsort(filled, kind="stable")  # they are nearly in order, so this is quick
+        at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
+        return np.asarray(at[filled[at] == rows])
+
+    def _search_approximately(
+        self, vectors: Vectors, k: int, live: Any, effort: float = 1.0
+    ) -> list[list[tuple[int, float]]]:
+        """Search along the graph, or in the nearest clusters."""
+        clusters = clusters_of(self._faiss)
+        if clusters:
+            probes = max(1, math.ceil(min(clusters, max(8, clusters // 16) * effort)))
+            return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=probes)
+        visited = max(k, math.ceil(min(len(self._rows), max(MIN_EF_SEARCH, 2 * k) * effort)))
+        return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=visited)
+
+    def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
+        """Compare with every vector that isn't excluded."""
+        clusters = clusters_of(self._faiss)
+        vectors = vector[None, :]
+        if clusters:
+            (pairs,) = self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
+        else:
+            codes = self._faiss if has_codes(self._faiss) else self._storage()
+            (pairs,) = self._search(codes, vectors, k, live, load_faiss().SearchParameters)
+        return pairs
+
+    def _storage(self) -> Any:
+        """Return the vectors of an HNSW index, without its graph."""
+        return load_faiss().downcast_index(self._faiss.storage)
+
+    def _search(
+        self, index: Any, vectors: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
+    ) -> list[list[tuple[int, float]]]:
+        if live is not None:
+            # Both must stay in variables, as FAISS holds only pointers to them.
+            bits = np.packbits(live, bitorder="little")
+            selector = load_faiss().IDSelectorBitmap(bits)
+            settings["sel"] = selector
+        parameters = kind(**settings) if settings else None
+        return self._pairs(*index.search(vectors, k, params=parameters))
+
+    def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
+        """Return ``(row, cosine)`` for scores and positions of shape ``(n, k)``; a negative position is none."""
+        found = zip(positions.tolist(), self._rows.filled[positions].tolist(), scores.tolist(), strict=True)
+        return [
+            [(row, min(score, 1.0)) for position, row, score in zip(*line, strict=True) if position >= 0]
+            for line in found
+        ]
+
+    # The file
+
+    def save(self, path: Path) -> Seal | None:
+        """Write the index to a file, and return the file's seal; see `write_index`.
+
+        Raises:
+            StoreError: The file can't be written; the old one is unchanged.
+        """
+        return write_index(path, self._faiss, self._rows.filled)
+
+    @classmethod
+    def load(cls, path: Path, trained_on: int, *, mapped: bool, name: str = "Flat") -> "VectorIndex | None":
+        """Load an index from a file whose checksum was verified.
+
+        Args:
+            path: A file that `save` wrote.
+            trained_on: The number of vectors when the saved index was trained.
+            mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
+            name: Its name for FAISS's index factory.
+
+        Returns:
+            The index; ``None`` if this release of FAISS can't read it, as another may have written it.
+        """
+        found = read_index(path, mapped=mapped)
+        if found is None:
+            return None
+        return cls(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
+
+
+def _best_first(pairs: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+class LoadedIndex(NamedTuple):
+    """An index from a file.
+
+    Attributes:
+        index: The index.
+        rows: Its ids.
+        owner: The object that frees the index when it is collected.
+    """
+
+    index: Any
+    rows: Rows
+    owner: Any
+
+
+def write_index(path: Path, index: Any, rows: Rows) -> Seal | None:
+    """Write an index to a file, so that the old or the new file is complete at any moment.
+
+    Args:
+        path: The file.
+        index: The index.
+        rows: The id of each of its positions.
+
+    Returns:
+        The file's seal.
+
+    Raises:
+        StoreError: The file can't be written; the old one is unchanged.
+    """
+    wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", index.d))
+    wrapper.index, wrapper.ntotal = index, index.ntotal
+    load_faiss().copy_array_to_vector(rows, wrapper.id_map)
+    try:
+        with new_file(path) as part:
+            load_faiss().write_index(wrapper, str(part))
+            seal = seal_of(part)
+    except (OSError, RuntimeError) as error:
+        raise StoreError(
+            f"{str(path)!r} can't be written: {error}; make room, or go on without it, as the database has everything"
+        ) from error
+    return seal
+
+
+def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
+    """Load an index from a file whose checksum was verified.
+
+    Args:
+        path: A file that `write_index` wrote.
+        mapped: Whether to leave the vectors in the file and read them on demand, if FAISS can. None can be added or
+            removed then.
+
+    Returns:
+        The index; ``None`` if this release of FAISS can't read it, as another may have written it.
+    """
+    faiss = load_faiss()
+    try:
+        wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        if not mapped and is_left_in_file(faiss.downcast_index(wrapper.index)):
+            wrapper = faiss.read_index(str(path))
+        rows = faiss.vector_to_array(wrapper.id_map)
+    except (RuntimeError, AttributeError):
+        return None
+    faiss.Int64Vector().swap(wrapper.id_map)  # frees its memory
+    index = faiss.downcast_index(wrapper.index)
+    arrange_centroids(index)
+    return LoadedIndex(index, rows, wrapper)

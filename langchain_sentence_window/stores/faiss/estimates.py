@@ -1,0 +1,274 @@
+"""Estimates from samples of the index: how close sentences come to others, and what searches find.
+
+A question has neither a heading nor neighbors. So the vectors that are searched with are those of the sentences' own
+texts, and not those in the index, which know both and are closer to each other.
+
+The scale is a statistic of the index as a whole, so it is kept until enough of the index has changed.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window.errors import wrong_size
+from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.closest_matches import closest_match
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.schema import State
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.dense.dense_cache import VectorCache
+from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, one_thread
+from langchain_sentence_window.stores.faiss.dense.index_builder import Place, next_part, start_of
+from langchain_sentence_window.stores.faiss.origin import Origin
+
+MAX_CHANGE = 0.1
+"""The share of the sentences that may be added, and that may be removed, before the matches are found again."""
+
+MAX_COMPARISONS = 12_000_000
+"""Sampled sentences times sentences of the index, above which fewer are sampled."""
+
+MIN_SAMPLE = 50
+"""Sentences that are sampled however large the index is, as their mean and spread need some."""
+
+_FOUND = 40
+"""Sentences found with each: the sentence itself, those nearby, and a number of copies, none of which counts."""
+
+
+class Sample(NamedTuple):
+    """Sentences spread evenly over an index.
+
+    Attributes:
+        asked: The number of sentences that was asked for.
+        state: The state of the database that they are from.
+        rows: Their rows.
+        texts: Their texts; none is blank.
+    """
+
+    asked: int
+    state: State
+    rows: Sequence[int]
+    texts: Sequence[str]
+
+
+class _Kept(NamedTuple):
+    """The matches that were found with a sample, and the sample's ``asked`` and ``state``."""
+
+    asked: int
+    state: State
+    matches: Numbers
+
+
+class ClosestMatches:
+    """Finds the closest matches of a sample of sentences, and keeps them."""
+
+    def __init__(self, database: Database, vectors: VectorCache, origin: Origin) -> None:
+        """Start with none.
+
+        Args:
+            database: Holds the sentences.
+            vectors: Holds the vectors that are searched.
+            origin: Knows the embedder that sentences are embedded with again.
+        """
+        self._database = database
+        self._vectors = vectors
+        self._origin = origin
+        # Replaced as a whole and never changed, so it needs no lock that an exception could leave held.
+        self._kept: _Kept | None = None
+
+    def kept(self, asked: int) -> Numbers | None:
+        """Return the matches that were found before; ``None`` if there are none, or too much has changed since."""
+        kept = self._kept
+        if kept is None or not self._database.read(partial(_still_holds, kept, asked)):
+            return None
+        return kept.matches.copy()
+
+    def sample(self, asked: int) -> Sample:
+        """Return sentences to embed, as many as were asked for, or fewer if the index is large."""
+
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> Sample:
+            state = snapshot.state
+            size = min(asked, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
+            rows = [] if index is None else index.spread_rows(size).tolist()
+            known = snapshot.placed_texts(rows)
+            texts = {row: known[row].text for row in rows if row in known and known[row].text.strip()}
+            return Sample(asked, state, list(texts), list(texts.values()))
+
+        return self._vectors.read(work)
+
+    def find(self, sample: Sample, vectors: Vectors) -> Numbers:
+        """Find the closest matches of sampled sentences, and keep them.
+
+        Args:
+            sample: The sentences. Those that were removed since are left out.
+            vectors: The unit vectors of their texts, shape ``(n, dimension)``.
+
+        Raises:
+            EmbeddingError: The vectors are of another length than those of the index.
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+        """
+
+        def work(snapshot: Snapshot, index: IndexAtState | None) -> list[float]:
+            self._origin.check(snapshot)
+            return [] if index is None else _matches(snapshot, index, sample.rows, vectors)
+
+        matches = np.array(self._vectors.read(work), dtype=np.float64)
+        self._kept = _Kept(sample.asked, sample.state, matches)
+        return matches.copy()
+
+
+def _still_holds(kept: _Kept, asked: int, snapshot: Snapshot) -> bool:
+    """Return whether few sentences have changed since.
+
+    An index has to be emptied before another embedder can fill it, so many have changed then.
+    """
+    if kept.asked != asked:
+        return False
+    if kept.state.version == snapshot.version:
+        return True
+    state, most = snapshot.state, MAX_CHANGE * kept.state.sentences
+    added, removed = state.last_row - kept.state.last_row, state.last_removal - kept.state.last_removal
+    return 0 <= added <= most and 0 <= removed <= most
+
+
+def _matches(snapshot: Snapshot, index: IndexAtState, rows: Sequence[int], vectors: Vectors) -> list[float]:
+    if not len(rows):
+        return []
+    if vectors.shape[1] != index.dimension:
+        raise wrong_size(vectors.shape[1], index.dimension)
+    found = dict(zip(rows, index.search_together(vectors, _FOUND), strict=True))
+    # A search reports rows that the database lacks.
+    known = snapshot.placed_texts({*found, *(row for pairs in found.values() for row, _ in pairs)})
+    matches = (
+        closest_match(known[row], ((known[other], cosine) for other, cosine in pairs if other in known))
+        for row, pairs in found.items()
+        if row in known
+    )
+    return [match for match in matches if match is not None]
+
+
+_TOLERANCE = 1e-5
+"""How far below the last exact cosine a cosine may be and still count, as sums of floats depend on their order."""
+
+_Z = 1.96  # of an interval that holds the truth 19 times in 20
+
+_Call: TypeAlias = Callable[[Callable[[], Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallEstimate:
+    """The share of the ``k`` nearest vectors that searches found.
+
+    Attributes:
+        recall: The mean over all questions; 1 if all were found.
+        low: The lower end of its confidence interval, of 19 in 20.
+        high: The upper end.
+        questions: The number of questions.
+        k: The number of nearest vectors that were asked for.
+        search_effort: The effort of the searches.
+        index: The name of the index that was searched.
+    """
+
+    recall: float
+    low: float
+    high: float
+    questions: int
+    k: int
+    search_effort: float
+    index: str
+
+
+class RecallEstimator:
+    """Compares searches with exact ones, in steps between which others read and write."""
+
+    def __init__(self, database: Database, vectors: VectorCache, weights: Sequence[float], call: _Call) -> None:
+        """Search an index.
+
+        Args:
+            database: Holds the vectors.
+            vectors: Holds the index.
+            weights: The weights of a sentence and its neighbors in each vector.
+            call: Runs a step as a call of the store.
+        """
+        self._database = database
+        self._vectors = vectors
+        self._weights = weights
+        self._call = call
+
+    def estimate(
+        self, questions: Vectors, k: int, effort: float, check: Callable[[Snapshot], None] = lambda _: None
+    ) -> RecallEstimate:
+        """Estimate the recall; writes while this runs change the result slightly.
+
+        Args:
+            questions: Unit vectors of shape ``(n, dimension)``.
+            k: The number of nearest vectors.
+            effort: How many times as much to look at as usual.
+            check: Is called with the state that is searched first; may raise an exception.
+
+        Raises:
+            EmbeddingError: The vectors are of another length than those of the index.
+        """
+
+        def search(snapshot: Snapshot, index: IndexAtState | None) -> tuple[str, list[Vectors]]:
+            check(snapshot)
+            if index is None:
+                return "", [np.empty(0, dtype=np.float32) for _ in questions]
+            found = [index.search(question, k, None, effort) for question in questions]
+            return index.name, [np.array([cosine for _, cosine in pairs], dtype=np.float32) for pairs in found]
+
+        name, found = self._call(lambda: self._vectors.read(search))
+        shares = _shares_found(found, self._exact(questions, k))
+        recall, low, high = _interval(shares, k)
+        return RecallEstimate(recall, low, high, len(shares), k, effort, name)
+
+    def _exact(self, questions: Vectors, k: int) -> Vectors:
+        """Return the ``k`` highest cosines of each question, or fewer if there are fewer vectors, best first."""
+        best = np.empty((len(questions), 0), dtype=np.float32)
+        place: Place = self._call(lambda: self._database.read(start_of))
+        while len(questions) and not place.is_end:
+            place, best = self._call(partial(self._compare_part, questions, k, place, best))
+        return best
+
+    def _compare_part(self, questions: Vectors, k: int, place: Place, best: Vectors) -> tuple[Place, Vectors]:
+        after, parts = self._database.read(lambda snapshot: next_part(snapshot, place, self._weights))
+        for _, vectors in parts:
+            index = make_faiss_index("Flat", vectors.shape[1])
+            index.add(vectors)
+            with one_thread():
+                cosines, _ = compare_in_blocks(index, questions, min(k, len(vectors)))
+            best = -np.sort(-np.concatenate([best, np.minimum(cosines, 1)], axis=1), axis=1)[:, :k]
+        return after, best
+
+
+def _shares_found(found: Sequence[Vectors], exact: Vectors) -> list[float]:
+    """Return the share of the highest cosines that were found for each question; 1 if there are none."""
+    if not exact.shape[1]:
+        return [1.0] * len(exact)
+    return [
+        min(1.0, float(np.count_nonzero(cosines >= line[-1] - _TOLERANCE)) / len(line))
+        for cosines, line in zip(found, exact, strict=True)
+    ]
+
+
+def _interval(shares: Sequence[float], k: int) -> tuple[float, float, float]:
+    """Return the mean of shares of ``k``, and its interval by Wilson.
+
+    Each of the ``k`` counts as a trial. The more the shares vary, the more alike those of a question are, and the fewer
+    trials they count for; see https://en.wikipedia.org/wiki/Design_effect.
+    """
+    if not shares:
+        return math.nan, 0.0, 1.0
+    mean = float(np.mean(shares))
+    spread = mean * (1 - mean)
+    effect = max(1.0, float(np.var(shares)) * k / spread) if spread > 0 else 1.0
+    trials = len(shares) * k / effect
+    center = (mean + _Z**2 / (2 * trials)) / (1 + _Z**2 / trials)
+    half = _Z * math.sqrt(spread / trials + _Z**2 / (4 * trials**2)) / (1 + _Z**2 / trials)
+    return mean, max(0.0, min(mean, center - half)), min(1.0, max(mean, center + half))

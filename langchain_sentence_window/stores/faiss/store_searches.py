@@ -1,0 +1,494 @@
+"""The methods of `FaissStore` that search: by text, by vector, by words, for the retriever, and for variety."""
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self, TypeVar
+
+from langchain_core.documents import Document
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.stores.faiss.conversion import to_documents
+from langchain_sentence_window.stores.faiss.database.filters import Filter, filter_keys
+from langchain_sentence_window.stores.faiss.database.schema import Record
+from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
+from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.search_reads import Rank
+from langchain_sentence_window.stores.faiss.searcher import (
+    HybridQuery,
+    check_hybrid,
+    checked_effort,
+    condition_of,
+    unknown_keys,
+)
+
+
+class SearchMethods(VectorStore):
+    """The methods of a `VectorStore` that search."""
+
+    _engine: StoreEngine
+    _guard: EmbedderGuard
+    _search_effort: float
+
+    def similarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score(query, k, filter=filter, search_effort=search_effort))
+
+    async def asimilarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Async version of `similarity_search`."""
+        return _without_scores(
+            await self.asimilarity_search_with_score(query, k, filter=filter, search_effort=search_effort)
+        )
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents most similar to a text, with their cosines, best first.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            filter: A filter on their metadata.
+            search_effort: How many times as much to look at as usual, for this search; see the class.
+            **kwargs: Ignored; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0, or ``search_effort`` isn't a number above 0.
+            FilterError: The filter is invalid.
+            EmbeddingError: The query's vector is of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+        """
+        vector = self._guard.queries.embed(query)
+        return self.similarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
+
+    async def asimilarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Async version of `similarity_search_with_score`."""
+        vector = await self._guard.queries.aembed(query)
+        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
+
+    def similarity_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
+        return _without_scores(
+            self.similarity_search_with_score_by_vector(embedding, k, filter=filter, search_effort=search_effort)
+        )
+
+    def similarity_search_with_score_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents most similar to a vector, with their cosines, best first."""
+        checked_count("k", k)
+        effort = self._effort(search_effort)
+        vector, condition = unit_vector(embedding), condition_of(filter)
+        found = self._guard.run_proven(lambda: self._engine.search(vector, k, condition, effort))
+        self._check_found(found, filter)
+        return _scored(found)
+
+    async def asimilarity_search_with_score_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Async version of `similarity_search_with_score_by_vector`."""
+        search = self.similarity_search_with_score_by_vector
+        return await run_in_executor(None, search, embedding, k, filter=filter, search_effort=search_effort)
+
+    def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
+
+        Words are runs of letters and digits; their case doesn't matter. Documents without any of the words are left
+        out, so there may be fewer than ``k``.
+
+        Args:
+            query: Any text; it has no special syntax.
+            k: The maximum number of documents.
+            filter: A filter on their metadata.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0.
+            FilterError: The filter is invalid.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        checked_count("k", k)
+        if not isinstance(query, str):
+            raise InvalidInputError(f"the query is {shown(query)}; search with a string")
+        found = self._engine.lexical_search(query, k, condition_of(filter))
+        self._check_found(found, filter)
+        return _scored(found)
+
+    async def alexical_search(
+        self, query: str, k: int = 4, *, filter: Filter | None = None
+    ) -> list[tuple[Document, float]]:
+        """Async version of `lexical_search`."""
+        return await run_in_executor(None, self.lexical_search, query, k, filter=filter)
+
+    def hybrid_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
+        spreads: bool | None = None,
+        search_effort: float | None = None,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text best by meaning and words together.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            lexical_weight: The weight of words, 0 or more; 0 for meaning alone. See
+                `langchain_sentence_window.ranking.fusion`.
+            filter: A filter on their metadata.
+            rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
+                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not
+                write to the store.
+            spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
+                ``rank``, which can look at them itself.
+            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
+
+        Returns:
+            Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
+            with its scores.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more,
+                ``search_effort`` isn't a number above 0, or ``rank`` can't be called with candidates or doesn't return
+                a finite number for each.
+            FilterError: The filter is invalid.
+            EmbeddingError: The query's vector is of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        spreading = check_hybrid(lexical_weight, rank, spreads)
+        effort = self._effort(search_effort)
+        vector = self._guard.queries.embed(query)
+        return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort), filter)
+
+    async def ahybrid_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
+        spreads: bool | None = None,
+        search_effort: float | None = None,
+    ) -> list[tuple[Document, float]]:
+        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
+        spreading = check_hybrid(lexical_weight, rank, spreads)
+        effort = self._effort(search_effort)
+        vector = await self._guard.queries.aembed(query)
+        asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort)
+        return await run_in_executor(None, self._hybrid_search, asked, filter)
+
+    def _hybrid_search(self, asked: HybridQuery, filter: Filter | None) -> list[tuple[Document, float]]:
+        if not asked.weight and asked.rank is None:
+            return self.similarity_search_with_score_by_vector(
+                asked.vector, asked.k, filter=filter, search_effort=asked.effort
+            )
+        checked_count("k", asked.k)
+        query = replace(asked, where=condition_of(filter))
+        found = self._guard.run_proven(lambda: self._engine.hybrid_search(query))
+        self._check_found(found, filter)
+        return _scored(found)
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+            filter: A filter on the metadata; of what it forbids, nothing is told.
+
+        Raises:
+            FilterError: The filter is invalid.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        return self._engine.name_evidence(words, keys, condition_of(filter))
+
+    def _effort(self, of_call: float | None) -> float:
+        return self._search_effort if of_call is None else checked_effort(of_call)
+
+    def _check_found(self, found: Sequence[object], filter: Filter | None) -> None:
+        """Warn if nothing was found because no document has the filter's keys."""
+        if found or not filter:
+            return
+        unknown = self._engine.unknown_keys(filter_keys(filter))
+        if unknown:
+            warnings.warn(unknown_keys(unknown), stacklevel=3)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:
+    documents = to_documents([record for record, _ in found])
+    return list(zip(documents, [score for _, score in found], strict=True))
+
+
+def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
+    return [document for document, _ in found]
+
+
+T = TypeVar("T")
+
+
+class SentenceSearch(SearchMethods):
+    """The methods of a store that find sentences without making Documents of them."""
+
+    _prepared: PreparedQueries
+
+    @contextmanager
+    def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
+        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
+
+        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
+        memory was written, or a FAISS index caught up with another state between two searches. Then begin anew.
+
+        Args:
+            copies: Whether to copy a store in memory, so that writes don't change what is read.
+        """
+        with self._engine.at_one_state(copies=copies) as engine:
+            store = copy.copy(self)
+            store._engine, (store._guard, store._prepared) = engine, self._guard.of_one_search()
+            given = dict(store.__dict__)
+            try:
+                yield store
+            finally:  # what a subclass notes of itself is the store's
+                noted = store.__dict__.items()
+                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
+
+    async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
+        """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
+
+        Args:
+            io: Makes the calls. Texts are embedded in an event loop, and the rest is computed in a thread.
+            query: What the function most likely searches for.
+            search: The function. It is run from its beginning again after another text was embedded.
+        """
+        while True:
+            await io.call(self._prepared.embed, self._prepared.aembed, query)
+            found = await io.compute(self._search_together, search)
+            if not isinstance(found, NotEmbeddedError):
+                return found
+            query = found.query
+            self._engine.begin_anew()
+
+    def _search_together(self, search: Callable[[], T]) -> T | NotEmbeddedError:
+        def prepared() -> T | NotEmbeddedError:
+            try:
+                return search()
+            except NotEmbeddedError as error:
+                return error
+
+        self._prepared.may_embed = False
+        try:
+            return self._engine.together(prepared)
+        finally:
+            self._prepared.may_embed = True
+
+    async def find_sentences(
+        self,
+        io: IO,
+        query: str,
+        k: int,
+        *,
+        rank: Rank,
+        beside: Beside,
+        lexical_weight: float,
+        filter: Filter | None = None,
+        spreads: bool = False,
+        search_effort: float | None = None,
+    ) -> FoundSentences:
+        """Find the ``k`` sentences that match a text best, and read others beside them in the same state of the store.
+
+        Args:
+            io: Makes the calls. The query is embedded in an event loop, and the rest is computed in a thread.
+            query: Any text.
+            k: The maximum number of sentences.
+            rank: Ranks the candidates; see `hybrid_search`.
+            beside: Returns which sentences to read beside those that were found; it must not write to the store.
+            lexical_weight: The weight of words; see `hybrid_search`.
+            filter: A filter on their metadata, which binds those beside them, too.
+            spreads: Whether words in the sentences beside it count for a sentence.
+            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
+
+        Raises:
+            IncompleteWindowError: The store found a Document that isn't a sentence.
+            InvalidInputError: As for `hybrid_search`, which raises the other errors, too.
+        """
+        effort = self._effort(search_effort)
+        queries = self._guard.queries
+        vector: Vectors = await io.call(queries.embed, queries.aembed, query)
+        asked = HybridQuery(vector, query, k, lexical_weight, spreads=spreads, effort=effort)
+        return await io.compute(self._find, asked, rank, beside, filter)
+
+    def _find(self, asked: HybridQuery, rank: Rank, beside: Beside, filter: Filter | None) -> FoundSentences:
+        checked_count("k", asked.k)
+        checked_weight("lexical_weight", asked.weight)
+        query = replace(asked, where=condition_of(filter))
+        found = self._guard.run_proven(lambda: self._engine.hybrid_sentences(query, rank, beside))
+        self._check_found(found.sentences, filter)
+        return found
+
+
+class VariedSearch(SearchMethods):
+    """The searches of a store for documents that are different from each other."""
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are similar to a text and different from each other.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            fetch_k: The number of most similar documents to choose from.
+            lambda_mult: From 0 for diversity alone to 1 for similarity alone.
+            filter: A filter on their metadata.
+            search_effort: How many times as much to look at as usual; see the class.
+            **kwargs: Ignored; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, ``lambda_mult`` isn't in [0, 1], or
+                ``search_effort`` isn't a number above 0.
+            FilterError: The filter is invalid.
+        """
+        vector = self._guard.queries.embed(query)
+        return self.max_marginal_relevance_search_by_vector(
+            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )
+
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Async version of `max_marginal_relevance_search`."""
+        vector = await self._guard.queries.aembed(query)
+        return await self.amax_marginal_relevance_search_by_vector(
+            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are similar to a vector and different from each other.
+
+        See `max_marginal_relevance_search`.
+        """
+        checked_count("k", k)
+        if not 0 <= as_number(lambda_mult) <= 1:
+            raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
+        vector, condition = unit_vector(embedding), condition_of(filter)
+        candidate_count = max(k, checked_count("fetch_k", fetch_k))
+        effort = self._effort(search_effort)
+        found = self._guard.run_proven(
+            lambda: self._engine.search_with_vectors(vector, candidate_count, condition, effort)
+        )
+        self._check_found(found, filter)
+        candidates: list[Any] = [candidate for _, candidate in found]
+        chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
+        return to_documents([found[i][0] for i in chosen])
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_effort: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Async version of `max_marginal_relevance_search_by_vector`."""
+        search = self.max_marginal_relevance_search_by_vector
+        return await run_in_executor(
+            None, search, embedding, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
+        )

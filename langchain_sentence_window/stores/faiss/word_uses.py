@@ -1,0 +1,384 @@
+"""Collects what tells which documents a query names.
+
+For each word, a few of the sentences that hold it show whether most are in one document; only then are more looked at,
+and the head of that document is read. So a query that names no document costs little, whatever the store holds.
+
+The names in the metadata of documents, by word, kept in memory and caught up with writes.
+
+Most memory would go to words and lists. So a place is three numbers in arrays, in the order of the words' hashes.
+Python draws the key of the hashes for each process, and two words in a billion billion have the same.
+
+Samples of the sentences that hold a word: how many there are, and in which documents some of them stand.
+
+Questions repeat words, so samples are kept until the next write.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from langchain_sentence_window._types import Rows
+from langchain_sentence_window.documents.document_names import names_in
+from langchain_sentence_window.ranking.name_spans import words_of
+from langchain_sentence_window.ranking.names import (
+    HEAD_CHARS,
+    MAX_NAMED,
+    MIN_SENTENCES,
+    MIN_SHARE,
+    DocumentNames,
+    Evidence,
+    QueryWords,
+    WordUse,
+)
+from langchain_sentence_window.stores.faiss.conversion import read_metadata
+from langchain_sentence_window.stores.faiss.database.reads import FirstSentence, SourceMetadata, are_in
+from langchain_sentence_window.stores.faiss.database.schema import Version, loaded_text
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+
+
+class WordSample(NamedTuple):
+    """Sentences that hold a word.
+
+    Attributes:
+        sentences: How many there are.
+        documents: How many of those that were looked at are in each document; none if there are too many.
+    """
+
+    sentences: int
+    documents: Counter[int]
+
+
+_FEW, _MANY = 9, 200
+"""Sentences of a word that are looked at first, and if most of these are in few documents."""
+
+_MIN_SHARE_OF_FEW = 0.5
+
+_MAX_DOCUMENTS = 8
+"""The most documents whose heads are read: those with the most words."""
+
+_MAX_HEAD_SENTENCES = 60
+
+_Uses = dict[str, tuple[int, Counter[int]]]
+"""The number of sentences that were looked at, and how many of them are in each document, by word."""
+
+
+class Naming:
+    """Collects evidence; it keeps the names that are in metadata, and what it looked up of words."""
+
+    def __init__(self) -> None:
+        """Start without names."""
+        self._catalog = NameCatalog()
+        self._samples = WordSamples()
+
+    def evidence(
+        self,
+        snapshot: Snapshot,
+        searcher: LexicalSearcher,
+        words: QueryWords,
+        keys: Sequence[str],
+        allowed: Rows | None,
+    ) -> Evidence:
+        """Collect what is known of the words of a query.
+
+        Args:
+            snapshot: The state of the database.
+            searcher: The lexical index of that state.
+            words: The words.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+            allowed: The rows of which anything may be told, in order; ``None`` for all.
+        """
+        if not words.all or not _are_several(snapshot, allowed):
+            return Evidence({}, {})
+        uses: _Uses = {}
+        places = self._catalog.find(snapshot, words.all, keys)
+        if allowed is not None:
+            places = {word: [each for each in found if _is_in(each.row, allowed)] for word, found in places.items()}
+        named = {word: {each.document for each in found} for word, found in places.items() if found}
+        for group in (words.written, words.others):
+            # A name has a word that is written as one, if the query writes any word so.
+            if group is words.others and words.written and not uses and not named:
+                break
+            few = self._samples.few(snapshot, searcher, group, _FEW, allowed)
+            likely = [word for word, sample in few.items() if _is_likely(word, sample, named)]
+            more = [word for word in likely if few[word].sentences > _FEW]
+            uses |= _uses({**few, **samples(snapshot, searcher, more, _MANY, allowed)}, likely, named)
+        return _evidence(snapshot, words, uses, named, keys=keys, allowed=allowed)
+
+
+def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
+    """Check whether there is more than one document, as all words of a single one are its own."""
+    if allowed is None:
+        return snapshot.has_several_documents()
+    if not len(allowed):
+        return False
+    ends = snapshot.documents_of([int(allowed[0]), int(allowed[-1])])
+    return len(set(ends.values())) > 1
+
+
+def _is_likely(word: str, sample: WordSample, named: Mapping[str, set[int]]) -> bool:
+    """Return whether a word may be a name by a few of its sentences."""
+    least = 1 if word in named else MIN_SENTENCES
+    return sample.sentences >= least and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
+
+
+def _uses(found: Mapping[str, WordSample], likely: Sequence[str], named: Mapping[str, set[int]]) -> _Uses:
+    """Return the uses of words that are in names alone, and of those that most sentences of a few documents hold."""
+    uses: _Uses = {
+        word: (0, Counter(dict.fromkeys(named[word], 0)))
+        for word, sample in found.items()
+        if not sample.sentences and word in named and len(named[word]) <= MAX_NAMED
+    }
+    for word in likely:
+        documents = found[word].documents
+        if _are_few(documents, MIN_SHARE):
+            uses[word] = documents.total(), Counter(dict(documents.most_common(MAX_NAMED)))
+    return uses
+
+
+def _are_few(documents: Counter[int], share: float) -> bool:
+    """Check whether a few documents hold that share of the sentences."""
+    return 0 < share * documents.total() <= sum(count for _, count in documents.most_common(MAX_NAMED))
+
+
+def _evidence(
+    snapshot: Snapshot,
+    words: QueryWords,
+    uses: _Uses,
+    named: Mapping[str, set[int]],
+    *,
+    keys: Sequence[str],
+    allowed: Rows | None,
+) -> Evidence:
+    score = Counter(document for _, documents in uses.values() for document in documents)
+    score.update(document for documents in named.values() if len(documents) <= MAX_NAMED for document in documents)
+    score.update(_in_whole_names(named))
+    score.pop(NO_DOCUMENT, None)
+    if not score:
+        return Evidence({}, {})
+    best = sorted(score, key=lambda document: (-score[document], document))[:_MAX_DOCUMENTS]
+    sentences = snapshot.beginnings(best, _MAX_HEAD_SENTENCES)
+    if allowed is not None:
+        sentences = [each for each in sentences if _is_in(each.row, allowed)]
+    doc_ids = {each.document: each.doc_id for each in sentences}
+    by_document: dict[str, list[FirstSentence]] = {}
+    for each in sentences:
+        by_document.setdefault(each.doc_id, []).append(each)
+    known = {
+        word: WordUse(count, {doc_ids[each]: of_it for each, of_it in documents.items() if each in doc_ids})
+        for word, (count, documents) in uses.items()
+    }
+    return Evidence(
+        known, {doc_id: _names(of_it, keys, set(words.all), named) for doc_id, of_it in by_document.items()}
+    )
+
+
+def _in_whole_names(named: Mapping[str, set[int]]) -> list[int]:
+    """Return the documents of which names hold two words or more, as often as there are words."""
+    counts = Counter(document for documents in named.values() for document in documents)
+    return [document for document in counts.elements() if counts[document] > 1]
+
+
+def _names(
+    sentences: Sequence[FirstSentence], keys: Sequence[str], words: Set[str], named: Mapping[str, set[int]]
+) -> DocumentNames:
+    head = "\n".join(loaded_text(each.text) for each in sentences)[:HEAD_CHARS]
+    metadata = read_metadata(list(dict.fromkeys(each.source_metadata for each in sentences)))
+    names = dict.fromkeys(name for each in metadata for name in names_in(each, keys))
+    return DocumentNames(head, tuple(name for name in names if not _is_shared(words_of(name), words, named)))
+
+
+def _is_shared(name: Sequence[str], words: Set[str], named: Mapping[str, set[int]]) -> bool:
+    """Check whether the query holds all words of a name, and more than a few documents may have it."""
+    if not set(name) <= words:
+        return False
+    of_words = [named.get(word) for word in name if len(word) > 1]
+    return not all(of_words) or len(set.intersection(*filter(None, of_words))) > MAX_NAMED if of_words else True
+
+
+def _is_in(row: int, allowed: Rows) -> bool:
+    return bool(are_in(np.array([row], dtype=np.int64), allowed)[0])
+
+
+MAX_SOURCES = 100_000
+"""The most documents whose names are kept; with more, a document is known by the words in its text alone."""
+
+_MAX_PLACES = 50
+"""A word in the names of more documents is too common."""
+
+_MAX_CHANGED = 1_000
+"""The most documents that are kept apart; then all are read again."""
+
+_MAX_KINDS = 4
+"""The most choices of keys that are kept."""
+
+_BATCH_SIZE = 1_000
+"""Documents whose metadata is read at once."""
+
+
+class NamePlace(NamedTuple):
+    """A document of which a name holds a word.
+
+    Attributes:
+        document: Its number.
+        row: A row with that name in its metadata, which a filter must allow.
+    """
+
+    document: int
+    row: int
+
+
+class _ByWord:
+    """Where words stand in names."""
+
+    def __init__(self, hashes: Rows, documents: Rows, rows: Rows) -> None:
+        """Keep places: the hash of a word, and a document and a row for it; those of a document are together."""
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._documents, self._rows = hashes[order], documents[order], rows[order]
+
+    def places(self, word: str) -> list[NamePlace]:
+        """Return the places of a word, each document once, unless its parts stand apart."""
+        first, last = np.searchsorted(self._hashes, hash(word)), np.searchsorted(self._hashes, hash(word), "right")
+        found = map(NamePlace, self._documents[first:last].tolist(), self._rows[first:last].tolist())
+        return [next(of_document) for _, of_document in groupby(found, attrgetter("document"))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Names at one write.
+
+    Attributes:
+        version: The write.
+        all: Names of all documents at an earlier write.
+        changed: Documents that were changed since.
+        of_changed: The names of those now.
+    """
+
+    version: Version
+    all: _ByWord
+    changed: frozenset[int]
+    of_changed: _ByWord
+
+
+class NameCatalog:
+    """The documents of which a name holds a word."""
+
+    def __init__(self) -> None:
+        """Start empty; the first question reads the metadata of all documents."""
+        # Replaced as a whole and never changed, so it needs no lock.
+        self._kept: dict[tuple[str, ...], _Kept] = {}
+
+    def find(self, snapshot: Snapshot, words: Sequence[str], keys: Sequence[str]) -> dict[str, list[NamePlace]]:
+        """Find the documents with some words in their titles, file names, folders, or values of some keys.
+
+        Returns:
+            The documents by word; words that none or too many have are left out.
+        """
+        kept = self._at(snapshot, tuple(keys))
+        found = {
+            word: [
+                *(each for each in kept.all.places(word) if each.document not in kept.changed),
+                *kept.of_changed.places(word),
+            ]
+            for word in words
+        }
+        return {word: places for word, places in found.items() if 0 < len(places) <= _MAX_PLACES}
+
+    def _at(self, snapshot: Snapshot, keys: tuple[str, ...]) -> _Kept:
+        version, kept = snapshot.version, self._kept.get(keys)
+        if kept is not None and kept.version == version:
+            return kept
+        caught_up = None if kept is None else _caught_up(kept, version, snapshot, keys)
+        if caught_up is None:
+            every = snapshot.source_metadata(None, MAX_SOURCES + 1)
+            caught_up = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
+        others = [(other, each) for other, each in self._kept.items() if other != keys]
+        self._kept = dict([*others[1 - _MAX_KINDS :], (keys, caught_up)])
+        return caught_up
+
+
+def _caught_up(kept: _Kept, version: Version, snapshot: Snapshot, keys: tuple[str, ...]) -> _Kept | None:
+    """Read the documents that were changed since; return ``None`` if these are many, or aren't known."""
+    changes = snapshot.changes_since(*kept.version)
+    if changes is None:
+        return None
+    changed = kept.changed.union(changes.documents)
+    if len(changed) > _MAX_CHANGED:
+        return None
+    of_changed = _by_word(snapshot.source_metadata(sorted(changed), MAX_SOURCES + 1), keys)
+    return _Kept(version, kept.all, changed, of_changed)
+
+
+def _by_word(sources: Iterator[SourceMetadata], keys: Sequence[str]) -> _ByWord:
+    hashes, documents, rows, count = array("q"), array("q"), array("q"), 0
+    while found := list(islice(sources, _BATCH_SIZE)):
+        count += len(found)
+        if count > MAX_SOURCES:
+            return _by_word(iter(()), keys)
+        for source, metadata in zip(found, read_metadata([each.metadata for each in found]), strict=True):
+            words = {word for name in names_in(metadata, keys) for word in words_of(name)}
+            hashes.extend(map(hash, words))
+            documents.extend([source.document] * len(words))
+            rows.extend([source.row] * len(words))
+    return _ByWord(*(np.array(each, dtype=np.int64) for each in (hashes, documents, rows)))
+
+
+NO_DOCUMENT = -1
+"""Stands for the document of a Document that isn't a sentence."""
+
+_MAX_SENTENCES = 2_000
+"""A word that more sentences hold is no name. Under a filter too, all of them count."""
+
+_MAX_KEPT = 5_000
+
+
+class WordSamples:
+    """Samples of words in one state of the store after the other."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        # Both are replaced together and nothing is taken out, so a search of the state before keeps what is its own.
+        self._kept: tuple[Version | None, dict[str, WordSample]] = (None, {})
+
+    def few(
+        self, snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
+    ) -> dict[str, WordSample]:
+        """Return a sample of each word, as `samples` does; ``size`` is the same in all calls."""
+        if allowed is not None:
+            return samples(snapshot, searcher, words, size, allowed)
+        version = snapshot.version
+        kept_at, kept = self._kept
+        if kept_at != version or len(kept) > _MAX_KEPT:
+            kept = {}
+            self._kept = version, kept
+        kept |= samples(snapshot, searcher, [word for word in words if word not in kept], size, None)
+        return {word: kept[word] for word in words}
+
+
+def samples(
+    snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
+) -> dict[str, WordSample]:
+    """Look at some of the sentences that hold each word, spread evenly over the store.
+
+    Args:
+        snapshot: The state of the database.
+        searcher: The lexical index of that state.
+        words: Words as the lexical index has them.
+        size: The most sentences of each to look at.
+        allowed: The rows to look at, in order; ``None`` for all.
+    """
+    if not words:
+        return {}
+    found = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words}
+    rows = np.unique(np.concatenate([rows for _, rows in found.values()]))
+    documents: Mapping[int, int | None] = snapshot.documents_of(rows.tolist()) if len(rows) else {}
+    return {
+        word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
+        for word, (count, of_word) in found.items()
+    }
