@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
     from langchain_sentence_window.answering.context import as_search_results, format_context
     from langchain_sentence_window.answering.locations import describe_location
-    from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
     from langchain_sentence_window.answering.quotes.verification import (
         QuotedPlace,
         VerifiedQuote,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         verify_quotes,
     )
     from langchain_sentence_window.answering.tools import create_tools
+    from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.window_merging import merge_windows
     from langchain_sentence_window.embedding.named import load_embedding
@@ -112,8 +112,8 @@ _HOMES = {
     "as_search_results": "answering.context",
     "citation_blocks": "answering.content_blocks",
     "cited_message": "answering.content_blocks",
-    "create_mcp_server": "answering.mcp_server",
-    "serve_mcp": "answering.mcp_server",
+    "create_mcp_server": "apps.mcp.mcp_server",
+    "serve_mcp": "apps.mcp.mcp_server",
     "verify_quote": "answering.quotes.verification",
     "verify_quotes": "answering.quotes.verification",
 }

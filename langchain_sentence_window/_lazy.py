@@ -13,7 +13,7 @@ def lazy_names(
 
     Args:
         package: Its ``__name__``.
-        homes: The module of each public name, seen from the package.
+        homes: The module of each public name, seen from the package; with a dot before it, seen from the one above.
         needs: The extra that brings each optional package that its modules import.
     """
 
@@ -21,7 +21,7 @@ def lazy_names(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            return getattr(import_module(f"{package}.{homes[name]}"), name)
+            return getattr(import_module(f".{homes[name]}", package), name)
         except ModuleNotFoundError as error:
             if error.name is None or error.name not in (needs or {}):
                 raise

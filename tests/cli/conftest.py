@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from langchain_sentence_window.cli.app import app
+from langchain_sentence_window.apps.cli.command_line import app
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent

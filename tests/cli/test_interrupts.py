@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from langchain_sentence_window.cli.interrupts import InterruptedEvent
+from langchain_sentence_window.apps.cli.index_sync import InterruptedEvent
 
 
 class Interrupting:

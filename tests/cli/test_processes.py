@@ -72,7 +72,8 @@ def test_help_lists_every_command_and_says_what_exit_codes_mean(tmp_path: Path) 
 
 def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['typer'] = None; from langchain_sentence_window.cli.main import main; sys.exit(main())"
+        "import sys; sys.modules['typer'] = None\n"
+        "from langchain_sentence_window.apps.cli.main import main; sys.exit(main())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
@@ -85,7 +86,8 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path) -> None:
 
 def test_help_and_completion_load_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys; from langchain_sentence_window.cli.main import main; sys.argv = ['sentence-window', '--help']\n"
+        "import sys; from langchain_sentence_window.apps.cli.main import main\n"
+        "sys.argv = ['sentence-window', '--help']\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print([name for name in ('langchain_core', 'numpy', 'faiss', 'torch', 'rich.console') if name in sys.modules])"
     )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.cli.documents import read_range
-from langchain_sentence_window.cli.values import (
+from langchain_sentence_window.apps.cli.named_documents import read_range
+from langchain_sentence_window.apps.cli.typed_values import (
     TAKEN,
     read_filter,
     read_numbers,

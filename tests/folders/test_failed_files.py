@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window.apps.folders.found_files import FAILED_FILES
 from langchain_sentence_window.folders import SyncResult, sync_files
-from langchain_sentence_window.folders.failed_files import FAILED_FILES
 from tests.folders.test_syncing import held, write
 from tests.loaders.pdf.drawing import drawn, lines
 from tests.loaders.pdf.hostile import endless_labels

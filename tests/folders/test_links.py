@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.apps.folders.found_files import served_below
 from langchain_sentence_window.distributed.ingest_files import find_files as find_files_to_ingest
 from langchain_sentence_window.distributed.ingest_files import load_path
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.folders import SyncProgress, SyncResult, sync_files
-from langchain_sentence_window.folders.served import served_below
 from langchain_sentence_window.loaders import file_bytes as reading_module
 from langchain_sentence_window.loaders.file_bytes import LinkedFileError, read_file
 from tests.loaders.files.writing import file

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_sentence_window.apps.folders.found_files import MAX_PATH_CHARS, is_odd_on_windows
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.folders import served_file
-from langchain_sentence_window.folders.served import MAX_PATH_CHARS, is_odd_on_windows
 from tests.loaders.files.writing import file
 
 NEEDS_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows, and pipes are others")

@@ -20,7 +20,8 @@ FILES, BATCH = 40, 4
 CODE = f"""
 import sys, time
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.folders import sync_files, syncing
+from langchain_sentence_window.folders import sync_files
+from langchain_sentence_window.apps.folders import file_sync as syncing
 from tests.toys import WordEmbeddings
 
 class Slow(WordEmbeddings):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.apps.folders import found_files as walking_module
+from langchain_sentence_window.apps.folders.found_files import FoundFiles, find_files
 from langchain_sentence_window.folders import sync_files
-from langchain_sentence_window.folders import walking as walking_module
-from langchain_sentence_window.folders.walking import FoundFiles, find_files
 from tests.loaders.files.writing import file
 from tests.toys import WordEmbeddings
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.apps.folders import file_watch as watching_module
+from langchain_sentence_window.apps.folders.file_watch import _Watched
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, MissingExtraError
 from langchain_sentence_window.folders import SyncResult, watch_files
-from langchain_sentence_window.folders import watching as watching_module
-from langchain_sentence_window.folders.watching import _Watched
 from tests.loaders.files.writing import file
 from tests.patience import PATIENCE, until
 from tests.toys import WordEmbeddings

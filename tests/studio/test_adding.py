@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.folders.syncing import sync_files
-from langchain_sentence_window.studio import adding, uploads
-from langchain_sentence_window.studio.kept_files import RECORD
-from langchain_sentence_window.studio.uploads import MAX_NAME_BYTES, clean_name
+from langchain_sentence_window.apps.folders.file_sync import sync_files
+from langchain_sentence_window.apps.studio import library as adding
+from langchain_sentence_window.apps.studio import uploads
+from langchain_sentence_window.apps.studio.uploads import MAX_NAME_BYTES, RECORD, clean_name
 from tests.patience import PATIENCE, until
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings, document

@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from starlette.websockets import WebSocketDisconnect
 
+from langchain_sentence_window.apps.studio.page_server import SECURITY_HEADERS, Guard
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio import create_studio
-from langchain_sentence_window.studio.guard import SECURITY_HEADERS, Guard
 from tests.studio.making import ADDRESS, client_of, small_retriever
 
 TOKEN = "a-token-of-26-characters"  # noqa: S105

@@ -8,7 +8,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.studio.library import MAX_DELETED, MAX_SENTENCES
+from langchain_sentence_window.apps.studio.library import MAX_DELETED, MAX_SENTENCES
 from tests.studio.making import client_of, small_retriever
 from tests.toys import BY_COSINE, WordEmbeddings, document
 

@@ -11,13 +11,13 @@ from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.apps.studio.runs import MAX_RUNS, Runs
 from langchain_sentence_window.evaluation import compare, evaluate, fit_ranking, read_questions, write_questions
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.studio import create_studio
-from langchain_sentence_window.studio.runs import MAX_RUNS, Runs
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

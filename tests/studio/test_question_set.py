@@ -8,10 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.apps.studio.question_list import MAX_UNDONE, QuestionList
+from langchain_sentence_window.apps.studio.replies import Refused
 from langchain_sentence_window.evaluation import Question, read_questions, write_questions
 from langchain_sentence_window.studio import create_studio
-from langchain_sentence_window.studio.question_list import MAX_UNDONE, QuestionList
-from langchain_sentence_window.studio.replies import Refused
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 REFUNDS = "# Refunds 😀\n\nA refund is quick. It takes days.\n\nEach seat has a card."

@@ -12,12 +12,11 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.apps.studio.page_reader import ImageCache, PdfState
 from langchain_sentence_window.folders import sync_files
 from langchain_sentence_window.loaders import load_pdf
 from langchain_sentence_window.loaders.file_bytes import Root
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
-from langchain_sentence_window.studio.page_images import ImageCache
-from langchain_sentence_window.studio.pdf_files import PdfState
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from langchain_sentence_window.apps.studio.page_server import SECURITY_HEADERS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio import serve_studio
-from langchain_sentence_window.studio.guard import SECURITY_HEADERS
 from tests.patience import PATIENCE
 from tests.studio.making import small_retriever
 

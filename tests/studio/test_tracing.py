@@ -10,8 +10,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.apps.studio import page_server as static_files
 from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
-from langchain_sentence_window.studio import static_files
 from tests.studio.making import ADDRESS, client_of
 from tests.toys import WordEmbeddings, document
 

@@ -13,14 +13,13 @@ from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
+from langchain_sentence_window.apps.studio.setting_form import FIELDS, MAX_SIDE, MOST, described, to_ask
+from langchain_sentence_window.apps.studio.tuning import program
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
-from langchain_sentence_window.studio.call_settings import MAX_SIDE, MOST, to_ask
-from langchain_sentence_window.studio.program import program
-from langchain_sentence_window.studio.setting_fields import FIELDS, described
 from tests.studio.making import ADDRESS, client_of, small_retriever
 from tests.toys import WordEmbeddings, document
 

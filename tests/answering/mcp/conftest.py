@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.toys import WordEmbeddings, document
 
 Call = Callable[..., Awaitable[CallToolResult]]

@@ -6,7 +6,7 @@ Its embedder prints, as careless programs do, which must not disturb the client.
 import sys
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
 from tests.toys import WordEmbeddings, document
 
 TEXT = "It begins. We pay. A refund is quick. It takes days. Not in May.\n\n# Cards\n\nA card has a limit. It ends."

@@ -14,9 +14,9 @@ from mcp.server.auth.settings import AuthSettings
 from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering import mcp_server
-from langchain_sentence_window.answering.mcp import serving
-from langchain_sentence_window.answering.mcp_server import create_mcp_server, serve_mcp
+from langchain_sentence_window.apps.mcp import mcp_server
+from langchain_sentence_window.apps.mcp import mcp_transports as serving
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from tests.answering.mcp.test_http import listening, status
 
@@ -94,7 +94,7 @@ def test_without_the_sdk_it_says_what_to_install(
 
 def test_importing_it_is_silent_and_loads_no_sdk() -> None:
     code = (
-        "import sys; from langchain_sentence_window.answering import mcp_server;"
+        "import sys; from langchain_sentence_window.apps.mcp import mcp_server;"
         "print([name for name in ('mcp', 'starlette', 'uvicorn') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)

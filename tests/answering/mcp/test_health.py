@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from langchain_sentence_window._hosts import LOOPBACK
-from langchain_sentence_window.answering.mcp import health
-from langchain_sentence_window.answering.mcp.health import Health
-from langchain_sentence_window.answering.mcp.serving import http_app
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp import mcp_transports as health
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_transports import Health, http_app
 from tests.answering.mcp.away import RemoteStore, remote_retriever
 from tests.answering.mcp.test_http import TOKEN, listening, status
 from tests.patience import PATIENCE

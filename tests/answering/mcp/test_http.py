@@ -24,8 +24,8 @@ from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._hosts import LOOPBACK
-from langchain_sentence_window.answering.mcp.serving import OneToken, http_app
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_transports import OneToken, http_app
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]

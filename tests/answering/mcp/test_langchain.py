@@ -15,8 +15,8 @@ from mcp.types import TextContent
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._hosts import LOOPBACK
-from langchain_sentence_window.answering.mcp.serving import http_app
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_transports import http_app
 from tests.answering.mcp.conftest import TEXT
 from tests.answering.mcp.test_http import TOKEN, listening
 from tests.answering.test_tools import ScriptedChat, call

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp import patience
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp import mcp_tools as patience
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.errors import InvalidInputError
 from tests.answering.mcp.away import RemoteStore, remote_retriever
 from tests.answering.mcp.conftest import called, text_of

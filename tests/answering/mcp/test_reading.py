@@ -5,8 +5,8 @@ import re
 import pytest
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp import reading
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp import mcp_passages as reading
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import called, text_of
 from tests.toys import WordEmbeddings, document
 

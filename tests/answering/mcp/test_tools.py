@@ -9,7 +9,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from mcp import Client
 
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import TEXT, Call, called, text_of
 from tests.toys import WordEmbeddings, document
 

@@ -6,8 +6,8 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.mcp import reading
-from langchain_sentence_window.answering.mcp_server import create_mcp_server
+from langchain_sentence_window.apps.mcp import mcp_passages as reading
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import TEXT, Call, called, text_of
 from tests.toys import WordEmbeddings, document
 

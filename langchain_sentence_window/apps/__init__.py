@@ -1,0 +1,1 @@
+"""Applications built on the retriever: the command, the page, the MCP server, and indexes that follow folders."""

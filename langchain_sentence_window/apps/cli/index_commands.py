@@ -1,0 +1,331 @@
+"""The commands that make an index of files, look into it, and manage it.
+
+``index`` and ``sync``; ``ls``, ``show``, ``rm`` and ``stats``; ``check``, ``backup``, ``restore`` and ``config``.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from langchain_sentence_window.apps.cli import options
+from langchain_sentence_window.apps.cli.output import NOTHING, Output, counted
+from langchain_sentence_window.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.apps.cli.named_documents import DocumentNames
+    from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+
+
+Watch: TypeAlias = Annotated[
+    bool, typer.Option("--watch", help="Go on, and follow the files as they change, until Ctrl-C.")
+]
+
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="End with 4 for files that failed before, too, and haven't changed since.")
+]
+
+
+def index(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all below them.")],
+    *,
+    watch: Watch = False,
+    strict: Strict = False,
+    index: options.Index = None,
+    embedding: options.Embedding = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make an index of files, or add files to one.
+
+    Markdown, text, HTML, PDF and Word are read. Files that are in the index and haven't changed are passed over, so
+    the same command goes on where it was stopped. Without --index, the index is .sentence-window in this folder.
+    """
+    from langchain_sentence_window.apps.cli.index_sync import follow
+    from langchain_sentence_window.apps.cli.opened_index import new_index
+
+    out = Output(as_json=as_json, quiet=quiet)
+    follow(out, new_index(index), [*paths], embedding, delete=False, watch=watch, strict=strict)
+
+
+def sync(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR...", help="Files and folders, or the folder of an index; else all its sources."),
+    ] = None,
+    *,
+    watch: Watch = False,
+    strict: Strict = False,
+    index: options.Index = None,
+    embedding: options.Embedding = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Add, update and delete documents, as files did.
+
+    Afterwards the index equals the files and folders that are given, or all that it was made from. Documents from
+    elsewhere stay.
+    """
+    from langchain_sentence_window.apps.cli.index_sync import follow
+    from langchain_sentence_window.apps.cli.opened_index import existing_index
+    from langchain_sentence_window.retrieval.index_settings import read_index_settings
+    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+    out = Output(as_json=as_json, quiet=quiet)
+    given = [*(paths or [])]
+    if index is None and len(given) == 1 and FaissStore.exists(given[0]):
+        index, given = given[0], []
+    folder = existing_index(index)
+    sources = given or [Path(each) for each in read_index_settings(folder).sources]
+    if not sources:
+        raise InvalidInputError(
+            f"the index in {str(folder)!r} remembers no files; name the folder: sentence-window sync DIR"
+        )
+    follow(out, folder, sources, embedding, delete=True, watch=watch, strict=strict)
+
+
+_KILO = 1_000
+
+
+def ls(
+    *,
+    filter: options.Filter = None,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """List the documents of an index."""
+    from langchain_sentence_window.apps.cli.named_documents import EMPTY, DocumentNames
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.apps.cli.typed_values import read_filter
+
+    out = Output(as_json=as_json, quiet=quiet)
+    with open_to_read(existing_index(index)) as retriever:
+        documents = retriever.documents(read_filter(filter))
+        names = DocumentNames(documents if filter is None else retriever.documents())
+    if documents:
+        _list(out, documents, names)
+    out.document({"documents": documents})
+    if not documents:
+        out.complain("No documents were found." if names.has_any else EMPTY)
+        raise typer.Exit(NOTHING)
+    out.note(f"{counted(len(documents), 'document')}, {counted(sum(each.sentences for each in documents), 'sentence')}")
+
+
+def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentNames") -> None:
+    """Write a table of documents."""
+    from langchain_sentence_window.apps.cli.plain_text import one_line
+    from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+
+    ids = {names.shown(each.doc_id): each.doc_id for each in documents}
+    columns = {
+        "document": list(ids),
+        "title": [one_line(each.title or "") for each in documents],
+        SENTENCES: [f"{each.sentences:,}" for each in documents],
+        PAGES: ["" if each.pages is None else f"{each.pages:,}" for each in documents],
+        "added": ["" if each.added is None else f"{each.added.astimezone():%Y-%m-%d}" for each in documents],
+    }
+    told = {name: column for name, column in columns.items() if any(column)}
+    numbers = frozenset(i for i, name in enumerate(told) if name in (SENTENCES, PAGES))
+    shrink = [i for name in ("title", "document") for i, each in enumerate(told) if each == name]
+    cuts = {0: lambda name, width: names.shown(ids[name], width) if name in ids else name}
+    out.table([list(told), *map(list, zip(*told.values(), strict=True))], numbers=numbers, shrink=shrink, cuts=cuts)
+
+
+def show(
+    document: options.Name,
+    *,
+    sentences: Annotated[bool, typer.Option("--sentences", "-s", help="Number the sentences.")] = False,
+    window: Annotated[
+        str | None, typer.Option("--window", "-w", metavar="FIRST-LAST", help="Show these sentences alone.")
+    ] = None,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show the text of a document as the index holds it."""
+    from langchain_sentence_window.apps.cli.named_documents import (
+        find_documents,
+        read_range,
+        read_sentences,
+        show_sentences,
+        written,
+    )
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
+
+    out = Output(as_json=as_json, quiet=quiet)
+    chosen = None if window is None else read_range(window)
+    with open_to_read(existing_index(index)) as retriever:
+        (named,) = find_documents(retriever, [document])
+        if chosen is None and not sentences:
+            (found,) = retriever.get([named.doc_id])
+            out.line(found.page_content)
+            out.document({"document": named.doc_id, "text": found.page_content, "metadata": found.metadata})
+            return
+        held = read_sentences(retriever, named, chosen)
+    if held:
+        show_sentences(out, held, numbered=sentences)
+    listed: list[dict[str, Any]] = [
+        {"number": each.index, "start": each.start, "end": each.end, "text": each.text} for each in held
+    ]
+    out.document({"document": named.doc_id, SENTENCES: listed})
+    if not held:
+        out.complain(f"{written(named.doc_id)} has no such sentences.")
+        raise typer.Exit(NOTHING)
+
+
+def rm(
+    documents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths."),
+    ] = None,
+    *,
+    filter: options.Filter = None,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Remove documents from an index.
+
+    Their files stay where they are, and sync would add them again.
+    """
+    from langchain_sentence_window.apps.cli.named_documents import find_documents, written
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.apps.cli.typed_values import read_filter
+
+    out = Output(as_json=as_json, quiet=quiet)
+    if not documents and filter is None:
+        raise typer.BadParameter("name the documents, or give --filter")
+    with open_to_read(existing_index(index), read_only=False) as retriever:
+        ids = [each.doc_id for each in find_documents(retriever, documents)] if documents else None
+        matched = {each.doc_id: each.sentences for each in retriever.documents(read_filter(filter))}
+        chosen = [name for name in ids or matched if name in matched]
+        removed = retriever.delete(ids, filter=read_filter(filter))
+    for name in chosen:
+        out.line(f"removed {written(name)}")
+    out.document({"removed": chosen, "documents": removed})
+    if not removed:
+        out.complain("No documents were found.")
+        raise typer.Exit(NOTHING)
+
+
+def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
+    """Show what an index holds, its size, and what it remembers."""
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.apps.cli.typed_values import shown_settings
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.retrieval.index_settings import read_index_settings
+
+    out = Output(as_json=as_json, quiet=quiet)
+    folder = existing_index(index)
+    remembered = read_index_settings(folder)
+    with open_to_read(folder) as retriever:
+        found = retriever.stats()
+    out.facts(
+        {
+            "index": str(folder),
+            "documents": f"{found.documents:,}",
+            SENTENCES: f"{found.sentences:,}",
+            "size": ", ".join(f"{part} {_written(size)}" for part, size in found.bytes.items()),
+            "vector index": found.index_in_use,
+            "neighbor weights": ", ".join(f"{weight:g}" for weight in found.neighbor_weights),
+            "deleted vectors": f"{found.tombstones:,}",
+            "staged texts": f"{found.staged_texts:,}",
+            **shown_settings(remembered),
+        }
+    )
+    out.document({"index": folder, "store": found, "remembered": remembered})
+
+
+def _written(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < _KILO:
+            return f"{size:,.0f} {unit}"
+        size /= _KILO
+    return f"{size:,.1f} GB"
+
+
+def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
+    """Verify everything that an index holds."""
+    from langchain_sentence_window.apps.cli.opened_index import existing_index
+    from langchain_sentence_window.retrieval.index_checks import check_index
+
+    out = Output(as_json=as_json, quiet=quiet)
+    with out.waiting("Checking …"):
+        found = check_index(existing_index(index).absolute())
+    out.line(str(found))
+    out.document(found)
+    if found.problems:
+        out.complain("The index isn't sound. Restore a backup, or index the files again in another folder.")
+        raise typer.Exit(NOTHING)
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="A folder that holds no index yet.")],
+    *,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Copy an index into another folder, also while it is used."""
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
+
+    out = Output(as_json=as_json, quiet=quiet)
+    with open_to_read(existing_index(index)) as retriever:
+        retriever.backup(folder)
+        found = retriever.stats()
+    out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
+    out.document({"backup": folder, "documents": found.documents, SENTENCES: found.sentences})
+
+
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder that backup made.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace an index that is there without asking.")] = False,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Replace an index with a backup, which is checked first."""
+    from langchain_sentence_window.apps.cli.opened_index import check_writable, existing_index, new_index, open_to_read
+    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+    out = Output(as_json=as_json, quiet=quiet)
+    source, folder = existing_index(backup), new_index(index)
+    check_writable(folder)
+    if FaissStore.exists(folder) and not yes:
+        typer.confirm(f"Replace the index in {folder}?", abort=True, err=True)
+    SentenceWindowRetriever.restore(source, folder)
+    with open_to_read(folder, read_only=False) as retriever:
+        found = retriever.stats()
+    out.line(f"{folder} holds {counted(found.documents, 'document')}, {counted(found.sentences, 'sentence')}")
+    out.document({"index": folder, "documents": found.documents, SENTENCES: found.sentences})
+
+
+def config(
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Settings to remember, such as k=20.")
+    ] = None,
+    *,
+    unset: Annotated[
+        list[str] | None, typer.Option("--unset", metavar="NAME", help="A setting to forget. Repeat it.")
+    ] = None,
+    index: options.Index = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show or change what an index remembers."""
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, remember
+    from langchain_sentence_window.apps.cli.typed_values import changed_settings, shown_settings
+
+    out = Output(as_json=as_json, quiet=quiet)
+    folder = existing_index(index)
+    found = remember(folder, **changed_settings(folder, settings or [], unset or []))
+    out.facts({"index": str(folder), **shown_settings(found)})
+    out.document({"index": folder, "remembered": found})

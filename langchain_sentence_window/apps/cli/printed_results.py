@@ -1,0 +1,262 @@
+"""Results as text for a terminal: windows with their hits marked, traces, and answers with their citations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import typer
+from langchain_core.documents import Document
+from rich.text import Text
+
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._tables import milliseconds, named, ranked
+from langchain_sentence_window.answering.chain import create_rag_chain
+from langchain_sentence_window.answering.citations import Citation
+from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
+from langchain_sentence_window.apps.cli.named_documents import nearer, written
+from langchain_sentence_window.apps.cli.opened_index import nothing_told
+from langchain_sentence_window.apps.cli.output import MARKED, NOTHING, STRONG, WEAK, Output, counted
+from langchain_sentence_window.apps.cli.plain_text import one_line, printable
+from langchain_sentence_window.apps.cli.terminal import shortened
+from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.window_metadata import ALSO_IN, HITS, LEAD_INS, RELEVANCE_SCORE, SCORE, TEXT
+from langchain_sentence_window.documents.window_slices import sentence_numbers, source_span
+from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+INDENT = 4
+_OPEN, _CLOSE = "«", "»"
+
+
+def show_windows(out: Output, windows: Sequence[Document]) -> None:
+    """Write windows, numbered from 1."""
+    for number, window in enumerate(windows, 1):
+        if number > 1:
+            out.line()
+        out.line(_place(window, number))
+        for lead_in in window.metadata.get(LEAD_INS, []):
+            out.line(Text(f"{one_line(lead_in[TEXT])} …", style=WEAK), indent=INDENT)
+        out.line(marked(out, window), indent=INDENT)
+        others = window.metadata.get(ALSO_IN, [])
+        if others:
+            places = counted(len(others), "other place")
+            out.line(Text(f"the same text stands in {places}", style=WEAK), indent=INDENT)
+
+
+def as_dict(number: int, window: Document) -> dict[str, Any]:
+    """Return a window for JSON."""
+    return {
+        "number": number,
+        "location": describe_location(window),
+        "text": window.page_content,
+        "metadata": dict(window.metadata),
+    }
+
+
+def marked(out: Output, window: Document) -> Text:
+    """Return a window's text, its hits in bold and underlined, or between « and » where there is no style."""
+    made, end = Text(), 0
+    text = window.page_content
+    for left, right in _hits(window):
+        made.append(printable(text[end:left]))
+        hit = printable(text[left:right])
+        made.append(hit if out.is_styled else f"{_OPEN}{hit}{_CLOSE}", style=MARKED)
+        end = right
+    return made.append(printable(text[end:]))
+
+
+def _hits(window: Document) -> list[tuple[int, int]]:
+    """Return the spans of a window's hits in its text, in order and disjoint."""
+    own = source_span(window)
+    if own is None:
+        return []
+    spans = sorted((hit[START_INDEX] - own[0], hit[END_INDEX] - own[0]) for hit in window.metadata.get(HITS, []))
+    found: list[tuple[int, int]] = []
+    for left, right in spans:
+        if (found[-1][1] if found else 0) <= left < right <= len(window.page_content):
+            found.append((left, right))
+    return found
+
+
+def _place(window: Document, number: int) -> Text:
+    made = Text.assemble((f"{number:<2}", STRONG), "  ", (printable(nearer(describe_location(window))), STRONG))
+    numbers = sentence_numbers(window)
+    if numbers is not None:
+        first, last = numbers
+        made.append(f" · sentence {first}" if first == last else f" · sentences {first}–{last}", style=WEAK)
+    for name, key in ((SCORE, SCORE), ("reranked", RELEVANCE_SCORE)):
+        value = window.metadata.get(key)
+        if isinstance(value, int | float):
+            made.append(f" · {name} {value:.2f}", style=WEAK)
+    return made
+
+
+_INDENT = 4
+_LINE = 120
+"""The columns of a sentence where there is no terminal."""
+
+_MAX_SIGNALS, _MIN_SIGNAL = 4, 0.005
+
+
+def show_trace(out: Output, trace: Trace) -> None:
+    """Write a trace."""
+    out.line(Text(one_line(trace.query), style=STRONG))
+    out.line(Text(one_line(named(trace.settings)), style=WEAK))
+    for each in trace.named:
+        out.line(_name(each, trace.searched_as))
+    if trace.relevance:
+        out.line(f"relevance: {', '.join(f'{name} {value:.3g}' for name, value in trace.relevance.items())}")
+    out.line()
+    out.line(Text("Windows", style=STRONG))
+    for window in trace.windows:
+        _show(out, window.number, _window(window), window.outcome, window.text)
+    out.line()
+    out.line(Text("Hits", style=STRONG))
+    for hit in trace.hits:
+        _show(out, hit.rank, _hit(hit), hit.outcome, hit.text)
+    out.line()
+    out.line(Text(milliseconds(trace.seconds), style=WEAK))
+
+
+def _show(out: Output, number: int, facts: str, outcome: str, text: str) -> None:
+    out.line(Text.assemble((f"{number:>3}", STRONG), " ", one_line(facts), " · ", (one_line(outcome), STRONG)))
+    columns = out.columns or _LINE
+    out.line(Text(shortened(one_line(text), columns - _INDENT), style=WEAK), indent=_INDENT)
+
+
+def _window(window: WindowTrace) -> str:
+    first, last = window.sentences
+    facts = [
+        f"{written(window.doc_id)} {first if first == last else f'{first}–{last}'}",
+        f"score {window.score:.2f}",
+        f"hits {', '.join(map(str, window.hits))}",
+    ]
+    if window.reranked is not None:
+        score = "" if window.relevance_score is None else f" ({window.relevance_score:.3f})"
+        facts.append(f"reranked {window.reranked}{score}")
+    if window.cut:
+        facts.append(f"cut by {', '.join(window.cut)}")
+    return " · ".join(facts)
+
+
+def _hit(hit: HitTrace) -> str:
+    facts = [
+        f"{written(hit.doc_id)} {hit.index}",
+        f"score {hit.score:.2f}",
+        f"by meaning {ranked(hit.dense_rank, hit.dense_score, 3)}",
+        f"by words {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
+    ]
+    signals = _largest(hit.signals)
+    return " · ".join([*facts, *([signals] if signals else [])])
+
+
+def _largest(signals: Mapping[str, float]) -> str:
+    largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:_MAX_SIGNALS]
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SIGNAL)
+
+
+def _name(name: NameTrace, searched_as: str) -> str:
+    how = f"by its name {name.name!r}" if name.name else f"by {', '.join(name.words)}"
+    return f"names {written(name.doc_id)}, {how}; searched there first as {searched_as!r}"
+
+
+def answer(
+    out: Output, retriever: SentenceWindowRetriever, model: str, question: str, settings: Mapping[str, Any]
+) -> None:
+    """Answer a question, writing the answer as it comes.
+
+    Args:
+        out: Takes the answer, what it cites, and the verdicts of its quotations.
+        retriever: Finds the sources.
+        model: The name of the chat model for LangChain's ``init_chat_model``.
+        question: The question.
+        settings: The settings of the search.
+
+    Raises:
+        MissingExtraError: LangChain isn't installed.
+        Exit: Nothing was found to answer from.
+    """
+    chain = create_rag_chain(retriever.bind(**settings), chat_model(model))
+    text, windows, citations = "", list[Document](), list[Citation]()
+    for part in chain.stream(question):
+        windows = part.get("context", windows)
+        citations = part.get("citations", citations)
+        out.piece(part.get("answer", ""))
+        text += part.get("answer", "")
+    out.piece("\n")
+    quotes = verify_quotes(text, windows)
+    _show_citations(out, citations)
+    _show_verdicts(out, quotes)
+    out.document(
+        {
+            "question": question,
+            "answer": text,
+            "citations": [_citation(each) for each in citations],
+            "quotes": [_quote(each) for each in quotes],
+            "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)],
+        }
+    )
+    if not windows:
+        out.complain(nothing_told(retriever, "Nothing was found, so the answer rests on nothing."))
+        raise typer.Exit(NOTHING)
+    out.note(f"{counted(len(windows), 'source')}, {out.elapsed()}")
+
+
+def chat_model(name: str) -> "BaseChatModel":
+    """Make a chat model by its name.
+
+    Raises:
+        MissingExtraError: LangChain isn't installed.
+        SentenceWindowError: The provider can't make it.
+    """
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError as error:
+        raise MissingExtraError("langchain", "agents") from error
+    try:
+        model: BaseChatModel = init_chat_model(name)
+    except ImportError:
+        raise
+    except Exception as error:  # a provider may raise anything
+        raise SentenceWindowError(
+            f"--model is {shown(name)}, which can't be made: {error}; give a provider and its model, such as "
+            "openai:gpt-5-mini, and set what the provider asks for"
+        ) from error
+    return model
+
+
+def _show_citations(out: Output, citations: Sequence[Citation]) -> None:
+    if citations:
+        out.line()
+    for number, location in dict.fromkeys((each.number, each.location) for each in citations):
+        out.line(Text.assemble((f"[{number}]", STRONG), f" {one_line(nearer(location))}"))
+
+
+def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
+    quotations = [quote for quote in quotes if quote.kind == "quotation"]
+    if quotations:
+        out.line()
+    for quote in quotations:
+        verdict = quote.verdict.replace("_", " ")
+        out.line(Text.assemble((f"{verdict}:", STRONG), f" {one_line(quote.text)}"))
+        for place in dict.fromkeys(place.location for place in quote.places):
+            out.line(Text(one_line(nearer(place)), style=WEAK), indent=_INDENT)
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    """Return a citation for JSON, without its source, which is among the windows."""
+    return _fields(citation, "document")
+
+
+def _quote(quote: VerifiedQuote) -> dict[str, Any]:
+    return _fields(quote, "places") | {"places": [_fields(place, "document") for place in quote.places]}
+
+
+def _fields(record: Citation | VerifiedQuote | QuotedPlace, but: str) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record) if field.name != but}

@@ -1,0 +1,1 @@
+"""The files and folders that an index follows."""

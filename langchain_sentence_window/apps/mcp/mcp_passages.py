@@ -1,0 +1,260 @@
+"""Passages of documents for tools: their ids, what is read of a document, and where a quotation may be from."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import quote, unquote
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import ASYNC, IO, arun
+from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
+from langchain_sentence_window.answering.tools import (
+    MAX_ARGUMENT_CHARS,
+    no_document,
+    no_reading,
+    read_doc_id,
+    unsearched_window,
+)
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.window_merging import merge_windows
+from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE, SCORE, SENTENCES
+from langchain_sentence_window.retrieval.one_state import in_one_state
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.windows.geometry import Window
+
+MAX_FETCHED_CHARS = 30_000
+"""The most characters of a document that one call returns, unless a single sentence is longer."""
+
+MAX_FETCHED_SENTENCES = 500
+"""The most sentences on each side of a passage that one call returns."""
+
+MAX_DOCUMENT_SENTENCES = 20_000
+"""The most sentences of a document in which a quote is looked for."""
+
+_BATCH_SIZE = 1_000
+
+Read = Mapping[SentenceKey, StoredSentence]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Some sentences of a document.
+
+    Attributes:
+        document: The sentences as a window Document, without hits and scores.
+        goes_on_before: Whether more of the document may be read before them.
+        goes_on_after: Whether more of it may be read after them.
+    """
+
+    document: Document
+    goes_on_before: bool
+    goes_on_after: bool
+
+
+Sentences = tuple[int, int]
+"""The numbers of the first and the last sentence of a passage, both included."""
+
+
+async def read_excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None) -> Excerpt | None:
+    """Read a document around a passage, or from its beginning, as far as the limits allow.
+
+    Args:
+        io: Makes the calls.
+        scope: The store, and what of it may be read.
+        doc_id: The document.
+        passage: The passage, which is read first; ``None`` to begin with the document.
+
+    Returns:
+        ``None`` if there is no such passage, or none that may be read.
+
+    Raises:
+        ToolException: The store can't fetch by id.
+    """
+    return await in_one_state(scope, lambda scope: _excerpt(io, scope, doc_id, passage))
+
+
+async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None) -> Excerpt | None:
+    first, last = passage or (0, MAX_FETCHED_SENTENCES)
+    last = min(last, first + MAX_FETCHED_SENTENCES)
+    margin = MAX_FETCHED_SENTENCES + 1 if passage else 1  # one more tells whether the document goes on
+    read = await _sentences(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
+    there = sorted(index for _, index in read if first <= index <= last)
+    if not there:
+        return None
+    run = next(_runs(there)) if passage else there[:1]
+    chosen = _grown(read, doc_id, (run[0], run[-1]), MAX_FETCHED_SENTENCES - (0 if passage else run[0]))
+    document = await _window(io, scope, read, doc_id, chosen)
+    before, after = (doc_id, chosen[0] - 1) in read, (doc_id, chosen[1] + 1) in read
+    return Excerpt(document, before, after)
+
+
+async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
+    """Read a document up to `MAX_DOCUMENT_SENTENCES`, as one Document for each unbroken run that may be read.
+
+    Raises:
+        ToolException: The store can't fetch by id.
+    """
+    return await in_one_state(scope, lambda scope: _all_runs(io, scope, doc_id))
+
+
+async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
+    read: dict[SentenceKey, StoredSentence] = {}
+    for start in range(0, MAX_DOCUMENT_SENTENCES, _BATCH_SIZE):
+        found = await _sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
+        read |= found
+        # Under a filter, sentences may be missing from the middle; without one, only the end has none after it.
+        if len(found) < _BATCH_SIZE and not scope.is_bound:
+            break
+    return [
+        await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in _runs(sorted(index for _, index in read))
+    ]
+
+
+async def _sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[SentenceKey, StoredSentence]:
+    documents = await scope.fetch(io, [(doc_id, index) for index in indexes])
+    if documents is None:
+        raise no_reading()
+    return by_key(map(scope.adapter.read, documents))
+
+
+async def _window(io: IO, scope: Scope, read: Read, doc_id: str, sentences: Sentences) -> Document:
+    hits = tuple(as_hit(read[doc_id, index], 0.0) for index in range(sentences[0], sentences[1] + 1))
+    return await unsearched_window(io, scope, Window(doc_id, *sentences, hits), read)
+
+
+def _grown(read: Read, doc_id: str, passage: Sentences, most: int) -> Sentences:
+    """Return the sentences around a passage that fit into `MAX_FETCHED_CHARS`, as many on both sides, if possible."""
+    (first, last), (begin, end) = passage, passage
+
+    def fits(left: int, right: int) -> bool:
+        return read[doc_id, right].end - read[doc_id, left].start <= MAX_FETCHED_CHARS
+
+    while last > first and not fits(first, last):
+        last -= 1
+    # A passage that was cut goes on after its end, so nothing is added before it.
+    forward, backward = last == end, last == end
+    while forward or backward:
+        forward = forward and (doc_id, last + 1) in read and last + 1 <= end + most and fits(first, last + 1)
+        last += forward
+        backward = backward and (doc_id, first - 1) in read and first - 1 >= begin - most and fits(first - 1, last)
+        first -= backward
+    return first, last
+
+
+def _runs(indexes: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the unbroken runs of sorted numbers."""
+    begin = 0
+    for position in range(1, len(indexes) + 1):
+        if position == len(indexes) or indexes[position] != indexes[position - 1] + 1:
+            yield indexes[begin:position]
+            begin = position
+
+
+MAX_SEARCHES = 8
+"""The most sentences of a quote that are searched for."""
+
+SEARCH: Mapping[str, Any] = {
+    "k": 8,
+    "window": 3,
+    "max_tokens": None,
+    "min_score": None,
+    "min_relevance": None,
+    "order": "relevance",
+}
+"""The settings of a search for a quote: it must find the place rather than save tokens."""
+
+NOT_IN_DOCUMENT = (
+    "The quote stands neither in that document nor in the passages that a search for it finds. Don't use it as a "
+    "quotation. Search for what it says, and quote the text of a result."
+)
+"""The explanation of ``not_found`` where a document was named."""
+
+EXPLANATIONS: Mapping[str, str] = {
+    "verbatim": "The quote stands there word for word.",
+    "normalized": "The quote stands there but for white space, case, quotation marks or hyphens. To quote it word for "
+    "word, take the text from the places.",
+    "stitched": "The quote is made of pieces that don't stand together. Quote each piece by itself, from the places.",
+    "misattributed": "The quote doesn't stand in that document, but in the places. Cite these instead.",
+    "not_found": "The quote stands in none of the passages that a search for it finds. Don't use it as a quotation. "
+    "Search for what it says, and quote the text of a result.",
+}
+
+
+async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | None) -> VerifiedQuote:
+    """Verify a quote in what a search for it finds, and in all of a document if one is named.
+
+    Args:
+        retriever: Finds and reads; its filter binds.
+        quote: The quote.
+        given: The name of the document that it is said to be from, also as a label quotes it; ``None`` for none.
+
+    Raises:
+        ToolException: There is no such document, or none that may be read.
+    """
+    own = [] if given is None else await _document(retriever, given)
+    names = {document.metadata[DOC_ID] for document in own}
+    others: list[Document] = []
+    for document in await _search(retriever, quote):
+        # A part of the document beyond what was read of it is of the document too.
+        (own if document.metadata.get(DOC_ID) in names else others).append(document)
+    # A thread, as an event loop has others to serve meanwhile.
+    return await ASYNC.in_thread(verify_quote, quote, [*own, *others], tuple(range(1, len(own) + 1)))
+
+
+def place_document(place: QuotedPlace) -> Document:
+    """Return the text that stands at a place as a Document that says where it is from."""
+    narrowed = place.window()
+    metadata = {key: value for key, value in narrowed.metadata.items() if key not in (SCORE, RELEVANCE_SCORE)}
+    first, last = place.first_sentence, place.last_sentence
+    if first is not None and last is not None:
+        metadata[SENTENCES] = [first, last]
+    return narrowed.model_copy(update={"metadata": metadata})
+
+
+async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
+    for doc_id in filter(is_storable_id, dict.fromkeys([given, read_doc_id(given)])):
+        if found := await arun(partial(read_runs, scope=retriever.scope(), doc_id=doc_id)):
+            return found
+    raise no_document(given)
+
+
+async def _search(retriever: SentenceWindowRetriever, quote: str) -> Sequence[Document]:
+    """Search for each sentence of a quote, and join what is found in one place."""
+    splitter = retriever.splitter
+    sentences = [quote[start:end] for start, end in await ASYNC.in_thread(splitter.spans, quote)]
+    queries = dict.fromkeys(text for text in sentences or [quote] if text.strip())
+    found = [await retriever.ainvoke(query, **SEARCH) for query in [*queries][:MAX_SEARCHES]]
+    return merge_windows([document for windows in found for document in windows])
+
+
+MAX_PASSAGE_ID_CHARS = MAX_ARGUMENT_CHARS + 22
+"""The most characters of a passage's id: of its ``doc_id`` in any form, and of two numbers."""
+
+_PLAIN = "/:@+~=.,-_"
+_PASSAGE = re.compile(r"(.+)#([0-9]{1,10})-([0-9]{1,10})", re.DOTALL)
+
+
+def passage_id(doc_id: str, sentences: Sentences | None) -> str:
+    """Return the id of a passage, or of a whole document where the sentences aren't known."""
+    name = quote(doc_id, safe=_PLAIN, errors="replace")
+    return name if sentences is None else f"{name}#{sentences[0]}-{sentences[1]}"
+
+
+def read_passage_id(given: str) -> list[tuple[str, Sentences | None]]:
+    """Return what an id may mean, the likeliest first: a document's name, and the sentences of a passage.
+
+    A document may be named by its id, by its ``doc_id``, or as a label quotes that.
+    """
+    found: list[tuple[str, Sentences | None]] = []
+    passage = _PASSAGE.fullmatch(given)
+    if passage and int(passage[2]) <= int(passage[3]):
+        found.append((unquote(passage[1]), (int(passage[2]), int(passage[3]))))
+    found += [(name, None) for name in (given, read_doc_id(given), unquote(given))]
+    return [(name, sentences) for name, sentences in dict.fromkeys(found) if is_storable_id(name)]

@@ -1,0 +1,342 @@
+"""The tools of the MCP server, on the official SDK."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.documents import Document
+from langchain_core.tools import StructuredTool, ToolException
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from langchain_sentence_window._io import arun
+from langchain_sentence_window.answering.tools import (
+    MAX_ARGUMENT_CHARS,
+    MAX_SENTENCES,
+    NOTHING_FOUND,
+    ReadInput,
+    Result,
+    SearchInput,
+    advice,
+    create_tools,
+    explained,
+    no_document,
+)
+from langchain_sentence_window.apps.mcp.mcp_passages import (
+    EXPLANATIONS,
+    MAX_PASSAGE_ID_CHARS,
+    NOT_IN_DOCUMENT,
+    Excerpt,
+    place_document,
+    read_excerpt,
+    read_passage_id,
+    verified,
+)
+from langchain_sentence_window.apps.mcp.tool_results import (
+    FetchResult,
+    Passage,
+    QuoteResult,
+    ReadResult,
+    SearchResult,
+    Text,
+    UrlOf,
+    passage_of,
+    sources_of,
+)
+from langchain_sentence_window.documents.ids import is_storable_id
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING
+from langchain_sentence_window.documents.window_metadata import SENTENCES
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+READ_ONLY = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
+
+_MISTAKES = (InvalidInputError, IncompleteWindowError)
+"""Errors that tell a model what to do otherwise."""
+
+_FAILED = "failed on the server, whose log says why. Try again once; if it fails again, tell the user."
+
+_AWAY = (
+    "got no answer from the documents in time. Try again in a minute; if that fails too, tell the user that they can't "
+    "be reached now."
+)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A tool as a client is told of it. It is the method of that name of `_Server` that it calls."""
+
+    name: str
+    title: str
+    takes: type[BaseModel]
+    returns: type[BaseModel]
+    description: str
+
+
+MAX_QUERY_CHARS = 4_000
+"""The most characters of a query."""
+
+
+class BoundedSearchInput(SearchInput):
+    """The arguments of ``search``."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=MAX_QUERY_CHARS,
+        description="What to look for, as a question or in key words. Ask for one thing at a time.",
+    )
+
+
+class BoundedReadInput(ReadInput):
+    """The arguments of ``read_around``."""
+
+
+class FetchInput(BaseModel):
+    """The arguments of ``fetch``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(
+        min_length=1,
+        max_length=MAX_PASSAGE_ID_CHARS,
+        description="The id of a result, to read the document around it, or a doc_id, to read it from its beginning.",
+    )
+
+
+MAX_QUOTE_CHARS = 4_000
+"""The most characters of a quote."""
+
+
+class QuoteInput(BaseModel):
+    """The arguments of ``verify_quote``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    quote: str = Field(
+        min_length=1, max_length=MAX_QUOTE_CHARS, description="The quotation alone, without its quotation marks."
+    )
+    doc_id: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_ARGUMENT_CHARS,
+        description="The document that the quotation is said to be from, as a search gave it. Leave it out to look in "
+        "all documents.",
+    )
+
+
+_KINDS = (
+    _Kind(
+        "search",
+        "Search the documents",
+        BoundedSearchInput,
+        SearchResult,
+        "Search the documents. Returns the passages that fit best, word for word, each with its location, the doc_id "
+        "of its document and the numbers of its sentences. If they don't answer the question, search again in other "
+        "words. If one is cut short, read on with fetch or read_around.",
+    ),
+    _Kind(
+        "fetch",
+        "Read a document",
+        FetchInput,
+        FetchResult,
+        "Read a document: around a passage that was found, if given the id of a result, or from its beginning, if "
+        "given a doc_id. Long documents are cut; the note then says how to read on.",
+    ),
+    _Kind(
+        "read_around",
+        "Read around a passage",
+        BoundedReadInput,
+        ReadResult,
+        "Read more of a document around a passage that was found: the sentences before and after it. Use it when a "
+        "passage seems to lack a condition, an exception or a definition, instead of searching again.",
+    ),
+    _Kind(
+        "verify_quote",
+        "Verify a quotation",
+        QuoteInput,
+        QuoteResult,
+        "Check a quotation against the documents before you use it. Says whether it stands there word for word, only "
+        "but for spaces, case, quotation marks or hyphens, in pieces, in another document, or not at all, and where. "
+        "Quote what it returns.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The answer of a tool, as structured content and as sources between tags."""
+
+    content: BaseModel
+    sources: str
+
+
+class _AdvisingTool(Tool):
+    """A tool whose errors say what to do next, and show nothing else of what went wrong."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - the SDK's signature
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError as error:
+            cause = error.__cause__
+            told = _AWAY if isinstance(cause, StoreUnavailableError | TimeoutError) else _FAILED
+            raise UnexpectedToolError(f"{self.name} {told}") from cause
+        except ToolError as error:
+            cause = error.__cause__
+            told = explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
+            raise ToolError(told) from cause
+
+
+@dataclass(frozen=True)
+class _Server:
+    """The functions of the tools."""
+
+    retriever: SentenceWindowRetriever
+    tools: Mapping[str, Callable[..., Awaitable[Result]]]
+    url_of: UrlOf | None
+
+    async def search(self, query: str, k: int | None = None) -> _Answer:
+        sources, found = await self.tools["search"](query, k)
+        note = {} if found else {"note": NOTHING_FOUND}
+        return _Answer(SearchResult(results=self._passages(found), **note), sources)
+
+    async def read_around(self, **arguments: Any) -> _Answer:
+        sources, found = await self.tools["read_around"](**arguments)
+        return _Answer(ReadResult(results=self._passages(found)), sources)
+
+    async def fetch(self, id: str) -> _Answer:
+        for doc_id, passage in read_passage_id(id):
+            excerpt = await arun(partial(read_excerpt, scope=self.retriever.scope(), doc_id=doc_id, passage=passage))
+            if excerpt is not None:
+                return self._fetched(id, excerpt)
+        raise no_document(id)
+
+    async def verify_quote(self, quote: str, doc_id: str | None = None) -> _Answer:
+        if not is_storable_id(quote):
+            raise ToolException("The quote holds a NUL or a lone surrogate, which no text does. Give it without these.")
+        found = await verified(self.retriever, quote, doc_id)
+        documents = [place_document(place) for place in found.places]
+        passages = [
+            Passage(**passage_of(document, self.url_of, place.location))
+            for document, place in zip(documents, found.places, strict=True)
+        ]
+        is_nowhere = found.verdict == "not_found" and doc_id is not None
+        explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
+        result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
+        return _Answer(result, f"{found.verdict}: {explanation}\n\n{sources_of(documents)}".rstrip())
+
+    def _passages(self, documents: Sequence[Document]) -> list[Passage]:
+        return [Passage(**passage_of(document, self.url_of)) for document in documents]
+
+    def _fetched(self, given: str, excerpt: Excerpt) -> _Answer:
+        fields: dict[str, Any] = passage_of(excerpt.document, self.url_of) | {"id": given}
+        metadata = {name: fields[name] for name in (DOC_ID, "location", HEADING) if fields[name]}
+        note = _note(excerpt)
+        if note:
+            fields["note"] = note
+        return _Answer(FetchResult(**fields, metadata=metadata), f"{sources_of([excerpt.document])}\n\n{note}".rstrip())
+
+
+def mcp_tools(
+    retriever: SentenceWindowRetriever, *, about: str | None, text: Text, url_of: UrlOf | None, timeout: float | None
+) -> list[Tool]:
+    """Make the tools of the server.
+
+    Args:
+        retriever: What they search and read; its filter binds them all.
+        about: What the documents are about, for the description of ``search``.
+        text: What the text of a result is.
+        url_of: Returns the address of a window; ``None`` for the one in its metadata.
+        timeout: The most seconds that a call takes; ``None`` for any time.
+    """
+    patience = Patience(timeout)
+    tools = {tool.name: tool.coroutine for tool in create_tools(retriever) if isinstance(tool, StructuredTool)}
+    server = _Server(retriever, {name: each for name, each in tools.items() if each is not None}, url_of)
+    about = f" Documents: {about}." if about else ""
+    return [
+        _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)
+        for kind in _KINDS
+    ]
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The time of a call.
+
+    Attributes:
+        seconds: The most that it takes, with all its tries; ``None`` for any time.
+    """
+
+    seconds: float | None
+
+    async def call(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that only reads, again and again while the store doesn't answer.
+
+        Raises:
+            TimeoutError: It took too long.
+        """
+        async with asyncio.timeout(self.seconds):
+            for pause in _PAUSES:
+                try:
+                    return await function()
+                except (StoreUnavailableError, ToolException) as error:
+                    if not _is_unavailable(error):
+                        raise
+                await asyncio.sleep(pause * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311 - nothing secret
+            return await function()
+
+
+def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text, patience: Patience) -> Tool:
+    async def call(**arguments: Any) -> CallToolResult:
+        try:
+            answer = await patience.call(partial(function, **arguments))
+        except ToolException as error:
+            # What is wrong with the index is nothing that a model can mend, and may hold a path.
+            if error.__cause__ is not None and not isinstance(error.__cause__, _MISTAKES):
+                raise error.__cause__ from error.__cause__.__cause__
+            raise ToolError(str(error)) from None
+        except _MISTAKES as error:
+            raise ToolError(str(advice(error))) from error
+        content = answer.content.model_dump(mode="json", exclude_unset=True)
+        shown = answer.content.model_dump_json(exclude_unset=True) if text == "json" else answer.sources
+        return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=content)
+
+    arguments: Any = create_model(f"{kind.takes.__name__}Arguments", __base__=(kind.takes, ArgModelBase))
+    return _AdvisingTool(
+        fn=call,
+        name=kind.name,
+        title=kind.title,
+        description=kind.description + about,
+        parameters=arguments.model_json_schema(),
+        fn_metadata=FuncMetadata(arg_model=arguments, output_model=kind.returns),
+        is_async=True,
+        context_kwarg=None,
+        annotations=ToolAnnotations(title=kind.title, **READ_ONLY),
+    )
+
+
+def _note(excerpt: Excerpt) -> str:
+    first, last = excerpt.document.metadata[SENTENCES]
+    before = f"before sentence {first} (read_around with first={first}, last={first}, before={MAX_SENTENCES}, after=0)"
+    after = f"after sentence {last} (read_around with first={last}, last={last}, before=0, after={MAX_SENTENCES})"
+    sides = [side for side, goes_on in ((before, excerpt.goes_on_before), (after, excerpt.goes_on_after)) if goes_on]
+    return f"The document goes on {' and '.join(sides)}." if sides else ""
+
+
+_PAUSES = (0.25, 0.5, 1.0, 2.0)
+"""About the seconds to wait before a call is made again, so a call is made five times at most."""
+
+_SPREAD = 0.5
+"""The share by which a pause is longer or shorter at random, lest all calls come back at the same moment."""
+
+
+def _is_unavailable(error: Exception) -> bool:
+    return isinstance(error, StoreUnavailableError) or isinstance(error.__cause__, StoreUnavailableError)

@@ -1,0 +1,381 @@
+"""The documents of the index: list them, look into one, add and delete some, and follow their folders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.documents import Document
+from pydantic import Field
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, index_folder, sync_files
+from langchain_sentence_window.apps.studio.page_state import (
+    Job,
+    Sort,
+    Stopped,
+    Studio,
+    base_name,
+    calling,
+    check_writable,
+    reading,
+    row,
+    studio_of,
+)
+from langchain_sentence_window.apps.studio.replies import Arguments, Refused, not_found, reply, reply_to, told
+from langchain_sentence_window.apps.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
+from langchain_sentence_window.documents.file_states import FileState
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.embedding.counting import heard_texts
+from langchain_sentence_window.loaders.file_bytes import Root, read_file
+from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
+from langchain_sentence_window.retrieval import indexing
+from langchain_sentence_window.retrieval.index_settings import read_index_settings
+from langchain_sentence_window.retrieval.one_state import in_one_state
+
+MAX_ROWS = 500
+"""The most documents of one reply, as a table shows only some."""
+
+MAX_SENTENCES = 100
+"""The most sentences of one reply."""
+
+MAX_DELETED = 100_000
+"""The most documents of one call."""
+
+_FETCHED = 256
+_MAX_FETCHES = 20
+
+
+class Wanted(Arguments):
+    """Which documents, in which order."""
+
+    search: str = Field(default="", max_length=1_000)
+    sort: Sort = "name"
+    order: Literal["up", "down"] = "up"
+    first: int = Field(default=0, ge=0)
+    limit: int = Field(default=100, ge=1, le=MAX_ROWS)
+
+
+class Searched(Arguments):
+    """Which documents."""
+
+    search: str = Field(default="", max_length=1_000)
+
+
+class One(Arguments):
+    """A document, and the index of the first sentence to show."""
+
+    doc_id: str
+    first: int = Field(default=0, ge=0)
+
+
+class Several(Arguments):
+    """Documents."""
+
+    doc_ids: list[str] = Field(min_length=1, max_length=MAX_DELETED)
+
+
+def document_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        reading("/api/documents", Wanted, list_documents),
+        reading("/api/documents/ids", Searched, list_ids),
+        reading("/api/documents/details", One, show_document),
+        calling("/api/documents/delete", Several, delete_documents),
+    ]
+
+
+async def list_documents(studio: Studio, wanted: Wanted) -> object:
+    """Return a part of the documents that a search finds, how many there are, and what may be added."""
+    listing = await studio.library.current(studio.retriever)
+    found = listing.found(wanted.search, wanted.sort, is_down=wanted.order == "down")
+    return {
+        "documents": [row(each) for each in found[wanted.first : wanted.first + wanted.limit]],
+        "found": len(found),
+        "total": len(listing.documents),
+        "sentences": sum(each.sentences for each in found),
+        "can_change": not studio.is_read_only,
+        "adding": what_can_be_added(studio),
+    }
+
+
+async def list_ids(studio: Studio, wanted: Searched) -> object:
+    """Return the names of all documents that a search finds, and the numbers of their sentences, to choose them all."""
+    found = (await studio.library.current(studio.retriever)).found(wanted.search)[:MAX_DELETED]
+    return {"doc_ids": [each.doc_id for each in found], "sentences": [each.sentences for each in found]}
+
+
+async def show_document(studio: Studio, wanted: One) -> object:
+    """Return what is known of a document, and some of its sentences.
+
+    Raises:
+        Refused: There is no such document within the retriever's filter.
+    """
+    document = await _listed(studio, wanted.doc_id)
+    sentences, following = await in_one_state(
+        studio.retriever.scope(), lambda scope: _sentences(scope, document, wanted.first)
+    )
+    return {**row(document), "metadata": document.metadata, "texts": sentences, "next": following}
+
+
+async def delete_documents(studio: Studio, wanted: Several) -> object:
+    """Delete documents, and the files of those that were added from the page and that this call deleted."""
+    check_writable(studio)
+    retriever = studio.retriever
+    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), wanted.doc_ids, bm25_index=retriever.bm25_index)
+    studio.library.forget()
+    return {"deleted": len(deleted), "files": await ASYNC.in_thread(studio.uploads.kept.remove, deleted)}
+
+
+async def _listed(studio: Studio, doc_id: str) -> IndexedDocument:
+    found = (await studio.library.current(studio.retriever)).by_id.get(doc_id)
+    if found is None:
+        raise not_found("there is no such document in the index; it may have been deleted")
+    return found
+
+
+async def _sentences(
+    scope: Scope, document: IndexedDocument, first: int
+) -> tuple[Sequence[dict[str, Any]] | None, int | None]:
+    """Return sentences from an index on, and the index to go on from; ``None`` if the store can't fetch by id."""
+    sentences: list[dict[str, Any]] = []
+    for start in range(first, first + _FETCHED * _MAX_FETCHES, _FETCHED):
+        fetched = await scope.fetch(ASYNC, [(document.doc_id, index) for index in range(start, start + _FETCHED)])
+        if fetched is None:
+            return None, None
+        read = sorted(map(scope.adapter.read, fetched), key=lambda each: each.index)
+        sentences += [{"index": each.index, "start": each.start, "end": each.end, "text": each.text} for each in read]
+        if len(sentences) > MAX_SENTENCES:
+            return sentences[:MAX_SENTENCES], sentences[MAX_SENTENCES]["index"]
+        if len(sentences) >= document.sentences or not fetched:  # a filter may let through few of many
+            break
+    return sentences, None
+
+
+BYTES = "application/octet-stream"
+MAX_TOLD = 100
+"""The most files that the page is told of as failed."""
+
+
+class Received(Arguments):
+    """Files that were uploaded, by their random names."""
+
+    uploads: list[str] = Field(min_length=1, max_length=MAX_WAITING)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far files are added.
+
+    Attributes:
+        total: How many there are.
+        done: How many of them are done.
+        name: The one that is being added.
+        added: How many were added.
+        same: Names of those whose very bytes the index has already, and of the documents that have them.
+        failed: Names of those that failed, and why.
+        sentences: Sentences that were embedded.
+    """
+
+    total: int
+    done: int = 0
+    name: str = ""
+    added: int = 0
+    same: list[dict[str, str]] = field(default_factory=list)
+    failed: list[dict[str, str]] = field(default_factory=list)
+    sentences: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {
+            "total": self.total,
+            "done": self.done,
+            "name": self.name,
+            "added": self.added,
+            "same": self.same[:MAX_TOLD],
+            "failed": self.failed[:MAX_TOLD],
+            "failures": len(self.failed),
+            "sentences": self.sentences,
+        }
+
+
+def upload_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        Route("/api/documents/upload", _upload, methods=["POST"]),
+        calling("/api/documents/add", Received, add_files),
+    ]
+
+
+async def add_files(studio: Studio, given: Received) -> object:
+    """Start to add files that were uploaded."""
+    check_writable(studio)
+    uploads = studio.uploads.take(given.uploads)
+    title = f"Add {uploads[0].name}" if len(uploads) == 1 else f"Add {len(uploads)} files"
+    return studio.jobs.start("add", title, lambda job: _add_all(studio, job, uploads)).to_dict()
+
+
+async def _upload(request: Request) -> Response:
+    """Receive the bytes of a file, named by ``name`` in the query."""
+    try:
+        studio = studio_of(request)
+        check_writable(studio)
+        _check_request(request)
+        upload = await studio.uploads.receive(request.query_params["name"], request.stream())
+    except ClientDisconnect:
+        raise
+    except Exception as error:  # noqa: BLE001 - the page shows it
+        return reply_to(error)
+    return reply({"upload": upload.number, "name": upload.name})
+
+
+def _check_request(request: Request) -> None:
+    # A page of another origin can't send this type without asking first, and is refused then.
+    if request.headers.get("content-type") != BYTES:
+        raise Refused(415, f"send the bytes of the file as {BYTES}")
+    if not request.query_params.get("name", "").strip():
+        raise Refused(400, "say what the file is called: ?name=...")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > MAX_UPLOAD_BYTES:
+        raise Refused(413, f"the file has more than {MAX_UPLOAD_BYTES // 1_000_000} MB; split it")
+
+
+async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
+    progress, pdfs = Progress(len(uploads)), PdfProcess()
+    try:
+        async with studio.library.writing:
+            for upload in uploads:
+                progress.name = upload.name
+                job.report(**progress.to_dict())
+                await _add_one(studio, job, pdfs, upload, progress)
+                progress.done += 1
+    finally:
+        await ASYNC.in_thread(pdfs.close)
+        studio.library.forget()
+        for upload in uploads:
+            await ASYNC.in_thread(discard, upload.path)
+        job.progress = progress.to_dict()
+    return progress.to_dict()
+
+
+async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, progress: Progress) -> None:
+    for each in await studio.documents():
+        state = FileState.read(each.metadata)
+        if state is not None and state.sha256 == upload.sha256:
+            progress.same.append({"name": upload.name, "doc_id": each.doc_id})
+            return
+
+    def hear(count: int) -> None:
+        progress.sentences += count
+        job.report(**progress.to_dict())
+
+    kept = studio.uploads.kept
+    path = await ASYNC.in_thread(kept.add, upload.path, upload.name, upload.sha256)
+    is_added = False
+    try:
+        documents = await ASYNC.in_thread(_load, pdfs, path, upload.name)
+        with heard_texts(hear):
+            await studio.retriever.aadd_documents(documents)
+        is_added = True
+        progress.added += 1
+    except Stopped:
+        raise
+    except Exception as error:  # noqa: BLE001 - the page shows it, and goes on with the next
+        progress.failed.append({"name": upload.name, "reason": told(error)["message"]})
+    finally:
+        if not is_added:
+            await ASYNC.in_thread(kept.remove, [str(path)])
+
+
+def _load(pdfs: PdfProcess, path: Path, name: str) -> list[Document]:
+    """Load a kept file, which messages call by the name that it came with.
+
+    The folder it is in must be no link, either.
+    """
+    return convert(read_file(path, name, Root(str(path.parent.parent))), name, str(path), pdfs)
+
+
+class Following(Arguments):
+    """Whether documents whose files have gone are deleted."""
+
+    delete: bool = False
+
+
+def source_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [reading("/api/sources", Arguments, list_sources), calling("/api/documents/sync", Following, follow_sources)]
+
+
+async def list_sources(studio: Studio, _: Arguments) -> object:
+    """Return the files and folders that the index was made from and that are served."""
+    return {"sources": await ASYNC.in_thread(_sources, studio)}
+
+
+async def follow_sources(studio: Studio, given: Following) -> object:
+    """Start to bring the index up to date with its files and folders."""
+    check_writable(studio)
+    sources = await ASYNC.in_thread(_sources, studio)
+    if not sources:
+        raise Refused(409, "the index remembers no folder that is served; add files instead")
+
+    async def work(job: Job) -> object:
+        async with studio.library.writing:
+            try:
+                return await _follow(studio, job, sources, delete=given.delete)
+            finally:
+                studio.library.forget()
+
+    return studio.jobs.start("sync", "Bring the index up to date with its folders", work).to_dict()
+
+
+async def _follow(studio: Studio, job: Job, sources: list[str], *, delete: bool) -> dict[str, Any]:
+    def report(progress: SyncProgress) -> None:
+        name = "" if progress.current is None else base_name(progress.current)
+        job.report(done=progress.done, total=progress.total, name=name, sentences=progress.sentences)
+
+    return _told(await ASYNC.in_thread(sync_files, studio.retriever, sources, delete=delete, on_progress=report))
+
+
+def _told(result: SyncResult) -> dict[str, Any]:
+    missing = {
+        path: f'install what reads it: pip install "langchain-sentence-window[{extra}]"'
+        for extra, paths in result.missing_extras.items()
+        for path in paths
+    }
+    reasons = {**result.failed, **missing, **result.known_failed}
+    failed = [{"name": path, "reason": reason} for path, reason in reasons.items()]
+    return {
+        "added": len(result.added),
+        "updated": len(result.updated),
+        "unchanged": len(result.unchanged),
+        "deleted": len(result.deleted),
+        "skipped": sum(result.skipped.values()),
+        "failed": failed[:MAX_TOLD],
+        "failures": len(failed),
+        "sentences": result.sentences,
+    }
+
+
+def _sources(studio: Studio) -> list[str]:
+    # The file of settings may come from a stranger, so only what is served counts.
+    folder = index_folder(studio.retriever)
+    if folder is None:
+        return []
+    return [each for each in read_index_settings(folder).sources if _is_served(studio, Path(each))]
+
+
+def _is_served(studio: Studio, path: Path) -> bool:
+    resolved = path.resolve()
+    return any(resolved == each or resolved.is_relative_to(each) for each in studio.folders)
+
+
+def what_can_be_added(studio: Studio) -> dict[str, Any] | None:
+    """Return the kinds of files and the most bytes of one; ``None`` if nothing can be added."""
+    if studio.is_read_only or studio.uploads.kept.folder is None:
+        return None
+    return {"suffixes": sorted(SUFFIXES), "max_bytes": MAX_UPLOAD_BYTES}

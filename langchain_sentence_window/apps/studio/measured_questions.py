@@ -1,0 +1,427 @@
+"""Questions with gold spans: edit, import and export them, measure the retriever by them, and compare the runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
+from langchain_sentence_window.apps.studio.queries import asked_with
+from langchain_sentence_window.apps.studio.question_list import Entry, Gold, document_name
+from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, not_found
+from langchain_sentence_window.apps.studio.runs import difference
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
+from langchain_sentence_window.evaluation.questions import Question, parse_questions
+from langchain_sentence_window.evaluation.report import Comparison, remarks
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import CallSettings
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
+
+FILE_NAME = "questions.jsonl"
+
+MAX_FOUND = 50
+"""Documents that a search by name returns."""
+
+MAX_SPANS = 1_000
+MAX_QUESTION_CHARS = 10_000
+
+_WRONG = {
+    "missing": "the document {!r} isn't in the index, or the filter doesn't let it through; choose one that is",
+    "outside": "a span ends behind the end of the document {!r}; mark the gold again",
+}
+
+
+class Written(Arguments):
+    """A question as the page writes it."""
+
+    question: str = Field(max_length=MAX_QUESTION_CHARS)
+    doc_id: str
+    spans: list[tuple[int, int]] = Field(max_length=MAX_SPANS)
+
+
+class Changed(Written):
+    """A question that takes the place of another."""
+
+    number: int
+
+
+class Chosen(Arguments):
+    """Some questions."""
+
+    numbers: list[int] = Field(min_length=1)
+
+
+class Sought(Arguments):
+    """A part of a document's name; empty for any."""
+
+    name: str = ""
+
+
+class OfDocument(Arguments):
+    """A document of the index."""
+
+    doc_id: str
+
+
+class Imported(Arguments):
+    """Questions as JSON lines."""
+
+    text: str
+
+
+def question_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        reading("/api/questions", Arguments, list_questions),
+        reading("/api/questions/export", Arguments, export_questions),
+        reading("/api/questions/documents", Sought, find_documents),
+        reading("/api/questions/sentences", OfDocument, list_sentences),
+        calling("/api/questions/add", Written, add_question),
+        calling("/api/questions/change", Changed, change_question),
+        calling("/api/questions/delete", Chosen, delete_questions),
+        calling("/api/questions/undo", Arguments, undo_change),
+        calling("/api/questions/import", Imported, import_questions),
+    ]
+
+
+async def list_questions(studio: Studio, _: Arguments) -> object:
+    """Return all questions, with their gold as the index has it."""
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    return {
+        "questions": await _shown(studio, entries),
+        "undo": studio.question_list.undoable,
+        "file": None if studio.question_list.path is None else str(studio.question_list.path),
+    }
+
+
+async def add_question(studio: Studio, given: Written) -> object:
+    """Add a question whose gold is in the index."""
+    check_writable(studio)
+    question = _question(given)
+    await _check_gold(studio, question)
+    added = await ASYNC.in_thread(studio.question_list.add, [question])
+    if not added:
+        raise Refused(409, "this question with this gold is in the list already")
+    return (await _shown(studio, added))[0]
+
+
+async def change_question(studio: Studio, given: Changed) -> object:
+    """Change a question; new gold must be in the index."""
+    check_writable(studio)
+    question = _question(given)
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    old = next((entry.question for entry in entries if entry.number == given.number), None)
+    # The words of a question may be corrected while its document isn't there.
+    if old is None or (old.doc_id, old.spans) != (question.doc_id, question.spans):
+        await _check_gold(studio, question)
+    changed = await ASYNC.in_thread(studio.question_list.change, given.number, question)
+    return (await _shown(studio, [changed]))[0]
+
+
+async def delete_questions(studio: Studio, given: Chosen) -> object:
+    """Delete questions."""
+    check_writable(studio)
+    gone = await ASYNC.in_thread(studio.question_list.remove, given.numbers)
+    return {"deleted": [entry.number for entry in gone]}
+
+
+async def undo_change(studio: Studio, _: Arguments) -> object:
+    """Take the last change of the questions back."""
+    check_writable(studio)
+    return {"undone": await ASYNC.in_thread(studio.question_list.undo)}
+
+
+async def import_questions(studio: Studio, given: Imported) -> object:
+    """Add the questions of JSON lines, apart from those that are in the list; add none if a line can't be read."""
+    check_writable(studio)
+    found = await ASYNC.in_thread(parse_questions, given.text.removeprefix("\ufeff"), "the import")
+    if not found:
+        raise Refused(400, "there are no questions in it; write one on each line of JSON")
+    questions, records = zip(*found, strict=True)
+    added = await ASYNC.in_thread(studio.question_list.add, questions, records)
+    return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
+
+
+async def export_questions(studio: Studio, _: Arguments) -> Response:
+    """Return the questions as a file of JSON lines."""
+    content = await ASYNC.in_thread(studio.question_list.lines)
+    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
+    return Response(content, media_type=LINES, headers=headers)
+
+
+async def find_documents(studio: Studio, given: Sought) -> object:
+    """Return the first documents whose name, title or id holds a text, in any case, and the number of all."""
+    wanted = given.name.strip().casefold()
+    found = [
+        each
+        for each in await studio.documents()
+        if any(wanted in text.casefold() for text in (each.doc_id, each.title or "", each.source or ""))
+    ]
+    shown = [{"doc_id": each.doc_id, "title": each.title, "sentences": each.sentences} for each in found[:MAX_FOUND]]
+    return {"documents": shown, "total": len(found)}
+
+
+async def list_sentences(studio: Studio, given: OfDocument) -> object:
+    """Return of each sentence of a document its first code point, its text, what is before the next, and its index."""
+    sentences, _ = await read_sentences(ASYNC, studio.retriever.scope(), given.doc_id)
+    if not sentences:
+        raise not_found("there is no such document in the index; it may have been deleted just now")
+    return {
+        "doc_id": given.doc_id,
+        "name": document_name(sentences[0]),
+        "sentences": [[each.start, each.text, each.separator, each.index] for each in sentences],
+    }
+
+
+async def _shown(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
+    return [_row(entry, gold) for entry, gold in zip(entries, golds, strict=True)]
+
+
+def _row(entry: Entry, gold: Gold) -> dict[str, Any]:
+    question = entry.question
+    return {
+        "number": entry.number,
+        "question": question.question,
+        "doc_id": question.doc_id,
+        "spans": question.spans,
+        "name": gold.name,
+        "state": gold.state,
+        "texts": gold.texts,
+    }
+
+
+def _question(given: Written) -> Question:
+    return Question(given.question.strip(), given.doc_id, tuple(given.spans))
+
+
+async def _check_gold(studio: Studio, question: Question) -> None:
+    (gold,) = await studio.gold_texts.read(studio.retriever, [question])
+    if gold.state in _WRONG:
+        raise Refused(400, _WRONG[gold.state].format(question.doc_id))
+
+
+MAX_VARIANTS = 60
+"""The most combinations of settings in a sweep."""
+
+AS_IT_IS = "as it is"
+"""The name of the run of a sweep without any of its settings."""
+
+MIN_K = 40
+"""Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
+
+SWEPT = ("window", "k", "fetch_k", "lexical_weight", "min_score", "max_tokens", "names", "min_relevance", "ranking")
+"""The settings that a sweep may try."""
+
+
+class Measured(Arguments):
+    """The settings and budgets to measure with."""
+
+    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    name: str = Field(default="", max_length=200)
+    leave_out_lost: bool = True
+
+
+class Swept(Measured):
+    """The settings to try: values by name."""
+
+    values: dict[str, list[Any]]
+
+
+class OfRun(Arguments):
+    """The number of a run."""
+
+    run: int
+
+
+class OfQuestion(OfRun):
+    """A question of a run."""
+
+    question: int
+
+
+class Compared(Arguments):
+    """The numbers of a run, and of others that it is compared with."""
+
+    one: int
+    others: list[int] = Field(max_length=MAX_VARIANTS + 1)
+
+
+class Forgotten(Arguments):
+    """The numbers of runs."""
+
+    runs: list[int]
+
+
+def run_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        calling("/api/evaluate", Measured, evaluate),
+        calling("/api/sweep", Swept, sweep),
+        reading("/api/runs", Arguments, list_runs),
+        reading("/api/runs/questions", OfRun, questions_of_run),
+        reading("/api/runs/question", OfQuestion, question_of_run),
+        calling("/api/runs/compare", Compared, compare_runs),
+        calling("/api/runs/forget", Forgotten, forget_runs),
+    ]
+
+
+async def evaluate(studio: Studio, given: Measured) -> object:
+    """Start to ask the questions with one set of settings; the job's result names the run."""
+    name = given.name.strip() or _described(given.settings) or AS_IT_IS
+    return await _started(studio, given, "evaluate", {name: given.settings})
+
+
+async def sweep(studio: Studio, given: Swept) -> object:
+    """Start to ask the questions with each combination of settings, and without any of them."""
+    wrong = [name for name in given.values if name not in SWEPT]
+    empty = [name for name, values in given.values.items() if not values]
+    if wrong or empty or not given.values:
+        raise Refused(400, f"a sweep tries at least one value for some of {', '.join(SWEPT)}")
+    combinations = list(product(*given.values.values()))
+    if len(combinations) > MAX_VARIANTS:
+        raise Refused(400, f"these are {len(combinations):,} combinations; try at most {MAX_VARIANTS} at once")
+    variants = {_described(given.settings) or AS_IT_IS: given.settings}
+    base = await ASYNC.in_thread(retriever_with, studio, given.settings)
+    for values in combinations:
+        chosen = dict(zip(given.values, values, strict=True))
+        settings = {**given.settings, **chosen}
+        copy = await ASYNC.in_thread(retriever_with, studio, settings)
+        if any(getattr(copy, name) != getattr(base, name) for name in chosen):
+            variants[_described(chosen)] = settings
+    return await _started(studio, given, "sweep", variants)
+
+
+async def list_runs(studio: Studio, _: Arguments) -> object:
+    """Return all runs, the newest first."""
+    return {"runs": [run.to_dict() for run in studio.runs.all()], "budgets": BUDGETS, "k": MIN_K, "swept": SWEPT}
+
+
+async def questions_of_run(studio: Studio, given: OfRun) -> object:
+    """Return the scores of each question of a run."""
+    run = studio.runs.get(given.run)
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    return {"run": run.number, "budgets": run.budgets, "questions": await ASYNC.in_thread(run.rows, entries)}
+
+
+async def question_of_run(studio: Studio, given: OfQuestion) -> object:
+    """Return what a run read for a question, and what it missed."""
+    run = studio.runs.get(given.run)
+    return {"run": run.number, "settings": run.settings, **await ASYNC.in_thread(run.detail, given.question)}
+
+
+async def compare_runs(studio: Studio, given: Compared) -> object:
+    """Return how much better runs are than another one, question by question."""
+    one, others = studio.runs.get(given.one), [studio.runs.get(number) for number in given.others]
+    return {"differences": [await ASYNC.in_thread(difference, other, one) for other in others]}
+
+
+async def forget_runs(studio: Studio, given: Forgotten) -> object:
+    """Forget runs."""
+    studio.runs.remove(given.runs)
+    return await list_runs(studio, given)
+
+
+def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindowRetriever:
+    """Return a copy of the page's retriever with other settings; a filter among them narrows its own.
+
+    Raises:
+        InvalidInputError: A setting doesn't exist, or its value can't be used.
+    """
+    retriever, given = asked_with(studio, settings)
+    unknown = sorted(given.keys() - CallSettings.__annotations__.keys())
+    if unknown:
+        raise InvalidInputError(f"a run can't set {shown(unknown[0])}")
+    given = {name: value for name, value in given.items() if value is not None or name not in ("k", "window")}
+    given.setdefault("k", max(MIN_K, retriever.k))
+    if isinstance(given.get("window"), list):
+        given["window"] = tuple(given["window"])
+    if "filter" in given:
+        given["filter"] = retriever.scope(given["filter"]).filter
+    return retriever.model_copy(update=given)
+
+
+async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping[str, Mapping[str, Any]]) -> object:
+    copies = await ASYNC.in_thread(
+        lambda: {name: retriever_with(studio, settings) for name, settings in variants.items()}
+    )
+    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
+
+    async def work(job: Job) -> object:
+        compared = await acompare(
+            copies,
+            asked.questions,
+            given.budgets,
+            on_progress=lambda done, total: job.report(done=done, total=total),
+        )
+        return await ASYNC.in_thread(remembered, job, compared)
+
+    def remembered(job: Job, compared: Comparison) -> object:
+        runs = [
+            studio.runs.add(
+                report,
+                asked.entries,
+                name=name,
+                group=job.number,
+                settings=variants[name],
+                k=copies[name].k,
+                remarks=remarks([report]),
+                left_out=asked.left_out,
+            )
+            for name, report in compared.reports.items()
+        ]
+        return {"runs": [run.number for run in runs]}
+
+    title = next(iter(variants)) if len(variants) == 1 else f"{len(variants)} settings"
+    return {"job": studio.jobs.start(kind, title, work).to_dict()}
+
+
+def _described(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(tuple(v) if isinstance(v, list) else v)}" for name, v in settings.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The questions that a run asks.
+
+    Attributes:
+        entries: The questions, as the list has them.
+        left_out: The number of those that it doesn't ask.
+    """
+
+    entries: Sequence[Entry]
+    left_out: int
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions alone."""
+        return [entry.question for entry in self.entries]
+
+
+async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> Asked:
+    """Return the questions that a run asks.
+
+    Args:
+        studio: The page.
+        leave_out_lost: Whether those are left out whose gold isn't in the index, and which would score 0.
+
+    Raises:
+        Refused: There are none.
+    """
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    asked = list(entries)
+    if leave_out_lost:
+        golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
+        asked = [entry for entry, gold in zip(entries, golds, strict=True) if gold.state in ("ok", "unknown")]
+    if not asked:
+        reason = "the gold of none of them is in the index" if entries else "there are none"
+        raise Refused(409, f"no question can be asked: {reason}; mark some, or import them")
+    return Asked(asked, len(entries) - len(asked))

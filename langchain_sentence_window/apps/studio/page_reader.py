@@ -1,0 +1,401 @@
+"""Read a document as it looks: its text in blocks, the pages of its PDF, and the places of sentences on them.
+
+A document's metadata says where its file is. Whoever wrote the document may have written anything there, so a file is
+opened only if it lies in a folder that the page was given, links followed.
+"""
+
+import asyncio
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.apps.folders.found_files import served_below
+from langchain_sentence_window.apps.studio.page_state import Studio, reading
+from langchain_sentence_window.apps.studio.read_document import ReadDocument, read_document
+from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, as_json
+from langchain_sentence_window.documents.file_states import FileState
+from langchain_sentence_window.documents.sentence_pages import PagedSentence
+from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.loaders.file_bytes import Root, open_file
+from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess
+
+MIN_WIDTH = 200
+MAX_WIDTH = 2_400
+"""Pixels of a page's picture."""
+
+MAX_KEPT_DOCUMENTS = 4
+"""Documents that are kept for the calls of their pages."""
+
+KEPT_SECONDS = 30.0
+"""How long they are kept. Then it is asked again whether they may be shown."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Named(Arguments):
+    """A document."""
+
+    doc_id: str = Field(min_length=1)
+
+
+class Paged(Named):
+    """A page of a document, from 0."""
+
+    page: int = Field(ge=0)
+
+
+class Pictured(Paged):
+    """A page of a document as a picture, its width in pixels.
+
+    ``version`` names the file's content, so that browsers don't show the picture of an older one.
+    """
+
+    width: int = Field(ge=MIN_WIDTH, le=MAX_WIDTH)
+    version: str | None = None
+
+
+def reader_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    pages = _Pages()
+    return [
+        reading("/api/document", Named, pages.document),
+        reading("/api/page", Pictured, pages.picture),
+        reading("/api/boxes", Paged, pages.boxes),
+    ]
+
+
+class _Opened:
+    """A document that was read a moment ago."""
+
+    def __init__(self, document: ReadDocument) -> None:
+        self.document = document
+        self.until = 0.0
+        self._sentences: Sequence[PagedSentence] | None = None
+        self._written: bytes | None = None
+
+    def written(self, shown: dict[str, Any]) -> bytes:
+        """Return the document as JSON, with what is known of its file."""
+        if self._written is None:
+            self._written = as_json(self.document.to_dict())
+        return self._written[:-1] + b"," + as_json(shown)[1:]
+
+    def sentences(self) -> Sequence[PagedSentence]:
+        """Return its sentences with their places in its pages."""
+        if self._sentences is None:
+            self._sentences = self.document.on_pages()
+        return self._sentences
+
+
+@dataclass(frozen=True, slots=True)
+class PdfState:
+    """A file as it is now.
+
+    Attributes:
+        path: Where it is, links followed.
+        root: The served folder to open it below.
+        modified_ns: When it was changed, in nanoseconds.
+        size: Its bytes.
+    """
+
+    path: Path
+    root: Root
+    modified_ns: int
+    size: int
+
+    @property
+    def version(self) -> str:
+        """A name for its content."""
+        return f"{self.modified_ns:x}-{self.size:x}"
+
+    def to_bytes(self) -> PdfBytes:
+        """Return the file for a `PdfProcess`."""
+        return PdfBytes(self.path.name, f"{self.version} {self.path}", self.read, self.size)
+
+    def read(self) -> bytes:
+        """Return its bytes.
+
+        Raises:
+            Refused: It has changed.
+        """
+        with _opened(self.path, self.root) as opened, os.fdopen(opened, "rb", closefd=False) as file:
+            found, data = os.fstat(opened), file.read()
+        if (found.st_mtime_ns, found.st_size) != (self.modified_ns, len(data)):
+            raise Refused(409, _CHANGED)
+        return data
+
+
+class _Pages:
+    """The documents and the pages of one app."""
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._images = ImageCache()
+        # A process reads one file at a time. Pictures don't wait for boxes, which take a whole file first.
+        self._readers = {
+            name: (ThreadPoolExecutor(1, f"studio-{name}"), PdfProcess()) for name in ("pictures", "boxes")
+        }
+
+    async def document(self, studio: Studio, given: Named) -> object:
+        """Return a document in blocks, and the sizes of its pages, or why they can't be shown."""
+        opened = await self._open(studio, given.doc_id, is_fresh=True)
+        try:
+            pdf = await ASYNC.in_thread(pdf_of, opened.document, studio.folders)
+            sizes = await self._in("pictures", page_sizes, pdf, opened.document.page_count)
+            shown: dict[str, Any] = {"page_sizes": sizes, "version": pdf.version, "no_pages": None}
+        except (Refused, SentenceWindowError) as error:
+            reason = str(error) if opened.document.kind == "pdf" else None
+            shown = {"page_sizes": None, "version": None, "no_pages": reason}
+        return Response(await ASYNC.in_thread(opened.written, shown), media_type=JSON)
+
+    async def picture(self, studio: Studio, given: Pictured) -> object:
+        """Return a page as a PNG."""
+        pdf = await self._pdf(studio, await self._open(studio, given.doc_id))
+        made = await self._in("pictures", self._images.page, pdf, given.page, given.width)
+        return Response(made, media_type="image/png", headers={"Cache-Control": "private, max-age=600"})
+
+    async def boxes(self, studio: Studio, given: Paged) -> object:
+        """Return the places of the sentences that touch a page."""
+        opened = await self._open(studio, given.doc_id)
+        pdf = await self._pdf(studio, opened)
+        return {"page": given.page, "sentences": await self._in("boxes", _places, opened, pdf, given.page)}
+
+    async def _open(self, studio: Studio, doc_id: str, *, is_fresh: bool = False) -> _Opened:
+        kept = self._opened.get(doc_id)
+        if is_fresh or kept is None or kept.until < time.monotonic():
+            self._opened.pop(doc_id, None)
+            found = await read_document(studio.retriever, doc_id)
+            if kept is None or kept.document != found:
+                kept = _Opened(found)
+            kept.until = time.monotonic() + KEPT_SECONDS
+            self._opened[doc_id] = kept
+        self._opened.move_to_end(doc_id)
+        while len(self._opened) > MAX_KEPT_DOCUMENTS:
+            self._opened.popitem(last=False)
+        return kept
+
+    async def _pdf(self, studio: Studio, opened: _Opened) -> PdfState:
+        return await ASYNC.in_thread(pdf_of, opened.document, studio.folders)
+
+    async def _in(
+        self, name: str, function: Callable[Concatenate[PdfProcess, P], T], *arguments: P.args, **keywords: P.kwargs
+    ) -> T:
+        thread, pdfs = self._readers[name]
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(thread, partial(function, pdfs, *arguments, **keywords))
+
+
+def _places(pdfs: PdfProcess, opened: _Opened, pdf: PdfState, page: int) -> object:
+    indexes = [each.index for each in opened.document.sentences]
+    try:
+        sentences = opened.sentences()
+    except SentenceWindowError as error:
+        raise Refused(409, f"the index doesn't say where its sentences stand ({error})") from error
+    return places_on(pdfs, pdf, page, sentences, indexes)
+
+
+MAX_CACHE_BYTES = 64_000_000
+"""The most bytes of pictures that are kept."""
+
+MAX_PIXELS = 12_000_000
+"""The most pixels of a picture."""
+
+UNREADABLE = 422
+"""The status of a page that is damaged, in a file that isn't."""
+
+Place: TypeAlias = tuple[int, list[list[float]]]
+"""The index of a sentence and its boxes: left, upper, right and lower side, in fractions of the page."""
+
+
+class ImageCache:
+    """Pictures of pages, the latest ones kept. Several threads may use it."""
+
+    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        """Begin without pictures.
+
+        Args:
+            max_bytes: The most bytes that are kept.
+        """
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[tuple[PdfState, int, int], bytes] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def page(self, pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
+        """Return a page as PNG: a kept picture, else a new one.
+
+        Args:
+            pdfs: Reads it.
+            pdf: The file.
+            number: The page, from 0.
+            width: Pixels.
+
+        Raises:
+            Refused: The file can't be read.
+            MissingExtraError: pillow isn't installed.
+        """
+        key = pdf, number, width
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = _png(pdfs, pdf, number, width)
+        with self._lock:
+            if key not in self._kept and len(made) <= self._max_bytes:
+                self._kept[key] = made
+                self._size += len(made)
+                while self._size > self._max_bytes:
+                    self._size -= len(self._kept.popitem(last=False)[1])
+        return made
+
+    @property
+    def size(self) -> int:
+        """The bytes that are kept."""
+        return self._size
+
+
+def places_on(
+    pdfs: PdfProcess, pdf: PdfState, page: int, sentences: Sequence[PagedSentence], indexes: Iterable[int]
+) -> list[Place]:
+    """Return where the sentences of a document stand on a page.
+
+    Args:
+        pdfs: Reads it.
+        pdf: The file.
+        page: The page, from 0.
+        sentences: The sentences of the document.
+        indexes: The index of each of them.
+
+    Raises:
+        Refused: The file can't be read, or its text is another one now.
+    """
+    touching = [
+        (index, replace(each, pieces=pieces))
+        for index, each in zip(indexes, sentences, strict=True)
+        if (pieces := tuple(piece for piece in each.pieces if piece.page == page))
+    ]
+    try:
+        found = pdfs.boxes(pdf.to_bytes(), [each for _, each in touching])
+    except InvalidInputError as error:
+        raise Refused(
+            409,
+            "the text of the page isn't that of the document; the file has changed since it was read, or another "
+            "loader than PDFLoader read it",
+        ) from error
+    except DocumentReadError as error:
+        raise Refused(UNREADABLE, str(error)) from error
+    return [
+        (index, [[round(side, 5) for side in box] for box in boxes])
+        for (index, _), boxes in zip(touching, found, strict=True)
+    ]
+
+
+def _png(pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
+    try:
+        return pdfs.picture(pdf.to_bytes(), number, width, MAX_PIXELS)
+    except InvalidInputError as error:
+        raise Refused(404, str(error)) from error
+    except DocumentReadError as error:
+        raise Refused(UNREADABLE, str(error)) from error
+
+
+_GONE = "the file isn't there any more"
+_CHANGED = "the file has changed since it was read; add it to the index again"
+
+
+def pdf_of(document: ReadDocument, folders: Sequence[Path]) -> PdfState:
+    """Return the PDF that a document was read from.
+
+    Args:
+        document: The document.
+        folders: Files and folders that may be shown, resolved.
+
+    Raises:
+        Refused: There is none, or it may not be shown. The message says why, and never whether a file is there that
+            may not be shown.
+    """
+    if document.kind != "pdf" or document.source is None:
+        raise Refused(404, "this document isn't from a PDF")
+    if not document.is_whole:
+        raise Refused(403, "the filter hides a part of this document, so its pages aren't shown")
+    path, root = _served(document.source, folders)
+    with _opened(path, root) as opened:
+        state = os.fstat(opened)
+    pdf = PdfState(path, root, state.st_mtime_ns, state.st_size)
+    if _has_changed(pdf, FileState.read(document.metadata)):
+        raise Refused(409, _CHANGED)
+    return pdf
+
+
+def page_sizes(pdfs: PdfProcess, pdf: PdfState, page_count: int | None) -> list[tuple[float, float]]:
+    """Return the width and the height of each page as it is shown, in points.
+
+    Args:
+        pdfs: Reads it.
+        pdf: The file.
+        page_count: The number of pages that the document has.
+
+    Raises:
+        Refused: It can't be read, or has another number of pages now.
+    """
+    try:
+        sizes = pdfs.page_sizes(pdf.to_bytes())
+    except SentenceWindowError as error:
+        raise Refused(409, str(error)) from error
+    if len(sizes) != page_count:
+        raise Refused(409, _CHANGED)
+    return sizes
+
+
+@contextmanager
+def _opened(path: Path, root: Root) -> Iterator[int]:
+    """Open a file, and yield its descriptor."""
+    try:
+        with open_file(path, path.name, root) as opened:
+            yield opened
+    except DocumentReadError as error:
+        raise Refused(409, str(error)) from error
+    except OSError as error:
+        raise Refused(404, _GONE) from error
+
+
+def _served(source: str, folders: Sequence[Path]) -> tuple[Path, Root]:
+    """Return the path of a file that may be shown; a relative one counts from the current folder, or from a folder."""
+    for base in (Path.cwd(), *folders):
+        with suppress(InvalidInputError, ValueError):
+            return served_below(base / source, folders)
+    if any(Path(os.path.abspath(base / source)).is_relative_to(base) for base in folders):  # noqa: PTH100 - no link is read
+        raise Refused(404, _GONE)
+    raise Refused(
+        403,
+        "the file isn't in a folder that this page may show; to see its pages, name its folder when you start the "
+        "page: serve_studio(retriever, folders=[...])",
+    )
+
+
+def _has_changed(pdf: PdfState, known: FileState | None) -> bool:
+    """Return whether a file isn't the one that was read, as far as its loader has said what that was."""
+    if known is None:
+        return False
+    if pdf.size != known.size:
+        return True
+    return pdf.modified_ns != known.modified_ns and _sha256(pdf) != known.sha256
+
+
+@lru_cache(maxsize=16)
+def _sha256(pdf: PdfState) -> str:
+    return hashlib.sha256(pdf.read()).hexdigest()

@@ -1,0 +1,397 @@
+"""`create_studio` and `serve_studio`: the app of the page, who may call it, its files, and how it is served."""
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import socket
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+import uvicorn
+from langchain_core.language_models import BaseChatModel
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request, cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from langchain_sentence_window._hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.apps.studio.library import document_routes, source_routes, upload_routes
+from langchain_sentence_window.apps.studio.measured_questions import question_routes, run_routes
+from langchain_sentence_window.apps.studio.page_reader import reader_routes
+from langchain_sentence_window.apps.studio.page_state import Jobs, Library, Studio, job_routes, reading
+from langchain_sentence_window.apps.studio.queries import answer_routes, query_routes, trace_routes
+from langchain_sentence_window.apps.studio.question_list import GoldTexts, QuestionList
+from langchain_sentence_window.apps.studio.replies import Arguments
+from langchain_sentence_window.apps.studio.runs import Runs
+from langchain_sentence_window.apps.studio.tuning import fit_routes, setting_routes
+from langchain_sentence_window.apps.studio.uploads import Uploads, kept_files
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+
+def create_studio(
+    retriever: SentenceWindowRetriever,
+    *,
+    folders: Iterable[str | PathLike[str]] = (),
+    questions: str | PathLike[str] | None = None,
+    chat_model: BaseChatModel | None = None,
+    read_only: bool = False,
+    token: str | None = None,
+    names: Sequence[str] = (),
+) -> Starlette:
+    """Create the app that serves the page.
+
+    Args:
+        retriever: The retriever to look into. Its filter limits everything that the page shows and does.
+        folders: Folders and files that the documents are from. The page shows PDFs that lie inside, and no other file.
+            Files that are added from the page are kept in ``uploads`` in the first folder, else in that of the index.
+        questions: A file of questions with gold spans, which the page edits; ``None`` to keep them in memory.
+        chat_model: The model that answers questions; ``None`` for a page without answers.
+        read_only: Whether the page may change nothing.
+        token: What callers must show, see `serve_studio`; ``None`` for nothing.
+        names: Names by which browsers reach the server, beside those of this machine, without a port.
+
+    Returns:
+        A Starlette app, at the root of its server.
+
+    Raises:
+        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, or another argument can't be used.
+        MissingExtraError: The extra ``studio`` isn't installed.
+    """
+    if not isinstance(retriever, SentenceWindowRetriever):
+        raise InvalidInputError(
+            f"the studio takes a SentenceWindowRetriever, not {shown(retriever)}; make one over the store, e.g. "
+            "SentenceWindowRetriever(vectorstore=store)"
+        )
+    allowed = [*LOOPBACK, *map(as_sent, name_list(names))]
+    check_token(token)
+    given = [Path(each).absolute() for each in folders]
+    kept = kept_files(retriever, given)
+    # A folder that is a link leads to files that nobody served.
+    uploads = [] if kept.folder is None or kept.folder.is_symlink() else [kept.folder]
+    studio = Studio(
+        retriever,
+        jobs=Jobs(),
+        question_list=QuestionList(None if questions is None else Path(questions).absolute()),
+        gold_texts=GoldTexts(),
+        runs=Runs(),
+        library=Library(),
+        uploads=Uploads(kept),
+        folders=tuple(each.resolve() for each in [*given, *uploads]),
+        chat_model=chat_model,
+        is_read_only=read_only,
+    )
+    app = Starlette(
+        routes=[
+            *about_routes(),
+            *query_routes(),
+            *answer_routes(),
+            *trace_routes(),
+            *setting_routes(),
+            *reader_routes(),
+            *document_routes(),
+            *upload_routes(),
+            *source_routes(),
+            *question_routes(),
+            *run_routes(),
+            *fit_routes(),
+            *job_routes(),
+            *file_routes(),
+        ],
+        middleware=[Middleware(Guard, names=allowed, token=token)],
+    )
+    app.state.studio = studio
+    return app
+
+
+PORT = 8321
+
+_GRACE_SECONDS = 2
+
+
+def serve_studio(
+    retriever: SentenceWindowRetriever,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    token: str | None = None,
+    names: Sequence[str] = (),
+    **settings: Any,
+) -> None:
+    """Serve the page until Ctrl-C, and print its address.
+
+    A server that others can reach demands a token: one that listens elsewhere than on this machine, or goes by a name
+    of another machine, as it does behind a proxy. The address that is printed holds the token.
+
+    Args:
+        retriever: The retriever to look into.
+        host: The address to listen on.
+        port: The port to listen on; 0 for any that is free.
+        token: What browsers must show: they open ``/?token=TOKEN``, and programs send ``Authorization: Bearer TOKEN``.
+        names: Names by which browsers reach the server, beside ``host`` and those of this machine.
+        **settings: Further arguments of `create_studio`.
+
+    Raises:
+        InvalidInputError: An argument can't be used, the port is taken, or there is no token where one is needed.
+            Nothing was served.
+        MissingExtraError: The extra ``studio`` isn't installed.
+    """
+    own = checked_names(host, port, names, token)
+    app = create_studio(retriever, token=token, names=own, **settings)
+    _check_free(host, port)
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http="h11",  # strict about headers, and bounds them
+        ws="none",
+        lifespan="off",
+        access_log=False,  # it would hold the token
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    with suppress(KeyboardInterrupt):
+        _Server(config, own[0] if own else host, token).run()
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise InvalidInputError(
+            f"nothing can listen on port {port} of {host!r} ({error.strerror or error}); choose another port, or 0 for "
+            "any that is free"
+        ) from error
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it is once it is there."""
+
+    def __init__(self, config: uvicorn.Config, name: str, token: str | None) -> None:
+        super().__init__(config)
+        self._name, self._token = name, token
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            port = self.servers[0].sockets[0].getsockname()[1]
+            query = "" if self._token is None else f"?token={quote(self._token, safe='')}"
+            sys.stdout.write(f"The page is at http://{self._name}:{port}/{query} (Ctrl-C ends it)\n")
+            sys.stdout.flush()
+
+
+def about_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [reading("/api/about", Arguments, about)]
+
+
+async def about(studio: Studio, _: Arguments) -> object:
+    """Return what the page shows in its head, and which of its parts there are."""
+    documents = await studio.documents()
+    return {
+        "version": import_module("langchain_sentence_window").__version__,
+        "index": await ASYNC.in_thread(repr, studio.retriever.vectorstore),
+        "documents": len(documents),
+        "sentences": sum(each.sentences for each in documents),
+        "is_read_only": studio.is_read_only,
+        "can_answer": studio.chat_model is not None,
+    }
+
+
+TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+def file_routes() -> list[BaseRoute]:
+    """Return the routes of the page itself and of its files."""
+    return [Route("/", _index), Route("/static/{name:path}", _file)]
+
+
+@cache
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """Return the content and the type of each file, by its name below ``static``."""
+    found: dict[str, tuple[bytes, str]] = {}
+    _collect(files("langchain_sentence_window.apps.studio") / "static", "", found)
+    return found
+
+
+def _collect(folder: Traversable, prefix: str, found: dict[str, tuple[bytes, str]]) -> None:
+    for each in folder.iterdir():
+        if each.is_dir():
+            _collect(each, f"{prefix}{each.name}/", found)
+        elif (kind := TYPES.get(each.name.rpartition(".")[2])) is not None:
+            found[prefix + each.name] = (each.read_bytes(), kind)
+
+
+async def _index(_: Request) -> Response:
+    return _served("index.html")
+
+
+async def _file(request: Request) -> Response:
+    return _served(request.path_params["name"])
+
+
+def _served(name: str) -> Response:
+    if name not in static_files():
+        return Response("there is no such file", 404, media_type="text/plain")
+    content, kind = static_files()[name]
+    return Response(content, headers={"Content-Type": kind, "Cache-Control": "no-cache"})
+
+
+logger = logging.getLogger("langchain_sentence_window")
+
+COOKIE = "sentence-window"
+"""The beginning of the names of cookies; the port follows, as a browser sends the cookies of one port to all."""
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_READING = ("GET", "HEAD")
+_OPEN = "/"
+_FROM_HERE = ("same-origin", "none")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class Guard:
+    """Middleware that lets in what may come in, and adds the security headers to all answers."""
+
+    def __init__(self, app: ASGIApp, *, names: Sequence[str], token: str | None) -> None:
+        """Guard an app.
+
+        Args:
+            app: The app.
+            names: The names of the server, as a ``Host`` header has them, without a port.
+            token: What callers must show; ``None`` for nothing.
+        """
+        self._app = app
+        self._names = frozenset(name.lower() for name in names)
+        self._token = token
+        # The cookie doesn't hold the token, and ends with the process.
+        key = secrets.token_bytes(32)
+        self._session = "" if token is None else hmac.new(key, token.encode(), hashlib.sha256).hexdigest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        answer = self._refusal(scope) or self._login(scope)
+        try:
+            await (answer or self._app)(scope, receive, send_guarded)
+        except ClientDisconnect:
+            pass
+        except Exception:
+            if has_begun:
+                raise
+            # Starlette's own answer would be without the headers.
+            logger.exception("a request of the page failed")
+            await PlainTextResponse("the server failed; its log says why", 500)(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = _host_of(headers)
+        if host is None or host[0] not in self._names:
+            return PlainTextResponse("this server has another name", 421)
+        if not all(_is_origin(each, headers["host"]) for each in headers.getlist("origin")):
+            return PlainTextResponse("pages of other origins can't call this server", 403)
+        opens = scope["method"] in _READING and scope["path"] == _OPEN
+        if not opens and not all(each in _FROM_HERE for each in headers.getlist("sec-fetch-site")):
+            return PlainTextResponse("pages of other origins can't call this server", 403)
+        return None
+
+    def _login(self, scope: Scope) -> Response | None:
+        """Return an answer if the token is missing, or just came; ``None`` to go on."""
+        if self._token is None:
+            return None
+        headers = Headers(scope=scope)
+        if scope["method"] in _READING and scope["path"] == _OPEN:
+            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+            if _is_same(given, self._token):
+                answer = RedirectResponse(scope.get("root_path", "") + _OPEN, 303)
+                secure = scope.get("scheme") == "https"
+                answer.set_cookie(_cookie_name(headers), self._session, httponly=True, samesite="lax", secure=secure)
+                return answer
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and _is_same(bearer, self._token):
+            return None
+        if _is_same(_cookie_of(headers), self._session):
+            return None
+        return PlainTextResponse(
+            "this page needs its token; open the address that the program printed when it started", 401
+        )
+
+
+def _is_same(given: str, right: str) -> bool:
+    """Compare in a time that doesn't tell how much is right."""
+    return hmac.compare_digest(given.encode(errors="surrogateescape"), right.encode())
+
+
+def _host_of(headers: Headers) -> tuple[str, str] | None:
+    """Return the name in lower case and the port that a request is for; ``None`` if it doesn't say just one."""
+    given = headers.getlist("host")
+    found = _HOST.fullmatch(given[0]) if len(given) == 1 else None
+    return (found[1].lower(), found[2] or "") if found else None
+
+
+def _cookie_name(headers: Headers) -> str:
+    host = _host_of(headers)
+    return f"{COOKIE}-{host[1]}" if host and host[1] else COOKIE
+
+
+def _cookie_of(headers: Headers) -> str:
+    # Cookies of other servers on this machine come along, whatever they hold.
+    return cookie_parser("; ".join(headers.getlist("cookie"))).get(_cookie_name(headers), "")
+
+
+def _is_origin(origin: str, host: str) -> bool:
+    scheme, _, name = origin.lower().partition("://")
+    port = _DEFAULT_PORTS.get(scheme)
+    return port is not None and name.removesuffix(port) == host.lower().removesuffix(port)

@@ -1,0 +1,431 @@
+"""Query the index: windows as cards, answers of a chat model, and why a sentence is found or isn't.
+
+An answer comes as lines: the windows first, then the statements as they come, then the citations. A line is one of
+
+- ``{"question": "..."}``: of a follow-up, the question that is searched with,
+- ``{"windows": [...], "seconds": s}``: the cards of the windows that the model is shown,
+- ``{"text": "...", "quotes": [...]}``: what the answer grows by, and the quotes of it that were verified,
+- ``{"done": {...}}``: the whole ``answer``, its ``citations`` and ``quotes``, and the ``seconds`` that it took.
+
+All places are spans of code points: of the answer, or of a document.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._text import encodable
+from langchain_sentence_window.answering.chain import (
+    HISTORY,
+    PROMPT,
+    QUESTION,
+    QUOTING_PROMPT,
+    Citing,
+    read_conversation,
+    rewriter,
+)
+from langchain_sentence_window.answering.citation_format import on_one_line
+from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
+from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
+from langchain_sentence_window.answering.context import format_context
+from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
+from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
+from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
+from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
+from langchain_sentence_window.apps.studio.replies import Arguments, Refused, lines
+from langchain_sentence_window.apps.studio.setting_form import to_ask
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
+from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.documents.window_metadata import (
+    ALSO_IN,
+    HITS,
+    LEAD_INS,
+    PAGE_LABELS,
+    PAGES,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCE_SPANS,
+    SENTENCES,
+    WINDOW_ID,
+)
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.evaluation.questions import read_questions
+from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.retrieval.budget import estimate_tokens
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
+from langchain_sentence_window.retrieval.tracing.trace import Trace
+
+MAX_EXAMPLES = 3
+MAX_EXAMPLE_CHARS = 200
+
+_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance")
+"""Settings by which a search may return nothing."""
+
+
+class Asking(Arguments):
+    """A question, and the settings of its call."""
+
+    query: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+def query_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [calling("/api/ask", Asking, ask), reading("/api/examples", Arguments, examples)]
+
+
+def asked_with(studio: Studio, settings: Mapping[str, Any]) -> tuple[SentenceWindowRetriever, dict[str, Any]]:
+    """Return the retriever to call, and the settings to call it with; see `to_ask`."""
+    return to_ask(studio.retriever, settings)
+
+
+async def ask(studio: Studio, given: Asking) -> object:
+    """Return the windows of a question as cards.
+
+    With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
+    something out, if it found nothing.
+    """
+    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
+    began = time.perf_counter()
+    windows = await retriever.ainvoke(given.query, **settings)
+    seconds = time.perf_counter() - began
+    return {
+        "windows": [card(window, rank) for rank, window in enumerate(windows, 1)],
+        "seconds": seconds,
+        "limits": [] if windows else _limits(retriever, settings),
+    }
+
+
+async def examples(studio: Studio, _: Arguments) -> object:
+    """Return a few questions to try: the first ones with gold spans, else one for each of the first documents."""
+    found: list[str] = []
+    # The questions may be on documents that a filter hides.
+    if studio.questions is not None and not studio.retriever.scope().is_bound:
+        try:
+            found = [each.question for each in await ASYNC.in_thread(read_questions, studio.questions)]
+        except InvalidInputError:  # there is no such file yet, or the page of questions says what is wrong with it
+            found = []
+    if not found:
+        found = [f"What is said in “{title}”?" for title in await _titles(studio)]
+    return {"examples": [each for each in dict.fromkeys(found) if len(each) <= MAX_EXAMPLE_CHARS][:MAX_EXAMPLES]}
+
+
+async def _titles(studio: Studio) -> list[str]:
+    try:
+        documents = await studio.documents()
+    except InvalidInputError:  # the store can't list them
+        return []
+    return [title for each in documents if (title := on_one_line(each.title or "", MAX_EXAMPLE_CHARS))]
+
+
+def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:
+    own = {name: getattr(retriever, name) for name in _MAY_LEAVE_OUT}
+    own["filter"] = True if retriever.scope().is_bound else None
+    # A call's filter narrows the retriever's own, and doesn't replace it.
+    given = {name: value for name, value in settings.items() if name != "filter" or value is not None}
+    return [name for name, value in (own | given).items() if name in own and value is not None]
+
+
+_CARRIED = (
+    WINDOW_ID,
+    DOC_ID,
+    SOURCE,
+    HEADING,
+    START_INDEX,
+    END_INDEX,
+    SENTENCES,
+    SENTENCE_SPANS,
+    HITS,
+    SCORE,
+    RELEVANCE_SCORE,
+    LEAD_INS,
+    ALSO_IN,
+    PAGES,
+    PAGE_LABELS,
+)
+
+
+def card(window: Document, rank: int) -> dict[str, Any]:
+    """Return what the page shows of a window.
+
+    Args:
+        window: A window Document.
+        rank: Its position in the result, from 1.
+
+    Returns:
+        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, ``tokens``
+        (an estimate, with the lead-ins), and the keys of the window's metadata that say where it stands and why it was
+        found, as they are. Missing ones are left out.
+    """
+    carried = {key: window.metadata[key] for key in _CARRIED if window.metadata.get(key) is not None}
+    return {
+        "rank": rank,
+        "name": name_of(window),
+        "title": document_title(window),
+        "location": describe_location(window),
+        "text": window.page_content,
+        "tokens": estimate_tokens(shown_text(window)),
+        **carried,
+    }
+
+
+logger = logging.getLogger("langchain_sentence_window")
+
+MAX_ERROR_CHARS = 500
+"""The most characters of a chat model's error that the page shows."""
+
+
+_Found: TypeAlias = tuple[list[Document], float]
+"""Windows, and the seconds that the retriever took."""
+
+
+class Said(Arguments):
+    """A message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Answering(Asking):
+    """A question, the settings of its search, how its answer cites, and what was said before."""
+
+    citations: Citing = "quotes"
+    history: list[Said] = Field(default_factory=list)
+
+
+def answer_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [calling("/api/answer", Answering, answer)]
+
+
+async def answer(studio: Studio, given: Answering) -> Response:
+    """Answer a question, as lines.
+
+    The answer ends when the page goes away, and the model's with it.
+
+    Raises:
+        Refused: There is no chat model.
+        InvalidInputError: The question or a setting can't be used.
+    """
+    if studio.chat_model is None:
+        raise Refused(
+            409,
+            "this page has no chat model; start it with one: sentence-window serve --model NAME, or "
+            "serve_studio(retriever, chat_model=...)",
+        )
+    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
+    search = partial(_search, retriever, settings)
+    # What can't be searched with is refused before a line is sent. A follow-up must be rewritten first.
+    found = None if given.history else await search(given.query)
+    return lines(_answered(studio.chat_model, given, search, found))
+
+
+async def _search(
+    retriever: SentenceWindowRetriever, settings: Mapping[str, Any], query: str
+) -> tuple[list[Document], float]:
+    began = time.perf_counter()
+    windows = await retriever.ainvoke(query, **settings)
+    return windows, time.perf_counter() - began
+
+
+async def _answered(
+    model: BaseChatModel, given: Answering, search: Callable[[str], Awaitable[_Found]], found: _Found | None
+) -> AsyncIterator[Mapping[str, Any]]:
+    began = time.perf_counter()
+    said = [{"role": each.role, "content": encodable(each.content)} for each in given.history]
+    state = read_conversation({QUESTION: encodable(given.query), HISTORY: said})
+    if found is None:
+        with _as_refusal():
+            standalone = await rewriter(model).ainvoke(state)
+        yield {"question": standalone}
+        found = await search(standalone)
+    windows, seconds = found
+    yield {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
+    text, quotes = "", list[VerifiedQuote]()
+    # Without sources there is nothing that a model could answer from.
+    if windows:
+        with _as_refusal():
+            async for added, more in _parts(model, given.citations, state | {"context": windows}):
+                text += added
+                quotes += more
+                yield {"text": added, "quotes": [_quote(each) for each in more]}
+    if given.citations == "numbers":
+        quotes = await ASYNC.in_thread(verify_quotes, text, windows)
+    whole = await ASYNC.in_thread(_whole, given.citations, text, windows, quotes)
+    yield {"done": whole | {"seconds": time.perf_counter() - began}}
+
+
+async def _parts(
+    model: BaseChatModel, citing: Citing, state: dict[str, Any]
+) -> AsyncIterator[tuple[str, list[VerifiedQuote]]]:
+    """Yield what an answer grows by, with its quotes.
+
+    It is that of `create_rag_chain`, without the tasks that LangChain starts in such a chain: these go on when nobody
+    reads the answer any more, and so does the model.
+
+    Raises:
+        AnswerFormatError: The model wrote no statements with quotes.
+    """
+    prompt = RunnableLambda(_prompt_values)
+    if citing == "quotes":
+        async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark").astream(state):
+            if part.get("answer") or part.get("quotes"):
+                yield part["answer"], part["quotes"]
+    else:
+        async for text in (prompt | PROMPT | model | StrOutputParser()).astream(state):
+            if text:
+                yield text, []
+
+
+@contextmanager
+def _as_refusal() -> Iterator[None]:
+    """Tell of what the model's own client raises.
+
+    Raises:
+        Refused: It raised something.
+    """
+    try:
+        yield
+    except SentenceWindowError:
+        raise
+    except Exception as error:
+        logger.warning("the chat model failed: %r", error)
+        raise Refused(502, f"the chat model failed with {type(error).__name__}: {_short(str(error))}") from error
+
+
+def _prompt_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "context": format_context(state["context"])}
+
+
+def _whole(citing: Citing, text: str, windows: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> dict[str, Any]:
+    """Return what the page shows of a whole answer."""
+    cited = quotes if citing == "numbers" else quotes_as_cited(quotes)
+    return {
+        "answer": text,
+        "citations": [
+            _citation(cast("Mapping[str, Any]", each)) for each in citation_blocks(text, windows, quotes=cited)
+        ],
+        "quotes": [_quote(quote) for quote in quotes],
+    }
+
+
+def _citation(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a citation: its number, its mark and its statement in the answer, and what it cites in a document."""
+    extras = block["extras"]
+    return {
+        "number": extras[NUMBER],
+        "mark": extras[MARK],
+        "statement": [block[START_INDEX], block[END_INDEX]],
+        "doc_id": extras.get(DOC_ID),
+        "start": extras.get(SOURCE_START),
+        "end": extras.get(SOURCE_END),
+        "text": block["cited_text"],
+        "location": extras[LOCATION],
+        "verdict": extras.get(VERDICT),
+    }
+
+
+def _quote(quote: VerifiedQuote) -> dict[str, Any]:
+    """Return a quote of an answer with its verdict, and the places where it stands."""
+    places = [
+        {
+            "number": place.number,
+            "doc_id": place.doc_id,
+            "start": place.start,
+            "end": place.end,
+            "text": place.text,
+            "location": place.location,
+        }
+        for place in quote.places
+    ]
+    return {
+        "kind": quote.kind,
+        "text": quote.text,
+        "start": quote.start,
+        "end": quote.end,
+        "cited": quote.cited,
+        "verdict": quote.verdict,
+        "places": places,
+    }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
+
+
+MAX_INDEX = 10_000_000
+
+
+class OfSentence(Asking):
+    """A question, and a sentence to ask about."""
+
+    doc_id: str
+    sentence: int = Field(ge=0, le=MAX_INDEX)
+
+
+def trace_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [calling("/api/explain", Asking, explain), calling("/api/why", OfSentence, why)]
+
+
+async def explain(studio: Studio, given: Asking) -> object:
+    """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
+    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
+    trace = await retriever.aexplain(given.query, **call)
+    return {
+        **_told(trace, call.get("filter")),
+        "reasons": LEFT_OUT,
+        "names": await _names(retriever, trace),
+        "meanings": _meanings(trace),
+    }
+
+
+async def why(studio: Studio, given: OfSentence) -> object:
+    """Return what became of a sentence, and the settings that would return it."""
+    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
+    fate = await retriever.awhy(given.query, given.doc_id, given.sentence, **call)
+    meanings = {name: SIGNALS[name].meaning for name in fate.signals if name in SIGNALS}
+    return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": meanings}
+
+
+def _told(trace: Trace, filter: Any) -> dict[str, Any]:
+    """Return a trace without the sentences around its windows, which the document shows, and with the call's filter.
+
+    The retriever's own filter binds anyway, and isn't the page's to tell.
+    """
+    found = trace.to_dict()
+    for window in found["windows"]:
+        del window["surroundings"]
+    return {**found, "settings": {**found["settings"], "filter": filter}}
+
+
+def _meanings(trace: Trace) -> dict[str, str]:
+    names = {name for hit in trace.hits for name in hit.signals}
+    return {name: SIGNALS[name].meaning for name in names if name in SIGNALS}
+
+
+async def _names(retriever: SentenceWindowRetriever, trace: Trace) -> dict[str, str]:
+    """Return what documents of a trace are called: their sources, else their titles."""
+    wanted = {each.doc_id for each in trace.candidates} | {each.doc_id for each in trace.named}
+    adapter = retriever.scope().adapter
+    within = adapter.of_documents(sorted(wanted)) if wanted else None
+    if within is None:
+        return {}
+    try:
+        listed = await retriever.adocuments(within)
+    except InvalidInputError:  # the store can't list documents
+        return {}
+    return {each.doc_id: str(each.source or each.title) for each in listed if each.source or each.title}

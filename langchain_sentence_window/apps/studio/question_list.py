@@ -1,0 +1,372 @@
+"""`QuestionList`: the questions of the page, in memory or in a file that others may change too; and their gold."""
+
+import hashlib
+import threading
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window._types import Span
+from langchain_sentence_window.answering.locations import name_of
+from langchain_sentence_window.apps.studio.replies import Refused
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
+from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
+
+MAX_UNDONE = 50
+"""Changes that can be undone."""
+
+MAX_FILE_BYTES = 100_000_000
+"""Size of the largest file of questions."""
+
+_KEYS = ("question", "doc_id", "spans")
+_SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A question of the list.
+
+    Attributes:
+        number: Its number, which it keeps as long as it is in the list.
+        question: The question.
+        record: All keys of its line in the file, with those that other programs wrote.
+    """
+
+    number: int
+    question: Question
+    record: Mapping[str, Any] = field(repr=False)
+
+
+Entries: TypeAlias = tuple[Entry, ...]
+
+
+class QuestionList:
+    """The questions of the page. All methods block, and may be called from any thread."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Begin a list.
+
+        Args:
+            path: The file to read and write, made at the first change; ``None`` to keep the questions in memory.
+        """
+        self.path = path
+        self._entries: Entries = ()
+        self._next = 1
+        self._seen: bytes | None = None
+        self._undone: list[tuple[str, Entries]] = []
+        self._lock = threading.Lock()
+
+    def all(self) -> Entries:
+        """Return all questions, as the file has them now.
+
+        Raises:
+            InvalidInputError: The file can't be read. The message names the line.
+        """
+        with self._lock:
+            self._read()
+            return self._entries
+
+    @property
+    def undoable(self) -> str | None:
+        """The change that `undo` would take back, in words; ``None`` for none."""
+        return self._undone[-1][0] if self._undone else None
+
+    def add(self, questions: Iterable[Question], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:
+        """Add questions at the end, apart from those that are in the list.
+
+        Args:
+            questions: The questions.
+            records: All keys of the line of each; ``None`` for no others.
+
+        Returns:
+            Those that were added.
+
+        Raises:
+            Refused: Another program changed the file. Nothing was added.
+            InvalidInputError: The file can't be read or written. Nothing was added.
+        """
+        found = list(questions)
+        given = list(records) if records is not None else [{} for _ in found]
+        with self._lock:
+            entries = self._current()
+            known = {entry.question for entry in entries}
+            fresh: list[Entry] = []
+            for question, record in zip(found, given, strict=True):
+                if question not in known:
+                    known.add(question)
+                    fresh.append(self._entry(question, record))
+            if fresh:
+                what = _quoted(fresh[0].question) if len(fresh) == 1 else f"{len(fresh):,} questions"
+                self._put(f"adding {what}", (*entries, *fresh))
+            return tuple(fresh)
+
+    def change(self, number: int, question: Question) -> Entry:
+        """Replace a question. Other keys of its line stay.
+
+        Raises:
+            Refused: Another program changed the file. Nothing was changed.
+            InvalidInputError: There is no such question, or the file can't be read or written. Nothing was changed.
+        """
+        with self._lock:
+            entries = self._current()
+            old = _of(entries, number)
+            new = Entry(number, question, {**old.record, **_record(question)})
+            self._put(f"changing {_quoted(old.question)}", tuple(new if one is old else one for one in entries))
+            return new
+
+    def remove(self, numbers: Collection[int]) -> Entries:
+        """Remove questions, and return them.
+
+        Raises:
+            Refused: Another program changed the file. Nothing was removed.
+            InvalidInputError: There is no such question, or the file can't be read or written. Nothing was removed.
+        """
+        with self._lock:
+            entries = self._current()
+            gone = tuple(_of(entries, number) for number in dict.fromkeys(numbers))
+            if gone:
+                what = _quoted(gone[0].question) if len(gone) == 1 else f"{len(gone):,} questions"
+                self._put(f"deleting {what}", tuple(entry for entry in entries if entry not in gone))
+            return gone
+
+    def undo(self) -> str:
+        """Take the last change back, and return what that was, in words.
+
+        Raises:
+            Refused: Another program changed the file. Nothing was taken back.
+            InvalidInputError: There is nothing to take back, or the file can't be read or written.
+        """
+        with self._lock:
+            self._current()
+            if not self._undone:
+                raise InvalidInputError("there is no change of the questions to take back")
+            what, before = self._undone[-1]
+            self._write(before)
+            self._undone.pop()
+            return what
+
+    def lines(self) -> bytes:
+        """Return the questions as a file of JSON lines, which `read_questions` reads."""
+        return _lines(self.all())
+
+    def _entry(self, question: Question, record: Mapping[str, Any]) -> Entry:
+        number, self._next = self._next, self._next + 1
+        return Entry(number, question, {**record, **_record(question)})
+
+    def _current(self) -> Entries:
+        """Return the questions, if they are those that the page has seen."""
+        if self._read():
+            raise Refused(
+                409,
+                f"another program changed {str(self.path)!r}, so nothing was written; the list was read again: look at "
+                "it, and repeat the change",
+            )
+        return self._entries
+
+    def _put(self, what: str, entries: Entries) -> None:
+        before = self._entries
+        self._write(entries)
+        self._undone = [*self._undone, (what, before)][-MAX_UNDONE:]
+
+    def _write(self, entries: Entries) -> None:
+        if self.path is not None:
+            content = _lines(entries)
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(self.path, content)
+            except OSError as error:
+                raise InvalidInputError(
+                    f"{str(self.path)!r} can't be written ({error.strerror}); make room, or start the page with "
+                    "another file of questions"
+                ) from error
+            self._seen = _hash(content)
+        self._entries = entries
+
+    def _read(self) -> bool:
+        """Read the file, and return whether another program changed it since it was last read or written."""
+        if self.path is None:
+            return False
+        content = _content(self.path)
+        if _hash(content) == self._seen:
+            return False
+        try:
+            found = parse_questions(content.decode("utf-8-sig"), str(self.path))
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(f"{str(self.path)!r} isn't UTF-8 ({error}); save it as UTF-8") from None
+        # Questions that stayed keep their numbers.
+        numbers: dict[Question, list[int]] = {}
+        for entry in reversed(self._entries):
+            numbers.setdefault(entry.question, []).append(entry.number)
+        entries = []
+        for question, record in found:
+            entry = self._entry(question, record)
+            known = numbers.get(question)
+            entries.append(Entry(known.pop(), question, entry.record) if known else entry)
+        is_first, self._seen = self._seen is None, _hash(content)
+        self._entries, self._undone = tuple(entries), []
+        return not is_first
+
+
+def _of(entries: Sequence[Entry], number: int) -> Entry:
+    for entry in entries:
+        if entry.number == number:
+            return entry
+    raise InvalidInputError(f"there is no question {number}; it was deleted")
+
+
+def _record(question: Question) -> dict[str, Any]:
+    return {name: getattr(question, name) for name in _KEYS}
+
+
+def _lines(entries: Iterable[Entry]) -> bytes:
+    return "".join(question_line(entry.record) + "\n" for entry in entries).encode()
+
+
+def _quoted(question: Question) -> str:
+    text = question.question
+    return f"“{text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + '…'}”"
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InvalidInputError(
+            f"{shown(str(path))} can't be read ({error.strerror}); make it readable, or start the page with another "
+            "file of questions"
+        ) from error
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidInputError(f"{shown(str(path))} has more than {MAX_FILE_BYTES // 1_000_000} MB; split it")
+    return content
+
+
+State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
+"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span
+ends behind its end; ``unknown`` if the store can't say."""
+
+
+MAX_DOCUMENTS = 20_000
+"""Documents whose gold is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The gold of a question in the index.
+
+    Attributes:
+        name: What the document is called.
+        state: Whether it is there.
+        texts: The text of each span, in their order; empty unless all are there.
+    """
+
+    name: str
+    state: State
+    texts: tuple[str, ...] = ()
+
+
+def document_name(sentence: StoredSentence) -> str:
+    """Return what the page calls the document of a sentence; never blank."""
+    return name_of(Document(page_content="", metadata={**sentence.source, DOC_ID: sentence.doc_id}))
+
+
+class GoldTexts:
+    """Reads the gold of questions, and remembers it while its document stays as it is."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._known: dict[str, tuple[object, dict[tuple[Span, ...], Gold]]] = {}
+
+    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Question]) -> list[Gold]:
+        """Return what the gold of each question is in the index, within the retriever's filter."""
+        asked = list(questions)
+        wanted: dict[str, set[tuple[Span, ...]]] = {}
+        for question in asked:
+            wanted.setdefault(question.doc_id, set()).add(question.spans)
+        versions = await _versions(retriever)
+        if len(self._known) > MAX_DOCUMENTS:
+            self._known.clear()
+        found: dict[str, dict[tuple[Span, ...], Gold]] = {}
+        for doc_id, spans in wanted.items():
+            if versions is not None and doc_id not in versions:
+                found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
+                continue
+            version = None if versions is None else versions[doc_id]
+            known_version, golds = self._known.get(doc_id, (None, {}))
+            if version is None or version != known_version:
+                golds = {}
+            if unknown := spans - golds.keys():
+                golds = {**golds, **await _read(retriever, doc_id, unknown)}
+            found[doc_id] = golds
+            self._known[doc_id] = version, golds
+        return [found[question.doc_id][question.spans] for question in asked]
+
+
+async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
+    """Return for each document what changes whenever it does, ``None`` if that isn't known.
+
+    Returns:
+        ``None`` if the store can't list documents.
+    """
+    try:
+        documents = await retriever.adocuments()
+    except SentenceWindowError:
+        return None
+    return {each.doc_id: None if each.added is None else (each.added, each.sentences) for each in documents}
+
+
+async def _read(
+    retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
+) -> dict[tuple[Span, ...], Gold]:
+    try:
+        sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
+    except SentenceWindowError:  # the store can't read it, or lacks sentences of it
+        return dict.fromkeys(spans, Gold(doc_id, "unknown"))
+    if not sentences:
+        return dict.fromkeys(spans, Gold(doc_id, "missing"))
+    starts = [each.start for each in sentences]
+    name = document_name(sentences[0])
+    found = {}
+    for each in spans:
+        texts = [_text(sentences, starts, span) for span in each]
+        known = tuple(text for text in texts if text is not None)
+        is_there = len(known) == len(each)
+        # Where the filter hides a part of the document, it isn't told what else is.
+        lost: State = "outside" if is_whole else "missing"
+        found[each] = Gold(name, "ok", known) if is_there else Gold(name, lost)
+    return found
+
+
+def _text(sentences: Sequence[StoredSentence], starts: Sequence[int], span: Span) -> str | None:
+    """Return the text of a span; ``None`` if sentences that aren't there hold a part of it."""
+    at, end = span
+    parts = []
+    number = max(0, bisect_right(starts, at) - 1)
+    while at < end:
+        if number == len(sentences):
+            return None
+        each = sentences[number]
+        is_last = number + 1 == len(sentences)
+        text = each.text if is_last else each.text + each.separator
+        if not each.start <= at < each.start + len(text):
+            return None
+        parts.append(text[at - each.start : end - each.start])
+        at, number = each.start + len(text), number + 1
+    return "".join(parts)

@@ -1,0 +1,199 @@
+"""`ReadDocument`: a document as the index holds it, as far as the retriever's filter lets it through."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.answering.locations import name_of
+from langchain_sentence_window.apps.studio.document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
+from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
+from langchain_sentence_window.apps.studio.replies import not_found
+from langchain_sentence_window.documents.indexed_documents import TITLE
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.parts.numbering import page_of, source_of, total_pages
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.sentence_pages import PagedSentence, sentences_on_pages
+from langchain_sentence_window.documents.window_documents import source_document
+from langchain_sentence_window.documents.window_metadata import SENTENCE_SPANS
+from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_documents import read_sentences
+from langchain_sentence_window.splitting.blocks import TABLE_ROW
+from langchain_sentence_window.splitting.markdown import is_markdown
+
+DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
+
+_MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
+# The text of HTML and DOCX is Markdown, see `load_file`.
+_MARKDOWN_TYPES = frozenset({SUFFIXES[".md"], SUFFIXES[".html"], SUFFIXES[".docx"]})
+_PDF = ".pdf"
+# What JSON can't hold; each is one character, so no offset moves.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+async def read_document(retriever: SentenceWindowRetriever, doc_id: str) -> "ReadDocument":
+    """Read a document.
+
+    Raises:
+        Refused: There is none of that name, or the filter lets nothing of it through.
+        IncompleteWindowError: The store can't fetch by id.
+    """
+    sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
+    if not sentences:
+        raise not_found("there is no such document in the index; it may have been deleted just now")
+    return ReadDocument(tuple(sentences), is_whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Sentences that follow each other without a gap.
+
+    Attributes:
+        start: The first code point in the document.
+        text: The text from the first sentence to the last.
+        sentences: The sentences.
+    """
+
+    start: int
+    text: str
+    sentences: Sequence[StoredSentence]
+
+
+@dataclass(frozen=True)
+class ReadDocument:
+    """A document as the index holds it.
+
+    Attributes:
+        sentences: Its sentences that may be shown, in order; at least one.
+        is_whole: Whether these are all that it has.
+    """
+
+    sentences: tuple[StoredSentence, ...]
+    is_whole: bool
+
+    @property
+    def doc_id(self) -> str:
+        """The name by which the index knows it."""
+        return self.sentences[0].doc_id
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata of its first sentence's source."""
+        return self.sentences[0].source
+
+    @property
+    def name(self) -> str:
+        """The name that the page calls it by; never blank."""
+        return name_of(Document(page_content="", metadata={**self.metadata, DOC_ID: self.doc_id}))
+
+    @property
+    def source(self) -> str | None:
+        """The path or address that its metadata names."""
+        return source_of(self.metadata)
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """Its text; in several pieces if the filter hides sentences between them."""
+        return list(_pieces(self.sentences))
+
+    @cached_property
+    def pages(self) -> list[int] | None:
+        """For each sentence, the page that it begins on, from 0; ``None`` if the metadata doesn't say it of each."""
+        found: list[int] = []
+        for each in self.sentences:
+            page = page_of(each.source)
+            if page is None:
+                return None
+            found.append(page)
+        return found
+
+    @property
+    def page_count(self) -> int | None:
+        """The number of its pages; ``None`` if it has none."""
+        if self.pages is None:
+            return None
+        return max(total_pages(self.metadata) or 0, max(self.pages) + 1)
+
+    @property
+    def kind(self) -> DocumentKind:
+        """Its kind."""
+        suffix = PurePath(self.source or self.doc_id).suffix.lower()
+        if self.pages is not None:
+            return "pdf" if suffix == _PDF else "text"
+        content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
+        is_marked = suffix in _MARKDOWN or (isinstance(content_type, str) and content_type in _MARKDOWN_TYPES)
+        return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
+
+    def on_pages(self) -> list[PagedSentence]:
+        """Return the sentences with the pages that they stand on.
+
+        Raises:
+            InvalidInputError: The metadata doesn't say it.
+        """
+        whole = source_document(self.sentences)
+        spans = [[each.start, each.end] for each in self.sentences]
+        return sentences_on_pages(
+            Document(page_content=whole.page_content, metadata={**whole.metadata, SENTENCE_SPANS: spans})
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the page needs to lay it out."""
+        first, last = self.sentences[0], self.sentences[-1]
+        title = self.metadata.get(TITLE)
+        return {
+            "doc_id": self.doc_id,
+            "name": self.name,
+            "source": self.source,
+            "title": title if isinstance(title, str) and title.strip() else None,
+            "kind": self.kind,
+            "pages": self.page_count,
+            "start": first.start,
+            "length": last.end,
+            "sentences": [(each.start, each.end) for each in self.sentences],
+            "indexes": None if self.is_whole else [each.index for each in self.sentences],
+            "sentence_pages": self.pages,
+            "blocks": list(self._written_blocks()),
+        }
+
+    def _written_blocks(self) -> Iterator[dict[str, Any]]:
+        is_marked = self.kind == "markdown"
+        headers = {each.lead_in for each in self.sentences if each.kind == TABLE_ROW and each.lead_in is not None}
+        for number, piece in enumerate(self.pieces):
+            if number:
+                yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
+            found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
+            spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
+            shown, sentences = _SURROGATE.sub("\ufffd", piece.text), Sentences(spans)
+            for block in found:
+                yield block.to_dict(shown, piece.start, sentences)
+
+
+def _plain(piece: Piece, headers: set[int]) -> list[Block]:
+    sentences = [
+        PlainSentence(
+            each.start - piece.start, each.end - piece.start, each.kind, each.level, is_header=each.index in headers
+        )
+        for each in piece.sentences
+    ]
+    return plain_blocks(piece.text, sentences)
+
+
+def _pieces(sentences: Sequence[StoredSentence]) -> Iterator[Piece]:
+    """Yield the runs of sentences that follow each other."""
+    begin = 0
+    for at in range(1, len(sentences) + 1):
+        last = sentences[at - 1]
+        if at < len(sentences):
+            each = sentences[at]
+            if each.index == last.index + 1 and each.start == last.end + len(last.separator):
+                continue
+        run = sentences[begin:at]
+        text = "".join([part for each in run for part in (each.text, each.separator)])
+        yield Piece(run[0].start, text[: len(text) - len(last.separator)], run)
+        begin = at

@@ -1,0 +1,138 @@
+"""Replies: JSON in, checked; JSON out; errors as JSON.
+
+An error becomes ``{"error": {"type": ..., "message": ...}}``, which the page shows as it is.
+"""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from langchain_sentence_window.answering.citation_format import on_one_line
+from langchain_sentence_window.errors import SentenceWindowError
+
+logger = logging.getLogger("langchain_sentence_window")
+
+MAX_UNEXPECTED_CHARS = 300
+"""The most characters of an unexpected error that the page shows: it may quote anything."""
+
+MAX_BODY_BYTES = 20_000_000
+"""The most bytes of the JSON that a call sends."""
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+
+
+class Arguments(BaseModel):
+    """The arguments of a call; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer
+    """A call that can't be served.
+
+    Attributes:
+        status: The HTTP status.
+        message: What the page shows: the reason and the cure.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        """Refuse with a status and a message."""
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def not_found(message: str) -> Refused:
+    """Return the refusal of a call that asks for something that isn't there, or may not be seen."""
+    return Refused(404, message)
+
+
+async def body_of(request: Request) -> object:
+    """Read the JSON of a call.
+
+    Raises:
+        Refused: It isn't JSON, or too long.
+    """
+    # A page of another origin can't send this type without asking first, and is refused then.
+    if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
+        raise Refused(415, f"send the arguments as {JSON}")
+    body = await read_at_most(request, MAX_BODY_BYTES)
+    try:
+        return json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the arguments aren't JSON: {error}") from None
+
+
+async def read_at_most(request: Request, limit: int) -> bytes:
+    """Read the body of a request.
+
+    Raises:
+        Refused: It is longer than the limit, in bytes.
+    """
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise Refused(413, f"that is more than {limit // 1_000_000} MB; send less")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def reply(value: object, status: int = 200) -> Response:
+    """Return a value as JSON."""
+    return Response(as_json(value), status, media_type=JSON)
+
+
+def reply_to(error: Exception) -> Response:
+    """Return an error as JSON: 400 for what the caller can mend, 500 for anything else."""
+    status = 400 if isinstance(error, ValidationError | SentenceWindowError) else 500
+    return reply({"error": told(error)}, error.status if isinstance(error, Refused) else status)
+
+
+def told(error: Exception) -> dict[str, str]:
+    """Return what the page shows of an error: its ``type`` and its ``message``. An unexpected one is logged."""
+    if isinstance(error, Refused):
+        return {"type": "Refused", "message": error.message}
+    if isinstance(error, ValidationError):
+        return {"type": "InvalidInputError", "message": _problems(error)}
+    if isinstance(error, SentenceWindowError):
+        return {"type": type(error).__name__, "message": str(error)}
+    logger.error("a call of the page failed", exc_info=error)
+    return {"type": type(error).__name__, "message": on_one_line(str(error), MAX_UNEXPECTED_CHARS)}
+
+
+def lines(events: AsyncIterator[Mapping[str, Any]]) -> Response:
+    """Return events as they come, each as a line of JSON.
+
+    An error ends them with ``{"error": ...}``.
+    """
+
+    async def written() -> AsyncIterator[bytes]:
+        try:
+            async for event in events:
+                yield as_json(event) + b"\n"
+        except Exception as error:  # noqa: BLE001 - the status line is gone, so it is told as an event
+            yield as_json({"error": told(error)}) + b"\n"
+
+    return StreamingResponse(written(), media_type=LINES)
+
+
+def as_json(value: object) -> bytes:
+    """Return a value as JSON, with whatever a document's text may hold."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # lone surrogates, or numbers beyond 64 bits
+        return json.dumps(value, default=str).encode()
+
+
+def _problems(error: ValidationError) -> str:
+    found = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in error.errors()]
+    return "; ".join(found)

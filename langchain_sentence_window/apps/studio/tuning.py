@@ -1,0 +1,379 @@
+"""Tune settings and fit the ranking: try them, write them as a program, and make them the index's default."""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._showing import shown
+from langchain_sentence_window.apps.folders.file_sync import index_folder
+from langchain_sentence_window.apps.studio.measured_questions import asked_entries
+from langchain_sentence_window.apps.studio.page_state import (
+    Changed,
+    Job,
+    Studio,
+    calling,
+    changing,
+    check_writable,
+    reading,
+)
+from langchain_sentence_window.apps.studio.queries import Asking, card
+from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused
+from langchain_sentence_window.apps.studio.setting_form import FIELDS, RERANKER, described, to_ask
+from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
+from langchain_sentence_window.evaluation.measurement import BUDGETS
+from langchain_sentence_window.ranking.ranking import Ranking
+from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
+from langchain_sentence_window.retrieval.index_settings import (
+    REMEMBERED,
+    IndexSettings,
+    read_index_settings,
+    write_index_settings,
+)
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+MAX_KEYS = 100
+"""Keys of metadata that the page offers for a filter."""
+
+MAX_VALUES = 12
+"""Values of a key that the page offers."""
+
+MAX_VALUE_CHARS = 80
+
+
+async def settings(studio: Studio, _: Arguments) -> object:
+    """Return what a form needs of the settings, and whether they can become the index's default."""
+    can_keep = not studio.is_read_only and index_folder(studio.retriever) is not None
+    return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": can_keep}
+
+
+class Defaults(Arguments):
+    """Settings that the index shall remember."""
+
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+def setting_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        reading("/api/settings", Arguments, settings),
+        reading("/api/filter-keys", Arguments, filter_keys),
+        calling("/api/try", Asking, try_settings),
+        calling("/api/program", Asking, as_program),
+        changing("/api/settings/default", Defaults, make_default),
+    ]
+
+
+async def filter_keys(studio: Studio, _: Arguments) -> object:
+    """Return the keys of the documents' metadata, each with some of its values, the most frequent keys first."""
+    values: dict[str, dict[Any, None]] = defaultdict(dict)
+    counts: dict[str, int] = defaultdict(int)
+    for document in await studio.documents():
+        for key, value in document.metadata.items():
+            counts[key] += 1
+            for each in value if isinstance(value, list) else [value]:
+                is_shown = isinstance(each, str | int | float | bool) and len(str(each)) <= MAX_VALUE_CHARS
+                if is_shown and len(values[key]) < MAX_VALUES:
+                    values[key][each] = None
+    keys = sorted(counts, key=lambda key: (-counts[key], key))[:MAX_KEYS]
+    return {"keys": [{"name": key, "documents": counts[key], "values": list(values[key])} for key in keys]}
+
+
+async def try_settings(studio: Studio, given: Asking) -> object:
+    """Return the windows of a question as cards with their tokens, and the seconds that the retriever took."""
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
+    began = time.perf_counter()
+    windows = await retriever.ainvoke(given.query, **call)
+    seconds = time.perf_counter() - began
+    tokens = await ASYNC.in_thread(lambda: [retriever.count_tokens(shown_text(window)) for window in windows])
+    cards = [
+        {**card(window, rank), "tokens": count}
+        for rank, (window, count) in enumerate(zip(windows, tokens, strict=True), 1)
+    ]
+    return {"windows": cards, "seconds": seconds, "tokens": sum(tokens)}
+
+
+async def as_program(studio: Studio, given: Asking) -> object:
+    """Return a program in Python that asks the same."""
+    return {"program": await ASYNC.in_thread(program, studio.retriever, given.query, given.settings)}
+
+
+async def make_default(studio: Studio, given: Defaults) -> Changed:
+    """Write settings beside the index, and return a page that uses them, and what was kept and what wasn't.
+
+    Raises:
+        Refused: The page is read-only, or the index isn't on disk.
+        InvalidInputError: A setting can't be used.
+    """
+    check_writable(studio)
+    folder = index_folder(studio.retriever)
+    if folder is None:
+        raise Refused(409, "this index is in memory, so it can't remember settings; set them where it is made")
+    unknown = sorted(given.settings.keys() - {field.name for field in FIELDS})
+    if unknown:
+        raise InvalidInputError(f"{shown(unknown[0])} isn't a setting of a call; leave it out")
+    # The reranker and a filter aren't an index's to remember, see `REMEMBERED`.
+    call = to_ask(studio.retriever, {name: value for name, value in given.settings.items() if name != RERANKER})[1]
+    kept = {name: value for name, value in call.items() if can_remember(name)}
+    retriever = studio.retriever.model_copy(update=kept)  # checks them
+    await ASYNC.in_thread(remember, folder, kept)
+    left_out = sorted(given.settings.keys() - kept.keys())
+    return replace(studio, retriever=retriever), {"kept": sorted(kept), "left_out": left_out}
+
+
+class Fit(Arguments):
+    """The questions and budgets to fit to."""
+
+    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
+    leave_out_lost: bool = True
+
+
+class Fitted(Arguments):
+    """The number of the job that fitted a ranking."""
+
+    job: int
+
+
+def fit_routes() -> list[BaseRoute]:
+    """Return the calls of this module."""
+    return [
+        calling("/api/fit", Fit, fit),
+        changing("/api/fit/use", Fitted, use_ranking),
+        reading("/api/fit/ranking", Fitted, export_ranking),
+    ]
+
+
+async def fit(studio: Studio, given: Fit) -> object:
+    """Start to fit the retriever's ranking."""
+    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
+
+    async def work(job: Job) -> object:
+        fitted = await afit_ranking(
+            studio.retriever,
+            asked.questions,
+            given.budgets,
+            on_progress=lambda done, total: job.report(done=done, total=total),
+        )
+        job.report()  # the last moment to stop
+        studio.runs.fitted[job.number] = fitted
+        return {"job": job.number, "left_out": asked.left_out, **_as_dict(fitted)}
+
+    return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
+
+
+async def use_ranking(studio: Studio, given: Fitted) -> Changed:
+    """Return a page that uses the fitted ranking, and where it is kept; an index on disk remembers it.
+
+    Raises:
+        Refused: The page is read-only, the ranking isn't known, or it isn't recommended.
+        StoreError: The folder of the index can't be written.
+    """
+    check_writable(studio)
+    fitted = _fitted(studio, given.job)
+    if not fitted.is_recommended:
+        raise Refused(409, "this ranking may gain nothing, so the ranking stays as it was; more questions may help")
+    retriever = studio.retriever.model_copy(update={"ranking": fitted.ranking})
+    folder = index_folder(studio.retriever)
+    if folder is not None:
+        await ASYNC.in_thread(remember, folder, {"ranking": fitted.ranking})
+    saved = None if folder is None else str(folder / RANKING_FILE)
+    return replace(studio, retriever=retriever), {"saved": saved, "description": fitted.ranking.description}
+
+
+async def export_ranking(studio: Studio, given: Fitted) -> Response:
+    """Return the fitted ranking as a file."""
+    content = _fitted(studio, given.job).fitted.to_json() + "\n"
+    headers = {"Content-Disposition": f'attachment; filename="{RANKING_FILE}"', "Cache-Control": "no-store"}
+    return Response(content, media_type=JSON, headers=headers)
+
+
+def _fitted(studio: Studio, job: int) -> FittedRanking:
+    if job not in studio.runs.fitted:
+        raise Refused(404, "this ranking isn't known any more; fit it again")
+    return studio.runs.fitted[job]
+
+
+def _as_dict(fitted: FittedRanking) -> dict[str, Any]:
+    return {
+        "budgets": fitted.budgets,
+        "recall_before": fitted.recall_before,
+        "recall_after": fitted.recall_after,
+        "gains": [asdict(each) for each in fitted.gains],
+        "gain": asdict(fitted.gain),
+        "is_recommended": fitted.is_recommended,
+        "count": fitted.questions,
+        "without_gold": fitted.without_gold,
+        "groups": fitted.groups,
+        "weights": _changes(fitted.prior, fitted.fitted),
+    }
+
+
+def _changes(prior: Ranking, fitted: Ranking) -> list[Mapping[str, Any]]:
+    """Return the weights before and after, the largest changes first."""
+    rows = [
+        {
+            "name": name,
+            "meaning": signal.meaning,
+            "before": prior.weights.get(name, 0.0),
+            "after": fitted.weights.get(name, 0.0),
+        }
+        for name, signal in SIGNALS.items()
+    ]
+    changed = [row for row in rows if row["before"] != row["after"]]
+    return sorted(changed, key=lambda row: -abs(row["after"] - row["before"]))
+
+
+_SHARED = tuple(field.name for field in FIELDS if field.name not in (RERANKER, "filter"))
+"""Settings that a retriever and a call both have."""
+
+_UNTOLD = ("filter", "search_kwargs", "count_tokens", "bm25_index")
+"""Settings of a retriever that a program can't hold, or that the page mustn't tell."""
+
+_MAX_LINE = 100
+
+
+def program(retriever: SentenceWindowRetriever, query: str, settings: Mapping[str, Any]) -> str:
+    """Return a program in Python that opens the index, asks the question and prints the windows.
+
+    Args:
+        retriever: The retriever of the page.
+        query: The question.
+        settings: The settings of the call, as the page sends them.
+
+    Raises:
+        InvalidInputError: A setting can't be used.
+        StoreError: What the index remembers can't be read.
+    """
+    asked, call = to_ask(retriever, settings)
+    folder = index_folder(retriever)
+    known = remembered_settings(folder)
+    call = _own_settings(retriever, known, folder) | call
+    is_reranked = isinstance(asked.reranker, LateInteractionReranker)
+    names = [
+        *(["LateInteractionReranker"] if is_reranked else []),
+        *(["Ranking"] if isinstance(call.get("ranking"), Ranking) else []),
+        "SentenceWindowRetriever",
+    ]
+    first, opened = _opened(retriever, folder, known)
+    given = [_literal(query), *(f"{name}={_literal(value)}" for name, value in call.items())]
+    return "\n".join(
+        [
+            *first,
+            f"from langchain_sentence_window import {', '.join(names)}",
+            "",
+            *_notes(retriever, asked),
+            f"retriever = {opened}",
+            *(["retriever.reranker = LateInteractionReranker(model=retriever.vectorstore.embeddings)"] * is_reranked),
+            f"windows = {_call('retriever.invoke', given)}",
+            "for window in windows:",
+            '    print(f"{window.metadata[\'score\']:.3f}", window.page_content, end="\\n\\n")',
+            "",
+        ]
+    )
+
+
+def _own_settings(retriever: SentenceWindowRetriever, known: IndexSettings, folder: Path | None) -> dict[str, Any]:
+    """Return the settings of a retriever that it wouldn't have if its index were just opened."""
+    fields = type(retriever).model_fields
+    usual = {name: fields[name].default for name in _SHARED} | known.retriever_settings(folder or ".")
+    if isinstance(usual["ranking"], str):
+        usual["ranking"] = Ranking.read(usual["ranking"])
+    own = {name: getattr(retriever, name) for name in _SHARED}
+    return {name: value for name, value in own.items() if _plain(value) != _plain(usual[name])}
+
+
+def _opened(retriever: SentenceWindowRetriever, folder: Path | None, known: IndexSettings) -> tuple[list[str], str]:
+    """Return imports, and the call that opens the index."""
+    if folder is None:
+        return [], "...  # make it as your program does; the index of this page isn't on disk"
+    path = _literal(str(folder))
+    if known.embedding is not None:
+        return [], _call("SentenceWindowRetriever.open", [path])
+    embeddings = retriever.scope().adapter.embedding
+    model = getattr(embeddings, "model_name", None)
+    if type(embeddings).__name__ == "HuggingFaceEmbeddings" and isinstance(model, str):
+        embedder = f"HuggingFaceEmbeddings(model_name={_literal(model)})"
+        imported = ["from langchain_huggingface import HuggingFaceEmbeddings"]
+        return imported, _call("SentenceWindowRetriever.open", [path, embedder])
+    return [], f"SentenceWindowRetriever.open({path}, ...)  # ... is the embedder that the index was made with"
+
+
+def _notes(retriever: SentenceWindowRetriever, asked: SentenceWindowRetriever) -> list[str]:
+    """Return what the program lacks, as comments."""
+    fields = type(retriever).model_fields
+    untold = [
+        name for name in _UNTOLD if getattr(retriever, name) != fields[name].get_default(call_default_factory=True)
+    ]
+    if asked.reranker is not None and not isinstance(asked.reranker, LateInteractionReranker):
+        untold.append(RERANKER)
+    return [f"# The retriever of the page also has its own {', '.join(untold)}; set it here, too."] if untold else []
+
+
+def _call(function: str, arguments: Sequence[str]) -> str:
+    """Write a call on a line, or on several if it is long."""
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= _MAX_LINE:
+        return line
+    return f"{function}(\n" + "".join(f"    {each},\n" for each in arguments) + ")"
+
+
+def _literal(value: object) -> str:
+    """Write a setting as Python; ``repr`` escapes whatever a text holds."""
+    return f"Ranking({dict(value.weights)!r})" if isinstance(value, Ranking) else repr(value)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list) else value
+
+
+RANKING_FILE = "ranking.json"
+"""The file in the index's folder that holds a ranking which the page made."""
+
+_RANKING = "ranking"
+
+
+def can_remember(name: str) -> bool:
+    """Return whether an index remembers a setting."""
+    return name in REMEMBERED
+
+
+def remembered_settings(folder: Path | None) -> IndexSettings:
+    """Return what the index remembers; the defaults for one in memory.
+
+    Raises:
+        StoreError: The file is damaged.
+    """
+    return IndexSettings() if folder is None else read_index_settings(folder)
+
+
+def remember(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Add settings to those that an index remembers.
+
+    Args:
+        folder: The index's folder.
+        settings: Settings of the retriever by name, each one of those that `can_remember` allows. A `Ranking` is
+            written into a file beside the index.
+
+    Raises:
+        InvalidInputError: A setting can't be stored.
+        StoreError: The folder can't be written.
+    """
+    known = read_index_settings(folder)
+    changed = dict(settings)
+    ranking = changed.get(_RANKING)
+    if isinstance(ranking, Ranking):
+        changed[_RANKING] = RANKING_FILE
+    new = replace(known, retriever={**known.retriever, **changed})  # checks the settings before anything is written
+    if isinstance(ranking, Ranking):
+        ranking.save(folder / RANKING_FILE)
+    write_index_settings(folder, new)

@@ -1,0 +1,21 @@
+"""A local page on which people look at an index: ask it, see why, tune it, mark questions, measure, manage documents.
+
+    serve_studio(SentenceWindowRetriever.open("index"))
+    app = create_studio(retriever, token="...")      # a Starlette app, to mount elsewhere
+
+The server sends data, and never markup. The page makes elements of it by itself, so no text of a document can become
+markup. It needs the extra ``studio``.
+"""
+
+from typing import TYPE_CHECKING
+
+from langchain_sentence_window._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.apps.studio.page_server import create_studio, serve_studio
+
+__all__ = ["create_studio", "serve_studio"]
+
+_HOMES = dict.fromkeys(__all__, ".apps.studio.page_server")
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, needs={"starlette": "studio", "uvicorn": "studio"})
