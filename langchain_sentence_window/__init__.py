@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+    from langchain_sentence_window.documents.splitter import SentenceSplitter
     from langchain_sentence_window.documents.window_merging import merge_windows
     from langchain_sentence_window.embedding.named import load_embedding
     from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
-    from langchain_sentence_window.splitting.splitter import SentenceSplitter
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
@@ -95,7 +95,7 @@ _HOMES = {
     "IndexedDocument": "documents.indexed_documents",
     "LateInteractionReranker": "reranking.late_interaction",
     "Ranking": "ranking.ranking",
-    "SentenceSplitter": "splitting.splitter",
+    "SentenceSplitter": "documents.splitter",
     "SentenceTransformerCrossEncoder": "reranking.cross_encoder",
     "SentenceWindowRetriever": "retrieval.retriever",
     "create_rag_chain": "answering.chain",

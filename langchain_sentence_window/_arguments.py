@@ -1,10 +1,11 @@
 """Check arguments that are often mistaken, and say what to write instead."""
 
+import inspect
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
@@ -13,9 +14,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_function, checked_list, gathered
-from langchain_sentence_window.embedding.checked import is_embedder
 from langchain_sentence_window.errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
@@ -282,3 +282,15 @@ def checked_path(path: object) -> Path:
         if usable:
             return found
     raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")
+
+
+_PLAIN_TYPES = frozenset({type(None), bool, int, float, str, bytes, dict, list, tuple, set, frozenset})
+EMBEDDER_METHODS = ("embed_documents", "embed_query")
+
+
+def is_embedder(value: object) -> TypeGuard[Embeddings]:
+    """Return whether a value is an embedder, without running any of its code."""
+    return type(value) not in _PLAIN_TYPES and (
+        isinstance(value, Embeddings)
+        or (not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in EMBEDDER_METHODS))
+    )

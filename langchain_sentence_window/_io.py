@@ -9,6 +9,8 @@ A flow takes the interface as its first argument, ``io``::
     run(count(BLOCKING, store))             # calls store.search; needs no event loop
     await count(ASYNC, store)               # awaits store.asearch
     await arun(lambda io: count(io, store)) # the same, and what the flow computes between its calls runs in a thread
+
+And `OpenFiles`, the base class of objects with open files: copies share them, and pickling is refused.
 """
 
 import asyncio
@@ -17,9 +19,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, Protocol, Self, SupportsIndex, TypeVar
 
 from langchain_core.runnables import run_in_executor
+
+from langchain_sentence_window.errors import StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -229,3 +233,39 @@ def _threads() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.cache_clear)  # threads stay behind
+
+
+class OpenFiles:
+    """An object that holds open files, so it can't be deep-copied or sent to another process."""
+
+    def __copy__(self) -> Self:
+        """Return another handle of the same open files."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Refuse a deep copy.
+
+        Raises:
+            StoreError: Always. The message says how to open the files a second time.
+        """
+        raise self._not_copyable("deep-copied")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse pickling.
+
+        Raises:
+            StoreError: Always. The message says how to open the files in another process.
+        """
+        raise self._not_copyable("pickled")
+
+    def _reopened(self) -> str:
+        """Return how to open the files again, as the end of a message."""
+        raise NotImplementedError
+
+    def _not_copyable(self, how: str) -> StoreError:
+        return StoreError(
+            f"a {type(self).__name__} can't be {how}, as it holds open files; open it again where it is needed, in "
+            f"another process too: {self._reopened()}. copy.copy and model_copy share it"
+        )

@@ -35,7 +35,9 @@ from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import fusion
 from langchain_sentence_window.retrieval.transfer import import_sentences
-from langchain_sentence_window.windows import auto, geometry, order
+from langchain_sentence_window.windows import assembly as order
+from langchain_sentence_window.windows import completion as auto
+from langchain_sentence_window.windows import geometry
 from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
 

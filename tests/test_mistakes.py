@@ -24,7 +24,7 @@ from langchain_sentence_window import (
     create_rag_chain,
     evaluation,
 )
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.retrieval import transfer

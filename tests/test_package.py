@@ -91,7 +91,7 @@ def test_the_changelog_tells_of_this_version_in_the_usual_form() -> None:
 def test_the_doctests_hold() -> None:
     import doctest
 
-    for name in ("splitting.splitter",):
+    for name in ("documents.splitter",):
         result = doctest.testmod(import_module(f"langchain_sentence_window.{name}"))
         assert result.attempted
         assert not result.failed

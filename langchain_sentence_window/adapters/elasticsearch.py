@@ -5,8 +5,8 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.keys import DOC_ID

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import BLOCKING, IO, run
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, Rank, Scored, StoreAdapter
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument

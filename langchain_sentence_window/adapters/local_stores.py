@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.families import DeleteFirstAdapter, GetWhereAdapter
 from langchain_sentence_window.adapters.matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter

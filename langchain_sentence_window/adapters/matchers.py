@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError, InvalidInputError

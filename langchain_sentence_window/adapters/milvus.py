@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.adapters.families import DeleteFirstAdapter
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, batches

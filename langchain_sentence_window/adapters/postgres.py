@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.families import GetWhereAdapter
 from langchain_sentence_window.adapters.postgres_loader import PostgresLoader

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag, optional_count
 from langchain_sentence_window.adapters.postgres_sql import PostgresEngine, TableNames, all_rows, in_text, quoted
 from langchain_sentence_window.adapters.postgres_table import COLUMNS_OF, STAGED, Table

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.postgres_sql import TableNames, literal, quoted
 from langchain_sentence_window.adapters.store_adapter import encoded

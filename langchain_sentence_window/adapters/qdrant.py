@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_flag
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, Scored, StoreAdapter, batches
 from langchain_sentence_window.adapters.traits import StoreTraits, has_only

@@ -6,8 +6,8 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.families import EmbeddedAdapter
 from langchain_sentence_window.adapters.store_adapter import Scored
 from langchain_sentence_window.adapters.traits import has_only

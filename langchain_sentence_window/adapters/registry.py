@@ -4,7 +4,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
 from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
 from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter

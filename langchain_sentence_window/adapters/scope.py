@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import Matcher, answering_at_once, key_of, own_copy
 from langchain_sentence_window.adapters.registry import adapter_of

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import Matcher
 from langchain_sentence_window.adapters.traits import StoreTraits

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
 from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX

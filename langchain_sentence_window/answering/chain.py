@@ -26,8 +26,8 @@ from langchain_core.runnables import (
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
-from langchain_sentence_window._settings import warn_of_related
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import warn_of_related
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag, gathered
 from langchain_sentence_window.answering.citation_format import HOW_TO_CITE, without_citations
 from langchain_sentence_window.answering.citations import Citation, find_citations

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 
 MARKS = "[]"
 """The characters around a source's number."""

@@ -14,9 +14,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.citation_format import cited_numbers
 from langchain_sentence_window.answering.context import SearchResult, ShownSpans, search_results

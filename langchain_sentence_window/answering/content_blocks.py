@@ -18,9 +18,8 @@ from langchain_core.messages.content import Annotation, TextContentBlock
 from langchain_core.messages.content import Citation as CitationBlock
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.citations import (

@@ -14,8 +14,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window.answering.citation_format import (
     escape_leading_numbers,
     escape_numbers,

@@ -7,10 +7,11 @@ from functools import cache
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.lead_ins import read_lead_ins
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_slices import (
     PER_SLICE_KEYS,
     best_hit,
@@ -20,8 +21,6 @@ from langchain_sentence_window.documents.window_slices import (
     spans_of_sentences,
     window_slice,
 )
-from langchain_sentence_window.splitting.spans import trim
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 MAX_EXCERPT_CHARS = 500
 """The most characters that are shown of a source that is cited as a whole."""

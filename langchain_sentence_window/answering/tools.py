@@ -23,13 +23,13 @@ from langchain_core.documents import Document
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, IO, arun, run
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key

@@ -15,9 +15,9 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._arguments import checked_documents, checked_vectorstore
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Vectors
+from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of

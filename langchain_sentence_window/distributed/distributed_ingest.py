@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from langchain_core.documents import Document
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import as_number, checked_flag, optional_count
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.store_adapter import batches
@@ -43,9 +43,9 @@ from langchain_sentence_window.distributed.ray_ingest import (
     workers_of,
 )
 from langchain_sentence_window.documents.ingest_states import FIRST_SENTENCES, IngestState
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import IngestError, InvalidInputError
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 if TYPE_CHECKING:
     from ray.data import Dataset

@@ -13,21 +13,21 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._arguments import checked_documents
+from langchain_sentence_window._arguments import checked_documents, is_embedder
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.documents.parts.grouping import Group, group_documents
 from langchain_sentence_window.documents.parts.numbering import Part
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE, JSON, MetadataFitter, StoreLimits
-from langchain_sentence_window.embedding.checked import checked_embedding, is_embedder
+from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import describe_embedder
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, embed_and_mix
 from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.preparing import Preparation, Prepared
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 MakeEmbedding: TypeAlias = Embeddings | Callable[[], Embeddings]
 """An embedder that can be pickled, or a function that loads it, which each worker calls once."""

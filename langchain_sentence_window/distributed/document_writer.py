@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.distributed.bulk_writer import MakeStore, OpenStore, checked_store_maker
 from langchain_sentence_window.distributed.document_rows import (
@@ -22,10 +22,10 @@ from langchain_sentence_window.distributed.document_rows import (
 from langchain_sentence_window.documents.ingest_states import IngestState, holds_states, with_state
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.parts.grouping import Group, group_documents
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.preparing import Prepared
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
 """Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""

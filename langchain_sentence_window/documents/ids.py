@@ -1,11 +1,11 @@
 """Ids of sentences and windows, the same in every store, and checks of ids."""
 
-import re
 import uuid
 from collections.abc import Iterable, Mapping
 from hashlib import sha1
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -15,13 +15,8 @@ ID_LENGTH = 36
 MAX_ID_CHARS = 4_096
 """Characters of the longest id of a source document, which each of its sentences carries."""
 
-_UNSAFE = re.compile("[\\0\\ud800-\\udfff]")
+
 _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11")
-
-
-def is_storable_id(name: str) -> bool:
-    """Return whether every store can keep an id: it isn't empty, and has no NUL and no lone surrogate."""
-    return bool(name) and not _UNSAFE.search(name)
 
 
 def checked_id(given: object) -> str:

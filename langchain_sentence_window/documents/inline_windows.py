@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.documents.keys import (
     WINDOW_END,
     WINDOW_FIRST,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -19,11 +19,11 @@ from langchain_sentence_window.splitting.blocks import (
     HEADING,
     HTML,
     LIST_ITEM,
+    MAX_LEVEL,
     PROSE,
     TABLE_ROW,
     Block,
 )
-from langchain_sentence_window.splitting.headings import MAX_LEVEL
 
 Continuation: TypeAlias = Literal["", "+", "~"]
 """How the first block of a part begins: ``""`` anew; ``"+"`` in the part before; ``"~"`` inside a word of it."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import END_INDEX, KIND, START_INDEX
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_text
 from langchain_sentence_window.documents.window_metadata import LEAD_INS, TEXT
-from langchain_sentence_window.splitting.blocks import lead_in_part
+from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_LEAD_INS = 4

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
 from langchain_sentence_window.documents.inline_windows import InlineSentence, read_window
 from langchain_sentence_window.documents.json_values import stored_form

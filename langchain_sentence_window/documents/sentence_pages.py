@@ -12,15 +12,14 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.parts.numbering import PAGE, PAGE_LABEL
 from langchain_sentence_window.documents.parts.spans import SPAN
 from langchain_sentence_window.documents.window_metadata import HITS, PARTS, SENTENCE_SPANS
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.spans import trim
 
 
 @dataclass(frozen=True, slots=True)

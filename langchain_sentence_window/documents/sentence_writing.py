@@ -5,7 +5,6 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.documents.inline_windows import separator_after, write_window
 from langchain_sentence_window.documents.keys import (
@@ -31,6 +30,7 @@ from langchain_sentence_window.documents.parts.spans import first_piece, write_s
 from langchain_sentence_window.documents.source_documents import carried_metadata
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
 from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.markdown import read_front_matter
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows.geometry import Hit, expand
 

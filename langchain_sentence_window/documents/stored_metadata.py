@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.json_values import json_item
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.values import is_scalar

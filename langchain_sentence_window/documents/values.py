@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from langchain_sentence_window._showing import shown
-
-MAX_INDEX = 2**62
-"""The largest index; not all stores keep larger numbers."""
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import MAX_INDEX
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX

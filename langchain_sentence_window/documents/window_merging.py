@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.documents.equal_passages import unite_equal
 from langchain_sentence_window.documents.joined_windows import agree, joined

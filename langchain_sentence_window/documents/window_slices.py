@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
 from langchain_sentence_window.documents.keys import END_INDEX, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.parts.numbering import page_of

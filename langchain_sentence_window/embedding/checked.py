@@ -2,15 +2,14 @@
 
 import inspect
 import re
-from typing import TypeGuard, cast
+from typing import cast
 
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
 from langchain_sentence_window.embedding.settings import without_secrets
 from langchain_sentence_window.errors import InvalidInputError
 
-_PLAIN = frozenset({type(None), bool, int, float, str, bytes, dict, list, tuple, set, frozenset})
-_METHODS = ("embed_documents", "embed_query")
 _EXAMPLE = "openai:text-embedding-3-small"
 _MAX_SHOWN_CHARS = 80
 
@@ -25,14 +24,6 @@ def checked_embedding(embedding: object) -> Embeddings:
     if isinstance(embedding, Embeddings) or has_methods:
         return cast("Embeddings", embedding)
     raise InvalidInputError(f"embedding is {_what(embedding)}; {_cure(embedding)}")
-
-
-def is_embedder(value: object) -> TypeGuard[Embeddings]:
-    """Return whether a value is an embedder, without running any of its code."""
-    return type(value) not in _PLAIN and (
-        isinstance(value, Embeddings)
-        or (not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in _METHODS))
-    )
 
 
 def _what(given: object) -> str:

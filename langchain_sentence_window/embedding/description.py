@@ -14,7 +14,7 @@ import numpy as np
 import pydantic
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window.embedding.checked import is_embedder
+from langchain_sentence_window._arguments import is_embedder
 from langchain_sentence_window.embedding.settings import (
     SHOWN,
     is_numeric_setting,

@@ -8,10 +8,9 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors, encodable
 from langchain_sentence_window.embedding.counting import count_texts
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.mixing import is_usual, normalized

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 
 Numbers = npt.NDArray[np.int64]
 

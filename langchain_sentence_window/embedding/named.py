@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.embedding.settings import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 

@@ -13,9 +13,9 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._display import described
 from langchain_sentence_window._io import ASYNC, IO
-from langchain_sentence_window._showing import described
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.sentence_documents import sentence_key
 from langchain_sentence_window.embedding.checked import checked_embedding

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.headings import shorten, shorten_path
+from langchain_sentence_window.splitting.blocks import shorten, shorten_path
 
 Situate: TypeAlias = Callable[[Document, Document], str]
 """Takes a source document and one of its sentences, and returns a line that says what the sentence is about.

@@ -16,7 +16,7 @@ import pydantic
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.embedding.checked import is_embedder
+from langchain_sentence_window._arguments import is_embedder
 from langchain_sentence_window.embedding.description import (
     MAX_DEPTH,
     attributes_of,

@@ -17,9 +17,8 @@ from os import PathLike
 
 import numpy as np
 
+from langchain_sentence_window._display import aligned, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._tables import aligned
 from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked

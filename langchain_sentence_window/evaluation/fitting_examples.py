@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_objective import Stack
@@ -25,7 +25,7 @@ from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size,
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.windows.auto import MAX_FORWARD
+from langchain_sentence_window.windows.completion import MAX_FORWARD
 
 WindowSpan: TypeAlias = tuple[str, int, int]
 """The document of a window, and its half-open span there."""

@@ -16,9 +16,9 @@ from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_counter, checked_documents
+from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._settings import RELATED_NAMES, likely_name
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window._validation import checked_callback, checked_count, checked_list, gathered
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span

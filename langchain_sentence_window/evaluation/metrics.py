@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 
 FULL_COVERAGE = 0.95
 """The recall at which a question's gold counts as wholly covered. It is below 1, as a gold span often has a space or a

@@ -12,16 +12,15 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
 from langchain_sentence_window._arguments import checked_documents, checked_path
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._primitives import SentenceKey, Span, is_storable_id
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.parts.grouping import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_path
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._tables import aligned
+from langchain_sentence_window._display import aligned, shown
 from langchain_sentence_window._validation import as_integer, listed, optional_count
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.evaluation.metrics import (

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.file_states import FILE_STATE
-from langchain_sentence_window.documents.front_matter import read_front_matter
 from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.layout import write_layout
@@ -25,6 +24,7 @@ from langchain_sentence_window.documents.parts.numbering import LAYOUT
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, read_file
 from langchain_sentence_window.loaders.pdf.pdf_loader import read_pdf
+from langchain_sentence_window.splitting.markdown import read_front_matter
 
 if TYPE_CHECKING:
     from langchain_sentence_window.loaders.files.html_pages import HtmlPage

@@ -15,8 +15,8 @@ from langchain_core.documents import Document
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._handles import OpenFiles
-from langchain_sentence_window._showing import shown, summary_repr
+from langchain_sentence_window._display import shown, summary_repr
+from langchain_sentence_window._io import OpenFiles
 from langchain_sentence_window.documents.ids import checked_ids, sentence_id
 from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.documents.sentence_documents import StoredSentence

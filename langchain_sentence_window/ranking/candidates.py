@@ -7,7 +7,7 @@ from typing import TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.int64]

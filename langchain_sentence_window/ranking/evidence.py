@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, JoinedTexts, Numbers
 from langchain_sentence_window.ranking.word_matches import Flags, QueryTerms, WordMatches, find_words, query_terms
-from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS, MIN_CHARS, is_label
+from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
 NEAR = 2
 """Sentences between which scores count as near, in the same section."""

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_weight
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers

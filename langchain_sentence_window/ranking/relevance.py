@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers

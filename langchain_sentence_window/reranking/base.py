@@ -9,15 +9,15 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
 from langchain_sentence_window._arguments import checked_documents, not_a_question
-from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._checked_settings import RELATED_NAMES, Check, CheckedSettings
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import checked_min_score, optional_count
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.passages import Count, passages
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 DEFAULT_MAX_TOKENS = 512
 """Tokens that a model reads if it doesn't say how many."""

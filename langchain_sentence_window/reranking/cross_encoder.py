@@ -14,9 +14,10 @@ from langchain_core.embeddings import Embeddings
 from pydantic import Field
 
 from langchain_sentence_window._arguments import checked_path
-from langchain_sentence_window._settings import Check
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import Check
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.reranking.base import (
     DEFAULT_MAX_TOKENS,
@@ -25,7 +26,6 @@ from langchain_sentence_window.reranking.base import (
     text_or_passages,
     token_counts,
 )
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 MIN_PASSAGE_TOKENS = 32
 """Tokens that are left for a passage, however long the query is."""

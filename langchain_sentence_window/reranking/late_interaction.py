@@ -12,9 +12,10 @@ import numpy as np
 from langchain_core.documents import Document
 from pydantic import Field
 
-from langchain_sentence_window._settings import Check
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import Check
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_metadata import SCORE
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.fusion import zscores
@@ -27,7 +28,6 @@ from langchain_sentence_window.reranking.token_matching import (
     soft_maxsim,
     token_weights,
 )
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 _ranks: WeakKeyDictionary[Any, Floats] = (
     WeakKeyDictionary()

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from langchain_sentence_window._types import Span
-from langchain_sentence_window.splitting.spans import pieces
+from langchain_sentence_window._primitives import Span, pieces
 
 Count = Callable[[Sequence[str]], list[int]]
 """Counts the tokens of each text."""

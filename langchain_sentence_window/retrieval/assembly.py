@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.equal_passages import rough_key, text_key
 from langchain_sentence_window.documents.lead_ins import lead_ins, shown_text, shown_window, without_lead_ins
@@ -25,13 +25,14 @@ from langchain_sentence_window.windows.assembly import (
     IS_UNSUPPORTED,
     Assembled,
     Assembly,
+    Equal,
+    Texts,
     assemble,
     is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
-from langchain_sentence_window.windows.equal_texts import Equal, Texts
 from langchain_sentence_window.windows.geometry import Window
-from langchain_sentence_window.windows.growing import Budget, Ranked
+from langchain_sentence_window.windows.growth import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
 

@@ -7,8 +7,8 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument

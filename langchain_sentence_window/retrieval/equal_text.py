@@ -7,8 +7,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.documents.equal_passages import better_of, with_places
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.windows.assembly import Assembled, Assembly
-from langchain_sentence_window.windows.equal_texts import Equal
+from langchain_sentence_window.windows.assembly import Assembled, Assembly, Equal
 
 
 def equal_windows(windows: Sequence[Assembled], documents: Sequence[Document]) -> dict[int, Equal]:

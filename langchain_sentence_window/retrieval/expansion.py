@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
@@ -20,7 +20,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
 from langchain_sentence_window.retrieval.neighbors import Available, fetch_available, fetch_sentences
 from langchain_sentence_window.retrieval.prefetch import Wanted
-from langchain_sentence_window.windows.auto import expand_forward, strong_score
+from langchain_sentence_window.windows.completion import expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,

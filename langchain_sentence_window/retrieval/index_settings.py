@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
-from langchain_sentence_window._settings import Check
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import Check
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag, listed
 from langchain_sentence_window.embedding.settings import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
@@ -26,7 +26,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     open_regular,
     replace_file,
 )
-from langchain_sentence_window.windows.order import Order
+from langchain_sentence_window.windows.assembly import Order
 
 REMEMBERED = frozenset(
     {

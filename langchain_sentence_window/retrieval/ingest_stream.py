@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import DocumentStream
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.parts.batches import Batch, Batches
 from langchain_sentence_window.embedding.counting import counted_texts, heard_texts_too

@@ -7,7 +7,7 @@ but none of their texts.
 import logging
 from collections.abc import Mapping
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.relevance import Relevance

@@ -10,10 +10,9 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window._arguments import not_a_question
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey, encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_documents import window_position
@@ -37,10 +36,9 @@ from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.prefetch import Margin, Wanted
 from langchain_sentence_window.retrieval.reading_ahead import wanted_beside
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
-from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, is_pool
+from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, Order, arrange, is_pool
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growing import NEAR
-from langchain_sentence_window.windows.order import Order, arrange
+from langchain_sentence_window.windows.growth import NEAR
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
 from langchain_sentence_window.windows.completion import Line, complete, needs_nothing
 from langchain_sentence_window.windows.geometry import Hit, expand
-from langchain_sentence_window.windows.growing import NEAR
+from langchain_sentence_window.windows.growth import NEAR
 
 UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, expand_hit
 from langchain_sentence_window.retrieval.prefetch import Margin, Wanted, keys_around
-from langchain_sentence_window.windows.auto import MIN_CHARS, clear_best
+from langchain_sentence_window.windows.completion import MIN_CHARS, clear_best
 from langchain_sentence_window.windows.geometry import Hit
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SEPARATOR, START_INDEX
 from langchain_sentence_window.documents.window_metadata import (

@@ -7,10 +7,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._settings import RELATED_NAMES, likely_name
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter

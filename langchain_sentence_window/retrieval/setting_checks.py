@@ -5,8 +5,8 @@ from os import PathLike
 from typing import Any
 
 from langchain_sentence_window._arguments import checked_reranker, checked_vectorstore
-from langchain_sentence_window._settings import Check
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import Check
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import (
     checked_callback,
     checked_count,

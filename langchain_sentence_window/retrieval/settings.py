@@ -11,11 +11,18 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from langchain_sentence_window._arguments import checked_counter
-from langchain_sentence_window._settings import RELATED_NAMES, Check, CheckedSettings, likely_name, warn_of_related
+from langchain_sentence_window._checked_settings import (
+    RELATED_NAMES,
+    Check,
+    CheckedSettings,
+    likely_name,
+    warn_of_related,
+)
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.situating import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.bm25_index import BM25Index
@@ -26,8 +33,7 @@ from langchain_sentence_window.retrieval.expansion import WindowSetting, read_ex
 from langchain_sentence_window.retrieval.pipeline import Request, checked_query
 from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings
 from langchain_sentence_window.retrieval.setting_checks import CHECKS, NOT_SETTINGS
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
-from langchain_sentence_window.windows.order import Order
+from langchain_sentence_window.windows.assembly import Order
 
 
 class CallSettings(TypedDict, total=False):

@@ -11,9 +11,9 @@ from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents, checked_vectorstore
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter

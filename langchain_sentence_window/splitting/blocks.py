@@ -1,15 +1,17 @@
 """The structure layer: a text as headings, paragraphs, list items, table rows and code.
 
 A block is a run of whole lines. Every line that isn't blank is in exactly one block, so no character is lost.
+
+A heading is put before each sentence of its section when it is embedded. So a heading is short, and the length of a
+path of headings is limited.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_LEVEL, wiki_heading
-from langchain_sentence_window.splitting.spans import trim
-from langchain_sentence_window.splitting.speakers import speaker_end
+from langchain_sentence_window._primitives import trim
 
 PROSE = "prose"
 HEADING = "heading"
@@ -47,24 +49,6 @@ class Block:
     level: int = 0
 
 
-def lead_in_part(kind: str, lead_in: str) -> tuple[str, int]:
-    """Return what of a lead-in gives meaning to a sentence.
-
-    Args:
-        kind: The kind of the block of the sentence that is led in.
-        lead_in: The text of the lead-in.
-
-    Returns:
-        ``("header", end)`` for a row of a table, ``("speaker", end)`` for a message, else ``("list", end)``; the text
-        up to ``end``, which may be 0, is the part.
-    """
-    if kind == TABLE_ROW and "|" in lead_in:
-        return "header", len(lead_in.splitlines()[0].rstrip())  # without the delimiter row
-    if kind == MESSAGE:
-        return "speaker", speaker_end(lead_in)
-    return ("header" if kind == TABLE_ROW else "list"), len(lead_in)
-
-
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:
     """Make a block of lines of plain text that belong together.
 
@@ -92,3 +76,115 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _MIN_CAPITALS:
             return Block(start, end, HEADING, 1)
     return Block(start, end)
+
+
+MAX_HEADING_CHARS = 90
+"""Characters of a heading without a mark: a numbered, capitalized or underlined line."""
+
+MAX_MARKED_HEADING_CHARS = 300
+"""Characters of a heading with a mark, such as ``# Title``; a longer line is a paragraph."""
+
+MAX_LEVEL = 6
+"""The level of the innermost headings; the outermost have level 1."""
+
+MAX_PATH_CHARS = 300
+"""Characters of a heading path; outer headings are dropped first."""
+
+HEADING_SEPARATOR = " > "
+"""The text between two headings of a heading path."""
+
+ELLIPSIS = "…"
+"""The mark at the end of a title that was cut."""
+
+_WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
+# Bold marks around all of the line, and none inside; a colon may stand on either side of the last one.
+_BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
+_MIN_TITLE_LETTERS = 2
+# A question in bold is a heading, as in lists of frequently asked questions.
+_NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s|\w@\w|://")
+_ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
+# Headings hold full stops of abbreviations too ("Dr. Hale"), so a full stop counts only after a longer word.
+_SENTENCE_END = re.compile(r"(?:\w{4}\.|[!?])[\"'”’)\]]*\s|[。！？।].|[.,;。、，；]\Z")
+
+
+def wiki_heading(text: str, start: int, end: int) -> "re.Match[str] | None":
+    """Match a heading of MediaWiki, such as ``== Plot ==``, or of WikiText, such as ``= = Plot = =``."""
+    if end - start > MAX_MARKED_HEADING_CHARS or not text.startswith("=", start):
+        return None
+    match = _WIKI_HEADING.fullmatch(text, start, end)
+    return match if match and (match[2] or match[1] != "=") and any(map(str.isalnum, match[3])) else None
+
+
+def is_underlined_title(line: str, underline: str) -> bool:
+    """Return whether a line with an underline below it is a heading, not a paragraph above a rule.
+
+    Args:
+        line: The one line above the underline, without white space around it.
+        underline: Equals signs or hyphens. A few hyphens may be a rule, which stands below sentences.
+    """
+    may_be_rule = underline.startswith("-") and len(underline) < len(line) // 2
+    return len(line) <= MAX_HEADING_CHARS and not (may_be_rule and _SENTENCE_END.search(line))
+
+
+def bold_title(line: str) -> str:
+    """Return the title of a line that is wholly bold, such as ``**Fees:**``; an empty string if it is no title.
+
+    Args:
+        line: The line, without white space around it.
+    """
+    match = _BOLD.fullmatch(line) if len(line) <= MAX_HEADING_CHARS else None
+    title = match[2].strip("*_ \t") if match else ""
+    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLE_LETTERS
+    return title.removesuffix(":").rstrip() if has_letters and not _NO_TITLE.search(title) else ""
+
+
+def heading_title(heading: str) -> str:
+    """Return the title of a heading, without its marks and on one line.
+
+    Args:
+        heading: The text of the heading's block.
+    """
+    lines = heading.splitlines()
+    title = lines[0].strip()
+    if bold := bold_title(title) if len(lines) == 1 else "":
+        return " ".join(bold.split())
+    if match := wiki_heading(title, 0, len(title)):
+        title = match[3]
+    elif match := _ATX.match(title):
+        title = _without_closing(title[match.end() :])
+    else:  # underlined; the underline has no word in it
+        title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
+    return " ".join(title.split())
+
+
+def heading_path(titles: Sequence[str]) -> str:
+    """Join the titles of nested headings, outermost first, and shorten the path to `MAX_PATH_CHARS` characters."""
+    return shorten_path(HEADING_SEPARATOR.join(titles), MAX_PATH_CHARS)
+
+
+def shorten_path(path: str, max_chars: int) -> str:
+    """Shorten a heading path: drop outer headings first, then cut the innermost title."""
+    while len(path) > max_chars and HEADING_SEPARATOR in path:
+        path = path.partition(HEADING_SEPARATOR)[2]
+    return shorten(path, max_chars)
+
+
+def shorten(text: str, max_chars: int) -> str:
+    """Cut a text at its last white space that leaves at least half of ``max_chars``, else inside a word."""
+    if len(text) <= max_chars:
+        return text
+    kept = text[: max_chars - len(ELLIPSIS)]
+    words = kept.rpartition(" ")[0]
+    return (words if 2 * len(words) >= max_chars else kept).rstrip() + ELLIPSIS
+
+
+def title_key(title: str) -> str:
+    """Return what of a title counts when it is compared: its letters and digits."""
+    return "".join(filter(str.isalnum, title)).casefold()
+
+
+def _without_closing(title: str) -> str:
+    """Remove the marks that close an ATX heading: "Title ##"."""
+    title = title.rstrip(" \t")
+    body = title.rstrip("#")
+    return body.rstrip(" \t") if body != title and body[-1:] in ("", " ", "\t") else title

@@ -9,7 +9,7 @@ import re
 from markdown_it import rules_block
 from markdown_it.rules_block import StateBlock
 
-from langchain_sentence_window.splitting.headings import is_underlined_title
+from langchain_sentence_window.splitting.blocks import is_underlined_title
 
 _DELIMITERS = re.compile(r"\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+")
 _PIPE = re.compile(r"(?<!\\)\|")

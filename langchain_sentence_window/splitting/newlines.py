@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window.splitting.headings import MAX_MARKED_HEADING_CHARS, wiki_heading
-from langchain_sentence_window.splitting.language import Language
+from langchain_sentence_window.splitting.blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
+from langchain_sentence_window.splitting.languages import Language
 
 MIN_COLUMN_CHARS = 40
 """Characters of the narrowest column whose lines may be wrapped."""

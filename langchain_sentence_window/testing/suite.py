@@ -14,12 +14,12 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.answering.tools import create_tools
 from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.testing.material import Way, WordVectors, either_way, find_abilities, source, stories
 from langchain_sentence_window.testing.material import count_calls as _count_calls

@@ -1,25 +1,81 @@
-"""Assembly: from windows in ranked order to the windows that are returned.
-
-Windows of a section that are near each other become one, each is completed so that it reads well, and what they cost
-is kept within a budget.
-
-Without a budget, the best windows are taken until there are ``k``. With a budget, tight windows come first, and what is
-left of it widens the best of them: the eleventh scrap says less than what stands around the first.
-"""
+"""The order of windows in a context."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, TypeVar
 
-from langchain_sentence_window.windows.completion import (
-    Lookup,
-    ending_well,
-    is_heading_alone,
-    says_something,
-)
-from langchain_sentence_window.windows.equal_texts import Equal, EqualTexts, Texts
-from langchain_sentence_window.windows.geometry import Window, smaller
-from langchain_sentence_window.windows.growing import NEAR, Budget, GrowingWindows, Ranked, Run
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._validation import checked_function
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.windows.completion import Lookup, ending_well, is_heading_alone, says_something
+from langchain_sentence_window.windows.geometry import Hit, Window, smaller
+from langchain_sentence_window.windows.growth import NEAR, Budget, GrowingWindows, Ranked, Run
+
+Order: TypeAlias = Literal["relevance", "document", "edges"]
+"""The order of windows in a context.
+
+``relevance``: best first. ``document``: as they stand in the documents, the document with the best window first.
+``edges``: the best first, the second best last, and so on inward, as models read the middle of a long context
+least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
+
+ORDERS: tuple[Order, ...] = ("relevance", "document", "edges")
+
+T = TypeVar("T")
+
+
+def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str, int]]) -> list[T]:
+    """Sort ranked things into the order in which a model reads them.
+
+    Args:
+        ranked: Best first.
+        order: The order, see `Order`.
+        position: Returns the document of a thing and its position there.
+
+    Raises:
+        InvalidInputError: There is no such order, or ``ranked`` isn't a sequence.
+    """
+    checked_function("position", position)
+    if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
+        raise InvalidInputError(
+            f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
+        )
+    if order == "document":
+        documents = list(dict.fromkeys(position(item)[0] for item in ranked))
+        rank = {doc_id: i for i, doc_id in enumerate(documents)}
+        return sorted(ranked, key=lambda item: (rank[position(item)[0]], position(item)[1]))
+    if order == "edges":
+        return [*ranked[0::2], *reversed(ranked[1::2])]
+    return list(ranked)
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """A window that is left out, as its text is that of a better one.
+
+    Attributes:
+        window: The window, as it would have been returned.
+        better: The position of the better one among the ranked windows, from 0.
+    """
+
+    window: Window
+    better: int
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of windows, as they are compared.
+
+    Attributes:
+        key: Returns what equal sentences share; empty for one that equals no other.
+        are_equal: Returns whether two windows have the same text.
+        known: Windows that are known to be equal to better ones, by their positions.
+    """
+
+    key: Callable[[Hit], str]
+    are_equal: Callable[[Window, Window], bool]
+    known: Mapping[int, Equal]
+
 
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
@@ -137,6 +193,53 @@ def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Tex
             equal.add(item, rank)
     _fill(found, ranked, left_out, k)
     return _assembly(found, left_out, len(ranked), equal)
+
+
+@dataclass(slots=True)
+class EqualTexts:
+    """The texts of windows that were taken, and the windows that equal them.
+
+    Attributes:
+        texts: How texts are compared; ``None`` if they aren't.
+        completed: Returns a window as it is returned if it isn't joined with others.
+        found: The windows that were left out, by their positions.
+    """
+
+    texts: Texts | None
+    completed: Callable[[Ranked], Window]
+    found: dict[int, Equal] = field(default_factory=dict)
+    _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
+    _left_out: dict[str, list[Equal]] = field(default_factory=dict)
+
+    def is_known(self, rank: int) -> bool:
+        """Leave a window out if it was known before to equal a better one; return whether it was."""
+        equal = None if self.texts is None else self.texts.known.get(rank)
+        return equal is not None and self._leave_out(rank, equal)
+
+    def leaves_out(self, item: Ranked, rank: int) -> bool:
+        """Leave a window out if it equals one that was taken, or is part of one that was left out."""
+        if self.texts is None or item.fixed_cost is not None:
+            return False
+        best = item.window.best
+        for equal in self._left_out.get(best.doc_id, []):
+            if equal.window.first <= best.index <= equal.window.last:
+                self.found[rank] = equal
+                return True
+        for taken, better in self._taken.get(self.texts.key(best), []):
+            window = self.completed(item)
+            if self.texts.are_equal(self.completed(taken), window):
+                return self._leave_out(rank, Equal(window, better))
+        return False
+
+    def add(self, item: Ranked, rank: int) -> None:
+        """Note a window that was taken."""
+        if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
+            self._taken.setdefault(key, []).append((item, rank))
+
+    def _leave_out(self, rank: int, equal: Equal) -> bool:
+        self.found[rank] = equal
+        self._left_out.setdefault(equal.window.doc_id, []).append(equal)
+        return True
 
 
 def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window._validation import checked_function, checked_list, gathered, optional_count
 from langchain_sentence_window.errors import InvalidInputError
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
+from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window.adapters.matchers import matcher
-from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys

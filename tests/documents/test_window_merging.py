@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from langchain_sentence_window import SentenceSplitter, merge_windows
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.equal_passages import unite_equal
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key, read_sentence
 from langchain_sentence_window.documents.window_documents import window_document

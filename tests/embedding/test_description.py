@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, SecretStr
 
 from langchain_sentence_window import NeighborMixedEmbeddings
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.embedder import MIN_SAME_COSINE, check_same_embedder, unit_vectors
 from langchain_sentence_window.embedding.settings import is_operational, is_secret, without_secrets

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors
 from langchain_sentence_window.errors import InvalidInputError
 from tests.toys import WordEmbeddings

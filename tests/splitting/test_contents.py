@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.splitting.blocks import CONTENTS, Block
-from langchain_sentence_window.splitting.contents import find_contents
+from langchain_sentence_window.splitting.structure import find_contents
 
 TITLES = ("1. Definitions", "2. Term and Termination", "3. Fees", "4. Governing Law")
 BODY = "\n\n".join(f"{title}\n\nThe parties agree on this." for title in TITLES)

@@ -13,9 +13,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
-from langchain_sentence_window.splitting import detection
-from langchain_sentence_window.splitting.codes import ISO_639_1, plain_code
-from langchain_sentence_window.splitting.detection import detected_language, language_of
+from langchain_sentence_window.splitting import languages as detection
+from langchain_sentence_window.splitting.languages import ISO_639_1, detected_language, language_of, plain_code
 from tests.toys import WordEmbeddings
 
 TEXTS = {

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.documents.front_matter import read_front_matter
+from langchain_sentence_window._primitives import pieces, trim
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
+from langchain_sentence_window.splitting.markdown import read_front_matter
 from langchain_sentence_window.splitting.sentences import Sentence
-from langchain_sentence_window.splitting.spans import pieces, trim
 
 GOLDEN = Path(__file__).parent / "golden"
 MARKUP = [

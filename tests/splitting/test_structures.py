@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.splitting.blocks import Block, lead_in_part
-from langchain_sentence_window.splitting.headings import bold_title
-from langchain_sentence_window.splitting.language import load_language
+from langchain_sentence_window.splitting.blocks import Block, bold_title
+from langchain_sentence_window.splitting.languages import load_language
+from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.splitting.sentences import split_text
-from langchain_sentence_window.splitting.speakers import speaker_end
+from langchain_sentence_window.splitting.transcripts import speaker_end
 
 STRUCTURES = Path(__file__).parent / "structures"
 MARK, END = "\n---- sentences\n", "\n===="

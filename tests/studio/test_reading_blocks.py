@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window.apps.studio.document_blocks import Block, PlainSentence, Sentences, plain_blocks
 from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.splitting import blocks as splitting
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "documents"
 LINES = st.lists(

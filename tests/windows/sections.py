@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
 

@@ -21,7 +21,7 @@ from langchain_sentence_window.windows.assembly import (
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growing import MAX_COMPLETING_SHARE, NEAR, Budget, Ranked
+from langchain_sentence_window.windows.growth import MAX_COMPLETING_SHARE, NEAR, Budget, Ranked
 from tests.windows.sections import (
     BACK,
     COLON,

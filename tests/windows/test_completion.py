@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.windows.auto import MAX_LABEL_CHARS
 from langchain_sentence_window.windows.completion import (
     MAX_ADDED,
+    MAX_LABEL_CHARS,
     Line,
     complete,
     ending_well,

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from langchain_sentence_window.windows.assembly import IS_EQUAL, assemble
+from langchain_sentence_window.windows.assembly import IS_EQUAL, Equal, Texts, assemble
 from langchain_sentence_window.windows.completion import Line
-from langchain_sentence_window.windows.equal_texts import Equal, Texts
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growing import Budget, Ranked
+from langchain_sentence_window.windows.growth import Budget, Ranked
 
 SENTENCES = {
     ("a", 0): "It costs a fee.",

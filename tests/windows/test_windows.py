@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.windows.auto import clear_best, expand_forward, strong_score
+from langchain_sentence_window.windows.assembly import arrange
+from langchain_sentence_window.windows.completion import clear_best, expand_forward, strong_score
 from langchain_sentence_window.windows.geometry import (
     Hit,
     Window,
@@ -19,7 +20,6 @@ from langchain_sentence_window.windows.geometry import (
     smaller,
     window_size,
 )
-from langchain_sentence_window.windows.order import arrange
 
 SECTIONS = ((0, 4), (4, 5), (5, 30))
 sides = st.integers(0, 6)

@@ -8,11 +8,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.quotes.quotation_marks import Quoted, find_quoted, is_marked
-from langchain_sentence_window.splitting.spans import trim
-from langchain_sentence_window.splitting.splitter import SentenceSplitter
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 
 MAX_NUMBER = 999
 """The largest number in brackets that can only be a citation; a larger one of no source may be a year."""

@@ -9,9 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.quotes.normalized_text import is_unspaced
-from langchain_sentence_window.splitting.spans import trim
 
 _CLOSERS = {
     '"': '"',

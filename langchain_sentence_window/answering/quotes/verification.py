@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.context import ShownSpans

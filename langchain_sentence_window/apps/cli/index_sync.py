@@ -12,8 +12,7 @@ import typer
 from langchain_core.embeddings import Embeddings
 from tqdm import tqdm
 
-from langchain_sentence_window._interrupts import at_interrupt
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.cli.named_documents import written
 from langchain_sentence_window.apps.cli.opened_index import (
     check_writable,
@@ -27,6 +26,7 @@ from langchain_sentence_window.apps.cli.plain_text import visibly_escaped
 from langchain_sentence_window.apps.cli.terminal import ending, shortened
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
+from langchain_sentence_window.apps.hosts import at_interrupt
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.named import embedding_name
 from langchain_sentence_window.errors import DocumentReadError

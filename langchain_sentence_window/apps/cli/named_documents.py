@@ -15,8 +15,8 @@ from unicodedata import normalize
 from rich.cells import cell_len
 from rich.text import Text
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.apps.cli.output import WEAK, Output
 from langchain_sentence_window.apps.cli.plain_text import CUT, one_line, printable, unescaped, visibly_escaped

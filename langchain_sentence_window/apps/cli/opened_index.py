@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.cli.named_documents import EMPTY
 from langchain_sentence_window.apps.cli.options import INDEX_VARIABLE
 from langchain_sentence_window.apps.cli.output import Output

@@ -8,8 +8,7 @@ import typer
 from langchain_core.documents import Document
 from rich.text import Text
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._tables import milliseconds, named, ranked
+from langchain_sentence_window._display import milliseconds, named, ranked, shown
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location

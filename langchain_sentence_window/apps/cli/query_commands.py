@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from langchain_sentence_window._hosts import OpenServerError
 from langchain_sentence_window.apps.cli import options
 from langchain_sentence_window.apps.cli.output import NOTHING, Output, counted
+from langchain_sentence_window.apps.hosts import OpenServerError
 from langchain_sentence_window.errors import InvalidInputError
 
 if TYPE_CHECKING:

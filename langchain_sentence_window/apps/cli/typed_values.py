@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from langchain_sentence_window._settings import RELATED_NAMES, likely_name
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.ranking.ranking import Ranking

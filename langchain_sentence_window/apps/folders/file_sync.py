@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.apps.folders.found_files import (
     FailedFile,

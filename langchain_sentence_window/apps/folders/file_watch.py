@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.apps.folders.file_sync import OnProgress, SyncResult, index_folder, sync
 from langchain_sentence_window.apps.folders.found_files import FailedFiles, checked_paths, is_below

@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, StoreError
 from langchain_sentence_window.loaders.file_bytes import LinkedFileError, Root, reason
 from langchain_sentence_window.loaders.file_loader import SUFFIXES

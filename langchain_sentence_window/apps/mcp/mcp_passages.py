@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC, IO, arun
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey, is_storable_id
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
 from langchain_sentence_window.answering.tools import (
@@ -20,7 +20,6 @@ from langchain_sentence_window.answering.tools import (
     read_doc_id,
     unsearched_window,
 )
-from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_merging import merge_windows

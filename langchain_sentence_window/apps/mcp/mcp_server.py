@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._hosts import LOOPBACK, checked_names
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
+from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 

@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from langchain_sentence_window._io import arun
+from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     MAX_SENTENCES,
@@ -49,7 +50,6 @@ from langchain_sentence_window.apps.mcp.tool_results import (
     passage_of,
     sources_of,
 )
-from langchain_sentence_window.documents.ids import is_storable_id
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.documents.window_metadata import SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError

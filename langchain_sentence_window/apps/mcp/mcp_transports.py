@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount
 
-from langchain_sentence_window._interrupts import at_interrupt
 from langchain_sentence_window._io import arun
+from langchain_sentence_window.apps.hosts import at_interrupt
 from langchain_sentence_window.documents.ids import sentence_id
 from langchain_sentence_window.retrieval.logs import LOGGER
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from langchain_core.documents import Document
 from pydantic import BaseModel, Field
 
-from langchain_sentence_window._text import encodable
+from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address

@@ -9,8 +9,8 @@ from pydantic import Field
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
 from langchain_sentence_window.apps.studio.queries import asked_with
 from langchain_sentence_window.apps.studio.question_list import Entry, Gold, document_name

@@ -28,9 +28,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langchain_sentence_window._hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
 from langchain_sentence_window.apps.studio.library import document_routes, source_routes, upload_routes
 from langchain_sentence_window.apps.studio.measured_questions import question_routes, run_routes
 from langchain_sentence_window.apps.studio.page_reader import reader_routes

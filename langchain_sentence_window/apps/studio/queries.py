@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._text import encodable
+from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.answering.chain import (
     HISTORY,
     PROMPT,

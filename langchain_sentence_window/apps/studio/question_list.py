@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.apps.studio.replies import Refused
 from langchain_sentence_window.documents.keys import DOC_ID

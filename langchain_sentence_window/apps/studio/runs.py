@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.apps.studio.question_list import Entry
 from langchain_sentence_window.apps.studio.replies import not_found
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking

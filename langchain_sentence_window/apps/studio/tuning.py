@@ -11,8 +11,8 @@ from pydantic import Field
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._showing import shown
 from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.apps.studio.measured_questions import asked_entries
 from langchain_sentence_window.apps.studio.page_state import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.parts.grouping import (
     Group,
     JoinParts,

@@ -3,9 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
-from langchain_sentence_window.splitting.headings import MAX_LEVEL, MAX_MARKED_HEADING_CHARS
-from langchain_sentence_window.splitting.spans import trim
+from langchain_sentence_window._primitives import trim
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    HEADING,
+    LIST_ITEM,
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    PROSE,
+    TABLE_ROW,
+    Block,
+)
 
 CATEGORY = "category"
 CATEGORY_DEPTH = "category_depth"

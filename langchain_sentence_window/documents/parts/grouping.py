@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.ids import MAX_ID_CHARS, checked_id, is_storable_id, storable_text
+from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window.documents.ids import MAX_ID_CHARS, checked_id, storable_text
 from langchain_sentence_window.documents.keys import DOC_ID, SOURCE
 from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.documents.parts.joining import join_parts

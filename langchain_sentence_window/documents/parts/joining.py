@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.documents.parts.elements import docling_headings, is_page_furniture
 from langchain_sentence_window.documents.parts.joined_document import JoinedDocument, Piece, Segment
 from langchain_sentence_window.documents.parts.joints import overlap, separator_between
 from langchain_sentence_window.documents.parts.numbering import Part
 from langchain_sentence_window.documents.parts.running_lines import body_spans
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
-from langchain_sentence_window.splitting.spans import trim
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""

@@ -6,7 +6,7 @@ paragraph, or a heading. When in doubt, the sentence goes on.
 
 import re
 
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS
+from langchain_sentence_window.splitting.blocks import MAX_HEADING_CHARS
 from langchain_sentence_window.splitting.newlines import MARKER
 
 MIN_OVERLAP = 16

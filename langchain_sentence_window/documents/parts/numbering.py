@@ -19,13 +19,13 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.file_states import FILE_STATE
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.layout import Continuation, read_layout
 from langchain_sentence_window.documents.parts.elements import docling_blocks, docling_page, element_blocks, is_element
 from langchain_sentence_window.documents.values import is_scalar, plain
 from langchain_sentence_window.splitting.blocks import Block
-from langchain_sentence_window.splitting.spans import trim
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"

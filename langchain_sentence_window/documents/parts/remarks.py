@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.errors import SentenceWindowWarning
 

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from langchain_sentence_window._types import Span
-from langchain_sentence_window.splitting.spans import trim
+from langchain_sentence_window._primitives import Span, trim
 
 MIN_PAGES = 3
 """The fewest pages on which a line must stand."""

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.keys import END_INDEX, PART_SPANS, START_INDEX
 from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
 from langchain_sentence_window.documents.parts.numbering import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
 from langchain_sentence_window.documents.values import is_index, is_scalar
-from langchain_sentence_window.splitting.spans import trim
 
 SPAN = "span"
 """The key, in an entry of a window's parts, of the place in the joined text."""

@@ -12,8 +12,7 @@ from langchain_sentence_window.documents.parts.joining import BLANK_LINE
 from langchain_sentence_window.documents.parts.numbering import PART, Part, part_of
 from langchain_sentence_window.documents.parts.spans import PartSpan, read_spans
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.splitting.blocks import PROSE, Block
-from langchain_sentence_window.splitting.headings import MAX_LEVEL
+from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, Block
 
 _Name: TypeAlias = tuple[tuple[str, Any], ...]
 

@@ -32,8 +32,17 @@ from langchain_sentence_window.loaders.files.html_text import (
     is_code,
     without_unseen,
 )
-from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
-from langchain_sentence_window.splitting.headings import MAX_HEADING_CHARS, MAX_LEVEL, MAX_MARKED_HEADING_CHARS
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    HEADING,
+    LIST_ITEM,
+    MAX_HEADING_CHARS,
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    PROSE,
+    TABLE_ROW,
+    Block,
+)
 
 MAX_TAGS = 2_000_000
 """Tags of the largest HTML file that is read."""

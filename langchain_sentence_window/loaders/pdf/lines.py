@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.loaders.pdf.characters import HYPHEN, PageCharacters
 from langchain_sentence_window.loaders.pdf.characters import CharacterBoxes as Boxes
 

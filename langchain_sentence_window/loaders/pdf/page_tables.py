@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
 from langchain_sentence_window.loaders.pdf.grids import Grid, find_grids
 from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, join_lines

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_sentence_window.loaders.pdf.lines import Line, cut_line
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
-from langchain_sentence_window.splitting.contents import PAGE_NUMBER
-from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, title_key
+from langchain_sentence_window.splitting.structure import PAGE_NUMBER
 
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""

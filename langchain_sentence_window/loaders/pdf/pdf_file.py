@@ -35,7 +35,7 @@ from langchain_sentence_window.loaders.pdf.pdfium import (
     read_rules,
     shows_picture,
 )
-from langchain_sentence_window.splitting.headings import MAX_LEVEL, title_key
+from langchain_sentence_window.splitting.blocks import MAX_LEVEL, title_key
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece, sentences_on_pages
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError

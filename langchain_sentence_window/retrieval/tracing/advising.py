@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval, retrieve

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
 
+from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import described, shown
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence

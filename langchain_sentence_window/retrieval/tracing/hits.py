@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.pipeline import Retrieval

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from langchain_sentence_window._tables import milliseconds, named, ranked
+from langchain_sentence_window._display import milliseconds, named, ranked
 from langchain_sentence_window.retrieval.tracing.candidates import road
 
 _CELL = 'style="padding:2px 8px;text-align:left;vertical-align:top"'

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._types import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.retrieval.pipeline import Retrieval
 from langchain_sentence_window.windows.assembly import (
     DOES_NOT_FIT,

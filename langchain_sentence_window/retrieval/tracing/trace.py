@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from langchain_sentence_window._tables import aligned, milliseconds, named, ranked
+from langchain_sentence_window._display import aligned, milliseconds, named, ranked
 from langchain_sentence_window.retrieval.tracing.candidates import CandidateTrace, road
 from langchain_sentence_window.retrieval.tracing.html import page
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 from langchain_core.documents import BaseDocumentCompressor
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import SentenceKey, Span
+from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID

@@ -16,7 +16,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.embedder import (
     MIN_SAME_COSINE,

@@ -9,10 +9,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
-from langchain_sentence_window._handles import OpenFiles
-from langchain_sentence_window._io import ASYNC, BLOCKING, run
-from langchain_sentence_window._showing import summary_repr
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._display import summary_repr
+from langchain_sentence_window._io import ASYNC, BLOCKING, OpenFiles, run
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from langchain_sentence_window._text import encodable
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.ranking.words import separated
 from langchain_sentence_window.stores.faiss.database.reads import are_in
 from langchain_sentence_window.stores.faiss.ties import with_tied

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.ids import sentence_id

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window._validation import as_number, checked_callback, checked_flag, checked_weight, listed
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.keys import RENAMED

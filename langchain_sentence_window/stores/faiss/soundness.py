@@ -9,8 +9,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.embedding.mixing import mix_neighbors

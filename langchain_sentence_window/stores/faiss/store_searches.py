@@ -12,9 +12,9 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight
 from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector

@@ -11,9 +11,9 @@ import numpy as np
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.embedding.mixing import normalized
 from langchain_sentence_window.errors import InvalidInputError

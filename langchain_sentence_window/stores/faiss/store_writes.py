@@ -23,7 +23,7 @@ from langchain_sentence_window._arguments import (
     checked_texts,
 )
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._types import Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.documents.document_names import names_in
 from langchain_sentence_window.ranking.name_spans import words_of
 from langchain_sentence_window.ranking.names import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window.apps.hosts import LOOPBACK
 from langchain_sentence_window.apps.mcp import mcp_transports as health
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.apps.mcp.mcp_transports import Health, http_app

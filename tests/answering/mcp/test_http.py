@@ -23,7 +23,7 @@ from mcp.server.auth.settings import AuthSettings
 from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window.apps.hosts import LOOPBACK
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.apps.mcp.mcp_transports import OneToken, http_app
 from tests.patience import PATIENCE

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.types import TextContent
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window._hosts import LOOPBACK
+from langchain_sentence_window.apps.hosts import LOOPBACK
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.apps.mcp.mcp_transports import http_app
 from tests.answering.mcp.conftest import TEXT

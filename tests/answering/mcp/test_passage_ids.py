@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window.apps.mcp.mcp_passages import MAX_PASSAGE_ID_CHARS, passage_id, read_passage_id
-from langchain_sentence_window.documents.ids import is_storable_id
 
 NAMES = st.text(min_size=1, max_size=40).filter(is_storable_id)
 HARD = st.lists(

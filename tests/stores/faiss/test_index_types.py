@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense import dense_index as building
 from langchain_sentence_window.stores.faiss.dense import index_builder as making

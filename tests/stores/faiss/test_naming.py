@@ -7,7 +7,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.ranking.names import Evidence, Heard, QueryWords, hear, query_words
 from langchain_sentence_window.stores.faiss import word_uses as name_catalog

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.embedding.mixing import NOWHERE, Positions
 from langchain_sentence_window.stores.faiss.database.conditions import Condition

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition

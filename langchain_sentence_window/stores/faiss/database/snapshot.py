@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.mixing import Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.closest_matches import PlacedText

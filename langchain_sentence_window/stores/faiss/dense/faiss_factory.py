@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._showing import shown
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.locks import has_lost_threads
 from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     CodeBuffer,

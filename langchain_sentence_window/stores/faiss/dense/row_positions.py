@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._types import Rows
+from langchain_sentence_window._primitives import Rows
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._types import Rows, Vectors
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, new_file, seal_of
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import (

@@ -1,10 +1,13 @@
-"""Who can reach a server, and by which names."""
+"""Who can reach a server, by which names, and what Ctrl-C does while it serves."""
 
 import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Literal
 
-from langchain_sentence_window._showing import shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -114,3 +117,17 @@ def _is_wildcard(host: str) -> bool:
         return ip_address(host).is_unspecified
     except ValueError:
         return host == ""
+
+
+@contextmanager
+def at_interrupt(handle: Callable[..., object]) -> Iterator[None]:
+    """Call a function at Ctrl-C in place of what else would be called; only in the main thread, which alone may."""
+    try:
+        before = signal.signal(signal.SIGINT, handle)
+    except ValueError:  # not in the main thread, so Ctrl-C is someone else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

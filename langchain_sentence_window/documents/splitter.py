@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any, get_args
 from langchain_core.documents import BaseDocumentTransformer, Document
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._showing import as_call, shown
-from langchain_sentence_window._types import Span
+from langchain_sentence_window._display import as_call, shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, Structure
-from langchain_sentence_window.splitting.detection import language_of, language_of_parts
-from langchain_sentence_window.splitting.engines import Engine
-from langchain_sentence_window.splitting.rulesets import Ruleset, Rulesets
+from langchain_sentence_window.splitting.engines import Engine, Ruleset, Rulesets
+from langchain_sentence_window.splitting.languages import language_of, language_of_parts
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 if TYPE_CHECKING:
-    # What cuts a text is imported on use, as a program that only searches cuts none.
     from langchain_sentence_window.documents.parts.grouping import JoinParts
     from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
     from langchain_sentence_window.splitting.sentences import Sentence
+
 
 MAX_CHARS = 2_000
 """Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
@@ -248,7 +247,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def _split_segments(self, document: "JoinedDocument") -> "list[Sentence]":
         """Split each segment by itself; positions and indexes count from the beginning of the document."""
-        from langchain_sentence_window.documents.front_matter import read_front_matter
+        from langchain_sentence_window.splitting.markdown import read_front_matter
         from langchain_sentence_window.splitting.sentences import moved
 
         front_matter = read_front_matter(document.text)

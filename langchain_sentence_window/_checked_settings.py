@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import pydantic
 
-from langchain_sentence_window._showing import described, shown
+from langchain_sentence_window._display import described, shown
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 Check = Callable[[str, Any], Any]
