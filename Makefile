@@ -3,16 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
-TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser
+TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_docs.py
 MINUTES := 30
 
-.PHONY: demo test fuzz test-stores test-ray test-browser check docs ragas format lock clean
+# The interpreters that tests start share what was compiled, whatever is set outside.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test test-all fuzz test-stores test-ray test-browser check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
+# What a change is likely to break: no benchmarks, no long runs, fewer examples of each property.
 test: $(VENV)/test.stamp
-	$(TEST)
+	$(TEST) -m "not slow"
+
+test-all: $(VENV)/test.stamp
+	$(TEST) --hypothesis-profile all
 
 # Other examples in each round; it ends at the first round that fails, or begins no other after MINUTES.
 fuzz: $(VENV)/test.stamp
@@ -37,6 +44,7 @@ check: $(VENV)/test.stamp
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
+	$(RUN) -m pytest --quiet tests/test_house.py tests/test_docs.py
 
 # Into site/; without a network. To read it: python -m http.server, then http://localhost:8000/site/
 docs: $(VENV)/docs.stamp

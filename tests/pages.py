@@ -73,6 +73,17 @@ def blocks_of(page: str) -> list[Block]:
     return found
 
 
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+RUNNABLE = [path for path in PAGES if any(block.language == "python" for block in blocks_of(read(path)))]
+
+
 def run(path: Path, folder: Path) -> Iterator[tuple[Block, str]]:
     """Run the Python blocks of a page in a folder, and yield each with what it printed."""
     page = path.read_text(encoding="utf-8")
