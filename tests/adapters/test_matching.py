@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -15,6 +15,7 @@ from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 from tests.filter_model import matches
+from tests.properties import examples
 from tests.stores.faiss.test_filters import nested_filters
 from tests.toys import WordEmbeddings
 
@@ -64,7 +65,7 @@ clauses = st.dictionaries(
 filters = nested_filters(clauses)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(metadatas, max_size=6), filters)
 def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], filter: dict[str, Any]) -> None:
     ids = [str(number) for number in range(len(given))]

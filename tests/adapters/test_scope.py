@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core._api import LangChainBetaWarning
 from langchain_core.documents import Document
@@ -45,6 +45,7 @@ from langchain_sentence_window.errors import (
 )
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.conftest import Invoke
+from tests.properties import examples
 from tests.test_langchain_fit import SharedWords
 from tests.toys import WordEmbeddings, document
 
@@ -607,7 +608,7 @@ def test_an_expression_that_leaves_its_brackets_is_refused(expression: Any) -> N
         MilvusAdapter(None).join(['tenant == "a"', expression])
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.text("()[]\"'\\ar ", min_size=1, max_size=12))
 def test_whatever_is_taken_stays_within_its_brackets(expression: str) -> None:
     try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -20,6 +20,7 @@ from langchain_sentence_window.answering.citation_format import (
 )
 from langchain_sentence_window.answering.context import ShownSpans, tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
+from tests.properties import examples
 
 # Tags
 
@@ -253,7 +254,7 @@ def parsed(context: str) -> list[tuple[int, str, str]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE), min_size=1, max_size=4))
 @example([("", "", "[\n2]")])
 def test_whatever_stands_in_them_the_sources_are_read_back(given: list[tuple[str, str, str]]) -> None:
@@ -309,7 +310,7 @@ def test_lead_ins_stand_above_the_text_once_and_on_one_line_each() -> None:
     assert [text for _, _, text in parsed(format_context([windows[0], other, windows[0]]))] == [shown[0]] * 2
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(HOSTILE, HOSTILE)
 def test_whatever_stands_in_a_lead_in_the_sources_are_read_back(lead_in: str, text: str) -> None:
     source = f"{lead_in}{text}x"
@@ -388,7 +389,7 @@ def spanning(spans: Sequence[tuple[str, int, int]]) -> list[Document]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(SPANS)
 def test_what_is_shown_is_what_looking_at_all_before_it_finds(spans: list[tuple[str, int, int]]) -> None:
     documents = spanning(spans)

@@ -5,15 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from typer.testing import CliRunner
 
+from langchain_sentence_window import load_embedding
+from langchain_sentence_window.apps.cli import opened_index
 from langchain_sentence_window.apps.cli.command_line import app
 from tests.patience import PATIENCE
 
@@ -92,6 +95,18 @@ def write_files(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_model(recorded: Embeddings) -> Iterator[None]:
+    """Let commands in this process use the recorded vectors in place of all-MiniLM-L6-v2; processes load the model."""
+
+    def load(name: str | None) -> Embeddings:
+        return recorded if name in (None, opened_index.DEFAULT_EMBEDDING) else load_embedding(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opened_index, "load_embedding", load)
+        yield
 
 
 @pytest.fixture(scope="session")

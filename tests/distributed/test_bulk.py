@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -15,6 +15,7 @@ from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, Sente
 from langchain_sentence_window.distributed import BulkWriter
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
+from tests.properties import examples
 from tests.toys import WordEmbeddings, document
 
 
@@ -62,7 +63,7 @@ async def test_vectors_are_stored_as_they_were_given() -> None:
     assert [made.store[str(each.id)]["vector"] for each in sentences] == vectors.tolist()
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=4), st.integers(1, 400))
 def test_a_document_replaces_its_earlier_versions(counts: list[int], batch_size: int) -> None:
     made = store()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -25,6 +25,7 @@ from langchain_sentence_window.errors import DocumentReadError, InvalidInputErro
 from langchain_sentence_window.folders import SyncProgress, SyncResult, sync_files
 from tests.loaders.files.writing import docx, file, paragraph
 from tests.loaders.pdf.drawing import drawn, lines
+from tests.properties import examples
 from tests.toys import WordEmbeddings, document
 
 LONG_AGO = 1_000_000_000
@@ -495,7 +496,7 @@ def contents(retriever: SentenceWindowRetriever) -> Any:
     return listed, held(retriever), sorted(windows)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(STEPS, max_size=25))
 def test_after_any_history_the_index_is_as_if_it_were_made_anew(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]

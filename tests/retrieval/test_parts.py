@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
@@ -20,6 +20,7 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.conftest import Invoke
+from tests.properties import examples
 from tests.toys import WordEmbeddings
 
 STORES: dict[str, Callable[[WordEmbeddings], VectorStore]] = {
@@ -213,7 +214,7 @@ async def test_elements_added_one_after_the_other_give_the_same_document(
 LONG = " ".join(f"Seat {n} costs {n * 7} dollars, and page {n * 3} of the invoice says so." for n in range(30))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(1, len(LONG)), max_size=6), st.integers(1, 3), st.data())
 def test_chunks_added_in_slices_give_the_text_again(cuts: list[int], size: int, data: st.DataObject) -> None:
     edges = sorted({0, *cuts, len(LONG)})

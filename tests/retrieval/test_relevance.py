@@ -221,7 +221,7 @@ def headed_and_plain() -> Iterator[tuple[str, str]]:
     yield "plain", "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def test_headings_change_few_verdicts(minilm: Embeddings) -> None:
+def test_headings_change_few_verdicts(recorded: Embeddings) -> None:
     questions = [each.question for each in read_questions(EXAMPLES / "questions.jsonl") if "billing" in each.doc_id]
     others = [
         "Who won the World Cup in 1998?",
@@ -232,7 +232,7 @@ def test_headings_change_few_verdicts(minilm: Embeddings) -> None:
     ]
     # Before, when sentences were asked with their headings, nearly none was answered with them.
     for (name, text), least in zip(headed_and_plain(), (0.9, 0.75), strict=True):
-        retriever = SentenceWindowRetriever.from_documents([Document(text, id=name)], minilm)
+        retriever = SentenceWindowRetriever.from_documents([Document(text, id=name)], recorded)
         answered = [bool(retriever.invoke(each, min_relevance="auto")) for each in questions]
         assert sum(answered) >= least * len(questions)
         assert [retriever.invoke(each, min_relevance="auto") for each in others] == [[]] * len(others)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -16,6 +16,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
+from tests.properties import examples
 from tests.toys import PLAIN, WordEmbeddings, document
 
 TEXTS = {
@@ -206,7 +207,7 @@ TWISTS: dict[str, Callable[[list[Document]], list[Document]]] = {
 }
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(st.sampled_from(sorted(TWISTS)), max_size=4),
     st.integers(1, 4),

@@ -20,6 +20,7 @@ from langchain_sentence_window.documents.stored_metadata import ANY_STORE, Store
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.conftest import Invoke
+from tests.properties import examples
 from tests.toys import BY_COSINE, PLAIN, VOCABULARY, WordEmbeddings, document
 
 PARTS = ["# A\n\n", "Refund. ", "Card! ", "a ", "- x\n", "\n\n", "é\u0301 ", "😀? "]
@@ -418,7 +419,7 @@ async def test_a_document_replaced_between_search_and_reading_is_searched_again(
     assert Racing.reads > 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.lists(st.sampled_from(PARTS), max_size=25).map("".join),
@@ -540,13 +541,13 @@ async def test_the_async_constructor_does_what_the_sync_one_does(tmp_path: Path)
     assert made.invoke("refund") == SentenceWindowRetriever.open(tmp_path, WordEmbeddings(), k=1).invoke("refund")
 
 
-def test_the_clause_that_answers_is_in_the_window_with_real_vectors(minilm: Embeddings) -> None:
+def test_the_clause_that_answers_is_in_the_window_with_real_vectors(recorded: Embeddings) -> None:
     text = (
         "## Monthly plans\n\nCustomers on a monthly plan may ask for a refund within 14 days. They write to us. "
         "It is given in full.\n\n## Annual plans\n\nCustomers on an annual plan may ask for a refund within 30 days. "
         "They write to us. It is refused once 100 bookings have been taken.\n\n## Invoices\n\nThey are sent by post."
     )
-    retriever = SentenceWindowRetriever.from_documents([document(text)], minilm, k=1, window=2)
+    retriever = SentenceWindowRetriever.from_documents([document(text)], recorded, k=1, window=2)
     (window,) = retriever.invoke("When is a refund of an annual plan refused?")
     assert window.metadata["heading"] == "Annual plans"
     assert "once 100 bookings have been taken" in window.page_content

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import BM25Index, FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 from langchain_sentence_window.stores.faiss.ties import MAX_TIED, with_tied
+from tests.properties import examples
 from tests.toys import VOCABULARY, WordEmbeddings
 
 QUESTIONS = ("refund", "which card has a seat", "trial backup replica page in Report 1")
@@ -77,7 +78,7 @@ def results(store: FaissStore) -> list[Any]:
 
 
 @pytest.mark.parametrize("index", ["auto", "SQ8"])
-@settings(max_examples=5)
+@examples(5)
 @given(given_texts=st.lists(texts, min_size=2, max_size=9), chance=st.randoms(use_true_random=False))
 def test_the_order_in_which_documents_are_added_changes_nothing(
     index: str, given_texts: list[str], chance: random.Random

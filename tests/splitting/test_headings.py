@@ -125,10 +125,10 @@ def texts_embedded(text: str, situate: Situate | None = None) -> dict[str, str]:
 @pytest.mark.parametrize("repeated", [1, 2, 12, 40])
 @pytest.mark.parametrize("rule", ["\n---\n\n", "\n\n---\n\n"], ids=repr)
 def test_a_paragraph_above_a_rule_leaves_the_vectors_below_it_apart(
-    minilm: Embeddings, rule: str, repeated: int
+    recorded: Embeddings, rule: str, repeated: int
 ) -> None:
     text = (CLAUSE * repeated).strip() + rule + " ".join(ANSWERS.values())
-    assert_all_found(minilm, texts_embedded(text))
+    assert_all_found(recorded, texts_embedded(text))
 
 
 HOSTILE = {
@@ -155,8 +155,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("heading", HOSTILE.values(), ids=HOSTILE)
-def test_no_heading_hides_the_sentences_below_it(minilm: Embeddings, heading: str) -> None:
-    assert_all_found(minilm, texts_embedded(f"{heading}\n\n{' '.join(ANSWERS.values())}"))
+def test_no_heading_hides_the_sentences_below_it(recorded: Embeddings, heading: str) -> None:
+    assert_all_found(recorded, texts_embedded(f"{heading}\n\n{' '.join(ANSWERS.values())}"))
 
 
 def assert_all_found(model: Embeddings, embedded: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -15,6 +15,7 @@ from langchain_sentence_window._primitives import pieces, trim
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.markdown import read_front_matter
 from langchain_sentence_window.splitting.sentences import Sentence
+from tests.properties import examples
 
 GOLDEN = Path(__file__).parent / "golden"
 MARKUP = [
@@ -236,7 +237,7 @@ def test_other_engines_stand_behind_the_same_structure_layer(engine: Any) -> Non
 
 @pytest.mark.parametrize("engine", ["punkt", "sentencex", "nupunkt"])
 @given(text=texts)
-@settings(max_examples=25)
+@examples(25)
 def test_sentences_of_other_engines_are_exact_for_any_string(engine: str, text: str) -> None:
     assert_exact(text, SentenceSplitter(engine=engine).split_text(text))
 

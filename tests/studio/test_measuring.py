@@ -27,12 +27,12 @@ TEXT = "A refund is quick. It takes days.\n\nEach seat has a card. A trial ends.
 
 
 @pytest.fixture(scope="module")
-def retriever(minilm: Embeddings) -> SentenceWindowRetriever:
+def retriever(recorded: Embeddings) -> SentenceWindowRetriever:
     given = [
         Document(path.read_text(encoding="utf-8"), metadata={"source": f"documents/{path.name}"})
         for path in sorted((EXAMPLES / "documents").glob("*.md"))
     ]
-    return SentenceWindowRetriever.from_documents(given, minilm)
+    return SentenceWindowRetriever.from_documents(given, recorded)
 
 
 @pytest.fixture(scope="module")

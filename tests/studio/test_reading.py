@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
+from tests.properties import examples
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -94,7 +95,7 @@ def test_a_content_type_may_be_anything() -> None:
     assert (found["kind"], found["title"]) == ("text", None)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_any_text_is_read_with_its_offsets(text: str) -> None:
     try:

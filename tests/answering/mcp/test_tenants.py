@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
@@ -13,6 +13,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import called, text_of
+from tests.properties import examples
 from tests.toys import WordEmbeddings, document
 
 OURS = "We pay a refund. It takes days."
@@ -118,7 +119,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     name=st.sampled_from(["fetch", "read_around", "verify_quote", "search"]),
     pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=5),

@@ -4,10 +4,11 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.answering.quotes.normalized_text import PLAIN, broken_words, compounds_of, plain_text
+from tests.properties import examples
 
 ODD = "aA1 \n\t.-—“”'\"’\u00ad\u200b\u202e\0ﬁ²½…ß\u0301é\u1100\u1161ﾎﾞ*`Σςİ㎡％，\ud800\U0001d54f"
 TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=60)
@@ -45,7 +46,7 @@ def test_a_hyphen_at_a_line_end_stays_if_the_word_has_one() -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=300)
+@examples(300)
 def test_each_plain_character_stands_for_a_stretch_of_the_text_in_order(text: str) -> None:
     plain = plain_text(text)
     spans = [plain.span(at, at + 1) for at in range(len(plain.text))]
@@ -55,7 +56,7 @@ def test_each_plain_character_stands_for_a_stretch_of_the_text_in_order(text: st
 
 
 @given(TEXTS)
-@settings(max_examples=300)
+@examples(300)
 def test_what_is_plain_stays(text: str) -> None:
     plain = plain_text(text).text
     assert plain_text(plain).text.replace("″", '"').replace("′", '"') == plain.replace("″", '"').replace("′", '"')

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -18,6 +18,7 @@ from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
 from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
 from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
 from tests.answering.quotes.sources import window
+from tests.properties import examples
 
 WORDS = [
     "The",
@@ -57,7 +58,7 @@ def slices(draw: st.DrawFn) -> tuple[str, int, int]:
 
 
 @given(slices(), st.integers(0, 1000))
-@settings(max_examples=300)
+@examples(300)
 def test_a_slice_is_verbatim_and_the_place_is_its_text(given_slice: tuple[str, int, int], start: int) -> None:
     text, low, high = given_slice
     found = verify_quote(text[low:high], [window("Unrelated.", "b"), window(text, start=start)])
@@ -69,7 +70,7 @@ def test_a_slice_is_verbatim_and_the_place_is_its_text(given_slice: tuple[str, i
 
 
 @given(slices(), st.randoms(use_true_random=False))
-@settings(max_examples=300)
+@examples(300)
 def test_a_quote_in_other_form_is_normalized_and_so_is_the_place(
     given_slice: tuple[str, int, int], chance: random.Random
 ) -> None:
@@ -87,7 +88,7 @@ def test_a_quote_in_other_form_is_normalized_and_so_is_the_place(
 
 
 @given(slices(), st.integers(0, 1000), st.integers(1, 9))
-@settings(max_examples=300)
+@examples(300)
 def test_a_changed_digit_is_never_passed(given_slice: tuple[str, int, int], which: int, by: int) -> None:
     text, low, high = given_slice
     digits = [at for at in range(low, high) if text[at].isdecimal()]
@@ -100,7 +101,7 @@ def test_a_changed_digit_is_never_passed(given_slice: tuple[str, int, int], whic
 
 
 @given(slices(), st.integers(0, 1000), st.sampled_from("-+−.,5%$€½²"))
-@settings(max_examples=300)
+@examples(300)
 def test_a_mark_at_a_number_is_never_passed(given_slice: tuple[str, int, int], which: int, mark: str) -> None:
     text, low, high = given_slice
     digits = [at for at in range(low, high) if text[at].isdecimal()]
@@ -115,7 +116,7 @@ def test_a_mark_at_a_number_is_never_passed(given_slice: tuple[str, int, int], w
 
 
 @given(st.lists(texts(), min_size=1, max_size=4), slices(), st.randoms(use_true_random=False))
-@settings(max_examples=100)
+@examples(100)
 def test_the_order_of_windows_changes_numbers_alone(
     others: list[str], given_slice: tuple[str, int, int], chance: random.Random
 ) -> None:
@@ -131,7 +132,7 @@ def test_the_order_of_windows_changes_numbers_alone(
 
 
 @given(slices(), st.sampled_from(["", "Before. ", "# A\n\n", "- ", 'He "said" so. ', "1,5 [3]. "]))
-@settings(max_examples=150)
+@examples(150)
 def test_the_verdict_does_not_depend_on_the_text_around(given_slice: tuple[str, int, int], before: str) -> None:
     text, low, high = given_slice
     windows = [window(text), window("Unrelated.", "b")]
@@ -143,7 +144,7 @@ def test_the_verdict_does_not_depend_on_the_text_around(given_slice: tuple[str, 
 
 
 @given(st.text(st.sampled_from("ab 1.[]\"“”„«»'’>\n-…`*\u200b\ud800\0「」‘‚(2)"), max_size=80))
-@settings(max_examples=500)
+@examples(500)
 def test_any_answer_is_read(answer: str) -> None:
     windows = [window("a b 1. ab"), Document(answer)]
     for each in verify_quotes(answer, windows):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from reportlab.lib.styles import ParagraphStyle
@@ -20,6 +20,7 @@ from langchain_sentence_window.loaders import load_pdf
 from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from langchain_sentence_window.loaders.pdf.sentence_places import SentencePlace, locate
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, both, drawn, lines, mapped, read_back, squeezed, turned
+from tests.properties import examples
 from tests.toys import WordEmbeddings
 
 
@@ -251,7 +252,7 @@ def test_what_is_no_window_of_a_pdf_is_refused(tmp_path: Path) -> None:
 WORDS = st.text(st.sampled_from("abdefgijkmnopqrstuwyzABEFGJQTVWYÄÉçñöß.,:()'\"&%07"), min_size=1, max_size=9)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     words=st.lists(WORDS.filter(lambda word: any(map(str.isalpha, word))), min_size=1, max_size=60),
     width=st.integers(120, 400),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfgen.canvas import Canvas
@@ -14,6 +14,7 @@ from langchain_sentence_window.loaders.pdf.page_tables import find_tables
 from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from langchain_sentence_window.loaders.pdf.pdfium import read_frame, read_rules
 from tests.loaders.pdf.drawing import both, drawn, lines, turned
+from tests.properties import examples
 
 Rows = list[list[list[str]]]
 """The lines of each cell of each row."""
@@ -257,14 +258,14 @@ def test_a_drawing_of_many_lines_is_no_table() -> None:
 WORD = st.text(st.sampled_from("abcdefgh0123456789$%."), min_size=1, max_size=8)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(1, 4), st.integers(2, 5), st.data())
 def test_the_cells_of_any_grid_are_found(height: int, width: int, data: st.DataObject) -> None:
     cells = data.draw(st.lists(st.lists(WORD, min_size=width, max_size=width), min_size=height, max_size=height))
     assert rows_of(drawn(table(cells, GRID))) == cells
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     st.lists(st.tuples(*[st.integers(50, 550)] * 4), max_size=12),
     st.lists(st.tuples(st.integers(50, 250), WORD), max_size=30),

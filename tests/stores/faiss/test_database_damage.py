@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -20,6 +20,7 @@ from langchain_sentence_window.stores.faiss.database.schema import checksum_of, 
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from tests.properties import examples
 from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings
 
@@ -181,7 +182,7 @@ calls = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)  # it waits for the disk
+@examples(40)  # it waits for the disk
 @given(calls)
 def test_a_database_is_sound_whatever_was_written(tmp_path_factory: pytest.TempPathFactory, given_: Any) -> None:
     folder = tmp_path_factory.mktemp("sound")

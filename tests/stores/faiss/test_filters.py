@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -15,6 +15,7 @@ from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, compile_filter
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from tests.filter_model import matches
+from tests.properties import examples
 from tests.toys import WordEmbeddings, document
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
@@ -194,7 +195,7 @@ def test_the_deepest_and_widest_filters_are_answered() -> None:
             assert 0 < len(expected) < 4
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.randoms(use_true_random=False))
 def test_a_filter_of_any_shape_is_read_or_refused(chance: random.Random) -> None:
     """SQLite's parser stack is limited; a filter that exceeds it is reported as nesting too deeply."""
