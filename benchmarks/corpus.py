@@ -7,7 +7,7 @@ import numpy.typing as npt
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 
 Vectors = npt.NDArray[np.float32]
 

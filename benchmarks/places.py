@@ -27,8 +27,8 @@ from langchain_core.documents import Document
 
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.documents.page_documents import sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key, read_sentence
-from langchain_sentence_window.documents.sentence_pages import sentences_on_pages
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.loaders import PDFLoader, SentencePlace
 from langchain_sentence_window.loaders.pdf.lines import find_runs, page_inks

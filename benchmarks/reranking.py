@@ -24,9 +24,8 @@ from sentence_transformers import SentenceTransformer
 from benchmarks.embeddings import sentences
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import CrossEncoderReranker, LateInteractionReranker, SentenceTransformerCrossEncoder
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
-from langchain_sentence_window.documents.window_metadata import HITS, SCORE
-from langchain_sentence_window.reranking.base import Reranker, token_counts
+from langchain_sentence_window.documents.keys import END_INDEX, HITS, SCORE, START_INDEX
+from langchain_sentence_window.reranking.reranker import Reranker, token_counts
 
 LENGTHS = (1, 5, 30)
 ROUNDS = 5

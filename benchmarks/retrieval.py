@@ -21,8 +21,8 @@ from benchmarks.corpus import Corpus
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from langchain_sentence_window.retrieval.pipeline import retrieve
 

@@ -30,7 +30,7 @@ from benchmarks.real_vectors import read_vectors
 from benchmarks.streams import Real, Stream, Synthetic, all_vectors
 from benchmarks.truth import FILTERS, Nearest
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.candidates import CANDIDATES
 
 Figures = dict[str, tuple[float, str]]
 

@@ -29,7 +29,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from benchmarks.corpus import BATCH_SIZE, DIMENSION, PER_DOCUMENT, Corpus, KnownEmbeddings, unit
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 
 NO_ROWS = np.empty(0, dtype=np.int64)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from langchain_core.documents import Document
 
 from benchmarks.corpus import DIMENSION, PER_DOCUMENT, sentences_of, unit, words_of
-from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, Positions, mix_neighbors
+from langchain_sentence_window.documents.keys import sentence_id
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS, Positions, mix_neighbors
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.splitter import SentenceSplitter
     from langchain_sentence_window.documents.window_merging import merge_windows
-    from langchain_sentence_window.embedding.named import load_embedding
-    from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
-    from langchain_sentence_window.ranking.bm25_index import BM25Index
+    from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
+    from langchain_sentence_window.embedding.named_embedders import load_embedding
     from langchain_sentence_window.ranking.ranking import Ranking
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
+    from langchain_sentence_window.stores.bm25_index import BM25Index
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
@@ -85,12 +85,12 @@ _HOMES = {
     "IndexSettings": "retrieval.index_settings",
     "SentenceFate": "retrieval.tracing.fate",
     "check_index": "retrieval.index_checks",
-    "load_embedding": "embedding.named",
+    "load_embedding": "embedding.named_embedders",
     "read_index_settings": "retrieval.index_settings",
     "write_index_settings": "retrieval.index_settings",
     "Citation": "answering.citations",
     "CrossEncoderReranker": "reranking.cross_encoder",
-    "NeighborMixedEmbeddings": "embedding.neighbor_mixing",
+    "NeighborMixedEmbeddings": "embedding.contextual_vectors",
     "FaissStore": "stores.faiss.faiss_store",
     "IndexedDocument": "documents.indexed_documents",
     "LateInteractionReranker": "reranking.late_interaction",
@@ -99,7 +99,7 @@ _HOMES = {
     "SentenceTransformerCrossEncoder": "reranking.cross_encoder",
     "SentenceWindowRetriever": "retrieval.retriever",
     "create_rag_chain": "answering.chain",
-    "BM25Index": "ranking.bm25_index",
+    "BM25Index": "stores.bm25_index",
     "acopy_index": "retrieval.transfer",
     "copy_index": "retrieval.transfer",
     "create_tools": "answering.tools",

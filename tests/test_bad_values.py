@@ -33,7 +33,7 @@ from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.quotes import verification as quotes_verify
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
-from langchain_sentence_window.ranking import fusion
+from langchain_sentence_window.ranking import candidates as fusion
 from langchain_sentence_window.retrieval.transfer import import_sentences
 from langchain_sentence_window.windows import assembly as order
 from langchain_sentence_window.windows import completion as auto

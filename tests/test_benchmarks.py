@@ -17,7 +17,7 @@ from benchmarks.scale_steps import METADATA
 from benchmarks.truth import FILTERS, Nearest
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.loaders import load_pdf, locate
-from langchain_sentence_window.reranking.base import token_counts
+from langchain_sentence_window.reranking.reranker import token_counts
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 ROOT = Path(__file__).parent.parent

@@ -34,8 +34,7 @@ from langchain_sentence_window import (
     studio,
     testing,
 )
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from tests.pages import DOCS, PAGES, ROOT, RUNNABLE, blocks_of, page_name, read
 
 GUIDES = [path for path in PAGES if "reference" not in path.parts]

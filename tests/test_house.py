@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import langchain_sentence_window
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 
 ROOT = Path(__file__).parent.parent
@@ -160,7 +160,7 @@ LITERAL_KEYS = {
     "stores/faiss/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
     "retrieval/tracing/": {"doc_id", "heading", "hits", "relevance_score", "score", "sentences"},  # a trace as JSON
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
-    "ranking/signals.py": {"heading"},  # a kind of block, and a signal
+    "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
     "evaluation/": {"doc_id"},  # a question as JSON
     "studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "cli/": CONTRACT_KEYS,  # the JSON that commands print

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from tests.torture import (
     closing,
     embedders,

@@ -10,7 +10,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 _PAGE_SIZE = 1_000

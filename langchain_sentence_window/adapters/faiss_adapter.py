@@ -13,12 +13,12 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, Rank, Scored, StoreAdapter
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.documents.parts.numbering import filter_of_source
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
+from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
 

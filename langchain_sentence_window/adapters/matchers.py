@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
+from langchain_sentence_window.documents.metadata_values import stored_filter
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.stores.faiss.database.filters import MISSING, OPERATORS, Filter, compile_filter, is_equal
 

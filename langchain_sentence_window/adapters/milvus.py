@@ -15,7 +15,7 @@ from langchain_sentence_window.adapters.families import DeleteFirstAdapter
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, batches
 from langchain_sentence_window.adapters.traits import StoreTraits, has_only
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 

@@ -12,7 +12,7 @@ from langchain_sentence_window.adapters.families import EmbeddedAdapter
 from langchain_sentence_window.adapters.store_adapter import Scored
 from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.values import is_scalar
+from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 
 _METADATA = "_metadata_json"

@@ -14,7 +14,7 @@ from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import Matcher, answering_at_once, key_of, own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.searcher import unknown_keys
 

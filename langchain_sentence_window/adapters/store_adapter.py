@@ -18,15 +18,14 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import Matcher
 from langchain_sentence_window.adapters.traits import StoreTraits
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.parts.numbering import source_of
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
-from langchain_sentence_window.embedding.neighbor_mixing import CarriedVectors, NeighborMixedEmbeddings
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences, StoredSentence, read_sentence
+from langchain_sentence_window.documents.source_parts import source_of
+from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 
 T = TypeVar("T")
 

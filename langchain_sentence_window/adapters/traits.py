@@ -15,10 +15,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
-from langchain_sentence_window.documents.json_values import stored_filter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
+from langchain_sentence_window.documents.metadata_values import is_scalar, stored_filter
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
-from langchain_sentence_window.documents.values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")

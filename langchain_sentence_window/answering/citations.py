@@ -21,9 +21,8 @@ from langchain_sentence_window.answering.citation_format import cited_numbers
 from langchain_sentence_window.answering.context import SearchResult, ShownSpans, search_results
 from langchain_sentence_window.answering.locations import describe_location, source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
-from langchain_sentence_window.documents.values import is_index
-from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, PAGES, SENTENCES, START_INDEX
+from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
 

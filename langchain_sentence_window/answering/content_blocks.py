@@ -35,8 +35,7 @@ from langchain_sentence_window.answering.citations import (
 from langchain_sentence_window.answering.locations import document_title, source_address
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch, split_text
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, START_INDEX
-from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 
 MARK, VERDICT = "mark", "verdict"

@@ -35,8 +35,8 @@ from langchain_sentence_window.answering.source_stretches import (
     sentences_of,
     stretch_of,
 )
-from langchain_sentence_window.documents.lead_ins import read_lead_ins, shown_lead_ins
-from langchain_sentence_window.documents.window_slices import source_span
+from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
+from langchain_sentence_window.documents.window_runs import source_span
 
 GAP = "\n[...]\n"
 """Marks where text is left out because an earlier source shows it."""

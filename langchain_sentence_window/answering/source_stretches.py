@@ -10,9 +10,9 @@ from langchain_core.documents import Document
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
-from langchain_sentence_window.documents.lead_ins import read_lead_ins
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.window_slices import (
+from langchain_sentence_window.documents.window_documents import read_lead_ins
+from langchain_sentence_window.documents.window_runs import (
     PER_SLICE_KEYS,
     best_hit,
     pages_touched,

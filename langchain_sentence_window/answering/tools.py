@@ -30,11 +30,9 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.documents.keys import DOC_ID, HITS, SCORE, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.documents.window_metadata import HITS, SCORE, SENTENCES
+from langchain_sentence_window.documents.window_documents import shown_text, window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
 from langchain_sentence_window.retrieval.one_state import in_one_state

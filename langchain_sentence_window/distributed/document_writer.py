@@ -19,11 +19,11 @@ from langchain_sentence_window.distributed.document_rows import (
     checked_splitter,
     fingerprint,
 )
-from langchain_sentence_window.documents.ingest_states import IngestState, holds_states, with_state
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.parts.grouping import Group, group_documents
+from langchain_sentence_window.documents.part_groups import Group, group_documents
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.embedding.situating import Situate
+from langchain_sentence_window.documents.stored_metadata import IngestState, holds_states, with_state
+from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.preparing import Prepared
 

@@ -20,7 +20,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.distributed.document_writer import DocumentWriter, Outcome, describe_error
 from langchain_sentence_window.distributed.ingest_files import load_bytes, load_path
-from langchain_sentence_window.documents.parts.grouping import (
+from langchain_sentence_window.documents.part_groups import (
     Group,
     JoinParts,
     document_ids,

@@ -1,1 +1,1 @@
-"""The metadata contract: its keys, and the Documents that carry them."""
+"""The metadata contract, the parts of a source, and the Documents of sentences and windows."""

@@ -1,4 +1,4 @@
-"""Page Documents: what a loader makes of each page of a file.
+"""Page Documents, which a loader makes of the pages of a file, and the sentences of windows on pages.
 
 ===================  =============================================================
 key                  meaning
@@ -11,15 +11,27 @@ key                  meaning
 ===================  =============================================================
 
 All other keys are what the file says of itself, such as ``title``.
+
+A window's ``parts`` say which stretch of it stands on which page, and where in that page's own text. A Document that is
+one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span, trim
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.joined_document import SPAN
+from langchain_sentence_window.documents.keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from langchain_sentence_window.documents.layout import Continuation, write_layout
-from langchain_sentence_window.documents.parts.numbering import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES
+from langchain_sentence_window.documents.source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
@@ -54,3 +66,169 @@ def page_document(
         metadata[PAGE_LABEL] = page_label
     metadata[LAYOUT] = write_layout(blocks, continues)
     return Document(page_content=text, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class PagePiece:
+    """A stretch of a sentence on one page.
+
+    Attributes:
+        page: The page, from 0.
+        label: What the file calls the page, such as ``iv``; ``None`` if the metadata doesn't say.
+        start: First code point in the page's own text.
+        end: One past the last code point.
+        text: The text there.
+    """
+
+    page: int
+    label: str | None
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PagedSentence:
+    """A sentence of a window, and the pages it stands on.
+
+    Attributes:
+        start: First code point in the document, as the window's ``start_index`` counts.
+        end: One past the last code point.
+        text: The sentence.
+        is_hit: Whether the search found it.
+        pieces: One for each page that it touches, in order.
+    """
+
+    start: int
+    end: int
+    text: str
+    is_hit: bool
+    pieces: tuple[PagePiece, ...]
+
+
+def sentences_on_pages(window: Document) -> list[PagedSentence]:
+    """Return the sentences of a window with the pages that they stand on.
+
+    If the metadata has no spans of sentences, the hits count as sentences, and so does the text around each of them.
+
+    Args:
+        window: A window Document, a Document of one page, or a window of one.
+
+    Raises:
+        InvalidInputError: The metadata doesn't say on which pages the text stands, or can't be right.
+    """
+    text = window.page_content
+    start = as_integer(window.metadata.get(START_INDEX)) or 0
+    stretches = list(_stretches(window, start))
+    ends = [each.end for each in stretches]
+    hits = {(low - start, high - start) for low, high in _hits(window.metadata)}
+    return [
+        PagedSentence(
+            start + low,
+            start + high,
+            text[low:high],
+            (low, high) in hits,
+            tuple(_pieces(text, stretches, bisect_right(ends, low), low, high)),
+        )
+        for low, high in _sentences(window, start, hits)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A stretch of a window on one page: where it starts in the page's text, and its ends in the window's text."""
+
+    page: int
+    label: str | None
+    own_start: int
+    start: int
+    end: int
+
+
+def _pieces(text: str, stretches: Sequence[_Stretch], first: int, low: int, high: int) -> Iterator[PagePiece]:
+    for index in range(first, len(stretches)):
+        each = stretches[index]
+        if each.start >= high:
+            return
+        start, end, moved = max(low, each.start), min(high, each.end), each.own_start - each.start
+        yield PagePiece(each.page, each.label, start + moved, end + moved, text[start:end])
+
+
+def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
+    metadata, text = window.metadata, window.page_content
+    parts = metadata.get(PARTS)
+    if parts is None:
+        yield _Stretch(_index(metadata, PAGE), _label(metadata), start, 0, len(text))
+        return
+    if not isinstance(parts, list | tuple):
+        raise _wrong(PARTS, parts)
+    end = 0
+    for part in parts:
+        if not isinstance(part, Mapping):
+            raise _wrong(PARTS, parts)
+        page, low, high = _index(part, PAGE), _index(part, START_INDEX), _index(part, END_INDEX)
+        at = end
+        while SPAN not in part and text[at : at + 1].isspace():
+            at += 1
+        if SPAN in part:
+            at = _span(part[SPAN], SPAN)[0] - start
+        before, end = end, at + high - low
+        if not before <= at < end <= len(text):
+            raise _wrong(PARTS, parts)
+        yield _Stretch(page, _label(part), low, at, end)
+
+
+def _sentences(window: Document, start: int, hits: set[Span]) -> list[Span]:
+    """Return the sentences' spans in the window's text, trimmed."""
+    text = window.page_content
+    spans = window.metadata.get(SENTENCE_SPANS)
+    if spans is None:
+        edges = [0, *(edge for hit in sorted(hits) for edge in hit), len(text)]
+        found = list(pairwise(edges))
+    elif isinstance(spans, list | tuple):
+        found = [(low - start, high - start) for low, high in (_span(each, SENTENCE_SPANS) for each in spans)]
+    else:
+        raise _wrong(SENTENCE_SPANS, spans)
+    if any(not 0 <= low <= high <= len(text) for low, high in found):
+        raise _wrong(SENTENCE_SPANS if spans is not None else HITS, spans)
+    trimmed = [trim(text, low, high) for low, high in found]
+    return [(low, high) for low, high in trimmed if low < high]
+
+
+def _hits(metadata: Mapping[str, Any]) -> Iterator[Span]:
+    hits = metadata.get(HITS) or ()
+    if not isinstance(hits, Sequence) or not all(isinstance(hit, Mapping) for hit in hits):
+        raise _wrong(HITS, hits)
+    for hit in hits:
+        yield _index(hit, START_INDEX), _index(hit, END_INDEX)
+
+
+def _label(metadata: Mapping[str, Any]) -> str | None:
+    label = metadata.get(PAGE_LABEL)
+    return label if isinstance(label, str) else None
+
+
+def _span(value: object, key: str) -> Span:
+    if isinstance(value, list | tuple) and len(value) == 2:  # noqa: PLR2004
+        low, high = map(as_integer, value)
+        if low is not None and high is not None:
+            return low, high
+    raise _wrong(key, value)
+
+
+def _index(metadata: Mapping[str, Any], key: str) -> int:
+    value = as_integer(metadata.get(key))
+    if value is not None and value >= 0:
+        return value
+    if key == PAGE and key not in metadata:
+        raise InvalidInputError(
+            "the metadata doesn't say on which page the text stands; give a window, or a page, of a PDF that was read "
+            "with langchain_sentence_window.loaders.PDFLoader"
+        )
+    raise _wrong(key, metadata.get(key))
+
+
+def _wrong(key: str, value: object) -> InvalidInputError:
+    return InvalidInputError(
+        f"{key} of the metadata is {shown(value)}, which can't be right; search for the window again"
+    )

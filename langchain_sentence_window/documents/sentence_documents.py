@@ -1,22 +1,25 @@
-"""Read sentence Documents, which a vector store holds; the module `sentence_writing` writes them."""
+"""Read sentence Documents, which a vector store holds, and inline windows in their metadata.
+
+The module `source_documents` writes them.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window.documents.ids import ID_LENGTH, sentence_id
-from langchain_sentence_window.documents.inline_windows import InlineSentence, read_window
-from langchain_sentence_window.documents.json_values import stored_form
+from langchain_sentence_window.documents.joined_document import PartSpan, cut_spans, read_spans
 from langchain_sentence_window.documents.keys import (
     DOC_ID,
     END_INDEX,
     HEADING,
     HEADING_LEVEL,
+    ID_LENGTH,
     KIND,
     LEAD_IN,
     PART_SPANS,
@@ -27,17 +30,21 @@ from langchain_sentence_window.documents.keys import (
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
+    WINDOW_END,
+    WINDOW_FIRST,
+    WINDOW_LAST,
     WINDOW_PARTS,
+    WINDOW_SEPARATOR,
     WINDOW_SPANS,
     WINDOW_START,
     WINDOW_TEXT,
+    sentence_id,
 )
-from langchain_sentence_window.documents.parts.spans import PartSpan, cut_spans, read_spans
-from langchain_sentence_window.documents.values import checked, is_index, number
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.documents.metadata_values import checked, is_index, number, stored_form
+from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.windows.geometry import Hit
+from langchain_sentence_window.windows.geometry import Hit, Window
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -103,8 +110,8 @@ class LateSentence(StoredSentence):
         if name == "read" or name not in StoredSentence.__slots__:
             raise AttributeError(name)
         whole = self.read()
-        for field in StoredSentence.__slots__:
-            setattr(self, field, getattr(whole, field))
+        for slot in StoredSentence.__slots__:
+            setattr(self, slot, getattr(whole, slot))
         return getattr(whole, name)
 
 
@@ -241,6 +248,25 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     )
 
 
+@dataclass(frozen=True, slots=True)
+class InlineSentence:
+    """A sentence of an inline window.
+
+    Attributes:
+        index: Its index among the document's sentences, from 0.
+        start: First code point in the source.
+        end: One past its last code point.
+        separator: White space between it and the next sentence of the document.
+        text: Its text.
+    """
+
+    index: int
+    start: int
+    end: int
+    separator: str
+    text: str
+
+
 def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
     return (one.index, one.start, one.end, one.text) == (sentence.index, sentence.start, sentence.end, sentence.text)
 
@@ -276,3 +302,80 @@ def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, i
         index if is_index(index) else None,
         section if is_index(section) else 0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSentences:
+    """Sentences that a store found, all of one state of it.
+
+    Attributes:
+        sentences: The sentences, best first.
+        scores: Their scores.
+        similarities: Their scores by meaning.
+        beside: Other sentences that were asked for, by document and index, without those that don't exist or that the
+            filter forbids.
+    """
+
+    sentences: Sequence[StoredSentence]
+    scores: Sequence[float]
+    similarities: Sequence[float]
+    beside: Mapping[SentenceKey, StoredSentence] = field(default_factory=dict)
+
+
+Beside: TypeAlias = Callable[[FoundSentences], Sequence[SentenceKey]]
+"""Returns which sentences to read with those that were found."""
+
+
+def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:
+    """Return the metadata that holds a window.
+
+    Args:
+        text: The text of the source document.
+        spans: The spans of its sentences.
+        window: The window to write.
+    """
+    held = spans[window.first : window.last + 1]
+    start, end = held[0][0], held[-1][1]
+    separator = separator_after(text, spans, window.last)
+    return {
+        WINDOW_TEXT: text[start:end],
+        WINDOW_FIRST: window.first,
+        WINDOW_LAST: window.last,
+        WINDOW_START: start,
+        WINDOW_END: end,
+        WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
+        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
+    }
+
+
+def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
+    """Return the white space between a sentence and the next; one space after the last."""
+    return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
+
+
+def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
+    """Read the sentences of the window that `write_window` wrote.
+
+    Raises:
+        KeyError: A key is missing.
+        ValueError: A value can't be what `write_window` wrote.
+    """
+    text = checked(metadata, WINDOW_TEXT, str)
+    at, first = number(metadata, WINDOW_START), number(metadata, WINDOW_FIRST)
+    spans = [_span(span) for span in checked(metadata, WINDOW_SPANS, str).split()]
+    ends = [end for span in spans for end in span]
+    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
+    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
+    separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
+    if any(separator.strip() for separator in separators):
+        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves out text")
+    return [
+        InlineSentence(index, at + start, at + end, separator, text[start:end])
+        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
+    ]
+
+
+def _span(written: str) -> Span:
+    start, end = written.split(":")
+    return int(start), int(end)

@@ -18,8 +18,8 @@ from langchain_sentence_window.splitting.languages import language_of, language_
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.documents.parts.grouping import JoinParts
-    from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
+    from langchain_sentence_window.documents.joined_document import JoinedDocument
+    from langchain_sentence_window.documents.part_groups import JoinParts
     from langchain_sentence_window.splitting.sentences import Sentence
 
 
@@ -225,8 +225,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
                 language that isn't known.
         """
-        from langchain_sentence_window.documents.parts.grouping import group_documents
-        from langchain_sentence_window.documents.parts.remarks import warn_of_parts
+        from langchain_sentence_window.documents.part_groups import group_documents, warn_of_parts
 
         joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
         warn_of_parts(joined)
@@ -234,7 +233,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
-        from langchain_sentence_window.documents.sentence_writing import sentence_documents
+        from langchain_sentence_window.documents.source_documents import sentence_documents
 
         fitter = MetadataFitter(limits)
         made = [

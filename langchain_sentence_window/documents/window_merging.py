@@ -1,21 +1,60 @@
-"""`merge_windows`: the windows of several calls, each passage once.
+"""`merge_windows`: the windows of several calls, each passage once, and windows of equal text once.
 
 Windows of one document are walked through in order of position. Each joins the first group that reaches it and that it
 agrees with. Usually there is one such group. Only where two versions of a document were searched, or two ways of
 cutting it into sentences, do several lie side by side.
+
+Two windows that overlap show the same characters twice, so it can be seen whether they are of the same text. A window
+says what white space follows it as long as its section goes on, so those that only touch can be joined too.
+
+Contracts, policies and manuals repeat their clauses word for word. A model that reads one twice learns nothing new, but
+a reader may want to know that a second contract says it too: ``also_in`` says where.
 """
 
+import math
+import re
+import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checked_list
-from langchain_sentence_window.documents.equal_passages import unite_equal
-from langchain_sentence_window.documents.joined_windows import agree, joined
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX
-from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, is_rising, read_run
+from langchain_sentence_window._validation import as_integer, as_number, checked_list
+from langchain_sentence_window.documents.joined_document import PartSpan, as_entries, page_labels_of, pages_of
+from langchain_sentence_window.documents.keys import (
+    ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    HITS,
+    LEAD_INS,
+    PAGE_LABELS,
+    PAGES,
+    PARTS,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCE_SPANS,
+    SENTENCES,
+    SEPARATOR,
+    SOURCE,
+    START_INDEX,
+    WINDOW_ID,
+    window_id,
+)
+from langchain_sentence_window.documents.metadata_values import is_scalar, own_values
+from langchain_sentence_window.documents.window_documents import MAX_LEAD_INS, shown_lead_ins
+from langchain_sentence_window.documents.window_runs import (
+    RunHit,
+    WindowRun,
+    cut_parts,
+    fit,
+    is_rising,
+    read_run,
+    read_span,
+)
 from langchain_sentence_window.errors import InvalidInputError
 
 
@@ -138,3 +177,304 @@ def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
 
 def _index(hit: RunHit) -> int:
     return hit.index
+
+
+def agree(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether two windows can be one.
+
+    They can if they overlap, and number and place their sentences alike, and show the same text where they overlap.
+    They can too if one begins where the next sentence after the other begins, in the same section.
+
+    Args:
+        one: A window.
+        other: A window of the same document that doesn't begin before the first one, nor after the next sentence.
+    """
+    if bool(one.parts) != bool(other.parts):
+        return False
+    if one.end <= other.start:
+        return one.next_start == other.start and one.last + 1 == other.first and _fit_parts(one, other)
+    at, end = other.start - one.start, min(one.end, other.end)
+    return (
+        other.first <= one.last
+        and _sign(other.first - one.first) == _sign(at)
+        and _sign(other.last - one.last) == _sign(other.end - one.end)
+        and one.text[at : at + end - other.start] == other.text[: end - other.start]
+        and fit(one.hits, other)
+        and fit(other.hits, one)
+        and _fit_sentences(one, other)
+        and _fit_separators(one, other)
+        and _fit_parts(one, other)
+    )
+
+
+def joined(runs: Sequence[WindowRun]) -> Document:
+    """Join windows that agree into one.
+
+    Args:
+        runs: The windows, in order of position; each overlaps or touches those before it.
+
+    Returns:
+        A window whose metadata is that of the window with the best hit, but for the keys that name sentences, places
+        and scores.
+    """
+    ranked = sorted(runs, key=lambda run: run.rank)
+    start, ending = runs[0].start, max(runs, key=WindowRun.reach)
+    end = ending.end
+    first, last, doc_id = runs[0].first, max(run.last for run in runs), runs[0].doc_id
+    hits: dict[int, tuple[RunHit, WindowRun]] = {}
+    for run in ranked:
+        for hit in run.hits:
+            if hit.index not in hits or hit.score > hits[hit.index][0].score:
+                hits[hit.index] = hit, run
+    best, holder = max(hits.values(), key=lambda held: (held[0].score, -held[0].index))
+    id_ = window_id(doc_id, first, last)
+    made = {
+        START_INDEX: start,
+        END_INDEX: end,
+        SENTENCES: [first, last],
+        HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
+        SCORE: best.entry[SCORE],
+        WINDOW_ID: id_,
+        SEPARATOR: ending.separator,
+        LEAD_INS: _joined_lead_ins(runs, start) or None,
+        ALSO_IN: joined_places([run.document for run in ranked], doc_id, start, end) or None,
+        SENTENCE_SPANS: _joined_sentences(runs) or None,
+        **_joined_parts(runs),
+        **_best_relevance(ranked),
+    }
+    metadata = {**own_values(holder.document.metadata), **made}
+    added = {key: value for key, value in metadata.items() if value is not None or key not in made}
+    return holder.document.model_copy(update={"id": id_, "page_content": _joined_text(runs), "metadata": added})
+
+
+def _joined_text(runs: Iterable[WindowRun]) -> str:
+    pieces: list[str] = []
+    reach: WindowRun | None = None
+    for run in runs:
+        if reach is None or run.end > reach.end:
+            if reach is not None and run.start >= reach.end:
+                pieces.append(reach.separator or "")
+            pieces.append(run.text if reach is None else run.text[max(0, reach.end - run.start) :])
+            reach = run
+    return "".join(pieces)
+
+
+def _joined_lead_ins(runs: Iterable[WindowRun], start: int) -> list[dict[str, Any]]:
+    """Return the lead-ins of windows that stand before the window that they become, in order, each once."""
+    found: dict[int, dict[str, Any]] = {}
+    for run in runs:
+        given = run.document.metadata.get(LEAD_INS)
+        for each in given if isinstance(given, list) else []:
+            span = read_span([each.get(START_INDEX), each.get(END_INDEX)]) if isinstance(each, dict) else None
+            if span is not None and span[1] <= start:
+                found.setdefault(span[0], dict(each))
+    return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
+
+
+def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
+    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
+    if not all(run.sentences for run in runs):
+        return []
+    sentences = list(runs[0].sentences)
+    for run in runs:
+        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
+    return [list(each) for each in sentences]
+
+
+def _joined_parts(runs: Sequence[WindowRun]) -> dict[str, Any]:
+    """Return the metadata that tells of parts; nothing for a document without parts."""
+    if not runs[0].parts:
+        return {}
+    spans = _united_spans(part for run in runs for part in run.parts)
+    return {
+        PARTS: as_entries(spans),
+        PAGES: pages_of(spans) or None,
+        PAGE_LABELS: page_labels_of(spans) or None,
+    }
+
+
+def _best_relevance(ranked: Iterable[WindowRun]) -> dict[str, Any]:
+    given = [run.document.metadata.get(RELEVANCE_SCORE) for run in ranked]
+    numbers = [each for each in given if not math.isnan(as_number(each))]
+    return {RELEVANCE_SCORE: max(numbers, key=as_number)} if numbers else {}
+
+
+def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether windows that overlap have the same white space after the first end, as far as it is known."""
+    ending, longer = sorted((one, other), key=lambda run: run.end)
+    if ending.separator is None:
+        return True
+    if ending.end == longer.end:
+        return longer.separator in (None, ending.separator)
+    at = ending.end - longer.start
+    after = at + len(ending.separator)
+    return longer.text[at:after] == ending.separator and not longer.text[after : after + 1].isspace()
+
+
+def _fit_sentences(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether windows that overlap cut their text into the same sentences, as far as it is known."""
+    if not one.sentences or not other.sentences:
+        return True
+    held = one.sentences[other.first - one.first :][: other.last - other.first + 1]
+    return held == other.sentences[: one.last - other.first + 1]
+
+
+def _fit_parts(one: WindowRun, other: WindowRun) -> bool:
+    """Return whether the parts of two windows can be joined without changing those of either."""
+    spans = _united_spans([*one.parts, *other.parts])
+    return all(tuple(cut_parts(spans, run.start, run.end)) == run.parts for run in (one, other))
+
+
+def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
+    """Join spans of windows that overlap: those that overlap or follow each other in one part."""
+    united: list[PartSpan] = []
+    for span in sorted(spans, key=lambda span: span.source_start):
+        last = united[-1] if united else None
+        if (
+            last is not None
+            and last.identity == span.identity
+            and last.start - last.source_start == span.start - span.source_start
+        ):
+            united[-1] = last._replace(end=max(last.end, span.end))
+        else:
+            united.append(span)
+    return united
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+_WORDS = re.compile(r"[^\W_]+")
+_BETWEEN_WORDS = re.compile(r"\W+")
+_ASCII_BETWEEN_WORDS = bytes(code for code in range(128) if not chr(code).isalnum())
+_MARKUP = frozenset("|~^`")
+"""Symbols that draw tables and markup, and say nothing."""
+
+
+def unite_equal(documents: Sequence[Document]) -> list[Document]:
+    """Return windows of equal text once, each with the places of the others.
+
+    Texts are equal if they differ in case, white space and punctuation only. Symbols count, such as ``<``, ``+`` and
+    ``€``, and so does what belongs to a number, as in ``-1.5``. What leads a window in must be equal too, as the header
+    row of a table. Windows without a single word or symbol are kept apart, and so are Documents that aren't windows.
+
+    Args:
+        documents: Window Documents, best first.
+
+    Returns:
+        The best of equal windows in its place, a copy whose metadata holds ``also_in``: where the others stand, and
+        what their own ``also_in`` names, in order of rank. Documents that no other equals are the given ones.
+    """
+    better = better_of(documents)
+    others: dict[int, list[Document]] = {}
+    for position, best in better.items():
+        others.setdefault(best, []).append(documents[position])
+    return [
+        with_places(document, others[position]) if position in others else document
+        for position, document in enumerate(documents)
+        if position not in better
+    ]
+
+
+def better_of(documents: Sequence[Document]) -> dict[int, int]:
+    """Return the position of the best window of the same text, by the position of each other one."""
+    found: dict[int, int] = {}
+    known: dict[tuple[str, ...], int] = {}
+    rough = [rough_key(document.page_content) if _is_window(document) else None for document in documents]
+    counts = Counter(rough)
+    for position, document in enumerate(documents):
+        is_alone = rough[position] is None or counts[rough[position]] == 1
+        key = "" if is_alone else text_key(document.page_content)
+        if key:
+            led = (text_key(text) for _, text in shown_lead_ins(document))
+            best = known.setdefault((key, *led), position)
+            if best != position:
+                found[position] = best
+    return found
+
+
+def with_places(best: Document, others: Iterable[Document]) -> Document:
+    """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
+    named = _places_in(best)
+    for other in others:
+        named += [_place_of(other), *_places_in(other)]
+    own = best.metadata
+    places = _each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    added = {ALSO_IN: places} if places else {}
+    return best.model_copy(update={"metadata": {**own, **added}})
+
+
+def rough_key(text: str) -> str:
+    """Return the letters and digits of a text, which equal texts share, as others may; it is quickly made."""
+    if text.isascii():
+        return text.lower().encode().translate(None, _ASCII_BETWEEN_WORDS).decode()
+    return "".join(_WORDS.findall(text.lower()))
+
+
+def text_key(text: str) -> str:
+    """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
+    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
+
+
+def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
+    """Join what ``also_in`` of several windows names, each place once.
+
+    Args:
+        documents: The windows, best first.
+        doc_id: The document of the window that they become. Places inside that window are left out.
+        start: Its first code point.
+        end: One past its last code point.
+    """
+    named = (place for document in documents for place in _places_in(document))
+    return _each_once(named, doc_id, start, end)
+
+
+def _symbols_of(between: re.Match[str]) -> str:
+    """Return what stands between words without white space and punctuation; a space if nothing is left."""
+    text, (start, end) = between[0], between.span()
+    is_before_digit = between.string[end : end + 1].isdigit()
+    if len(text) == 1 and is_before_digit and between.string[start - 1 : start].isdigit():
+        return " " if text.isspace() else text
+    kept = [each for each in text if each not in _MARKUP and unicodedata.category(each)[0] in "MS"]
+    is_negative = text[-1] == "-" and is_before_digit and (len(text) > 1 or start == 0)
+    return ("".join(kept) or " ") + ("-" if is_negative else "")
+
+
+def _is_window(document: Document) -> bool:
+    """Return whether a Document is a window whose text is a slice of its source."""
+    metadata = document.metadata
+    start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
+    is_slice = start is not None and end == start + len(document.page_content)
+    return is_slice and SENTENCES in metadata and isinstance(metadata.get(DOC_ID), str)
+
+
+def _place_of(window: Document) -> dict[str, Any]:
+    metadata = window.metadata
+    place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
+    place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
+    pages = metadata.get(PAGES)
+    return place | ({PAGES: list(pages)} if isinstance(pages, list) else {})
+
+
+def _places_in(document: Document) -> list[dict[str, Any]]:
+    """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
+    given = document.metadata.get(ALSO_IN)
+    places = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    return [
+        {key: list(value) if isinstance(value, list) else value for key, value in each.items()}
+        for each in places
+        if isinstance(each.get(DOC_ID), str)
+        and as_integer(each.get(START_INDEX)) is not None
+        and as_integer(each.get(END_INDEX)) is not None
+    ]
+
+
+def _each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
+    """Return places that aren't inside a window, each once."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for place in places:
+        span = place[DOC_ID], place[START_INDEX], place[END_INDEX]
+        if span[0] != doc_id or not start <= span[1] <= span[2] <= end:
+            found.setdefault(span, place)
+    return list(found.values())

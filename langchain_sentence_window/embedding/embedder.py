@@ -1,8 +1,11 @@
-"""Calls of an embedder: in slices, with progress, checked; and a comparison of two embedders by their vectors."""
+"""Calls of an embedder, in slices, counted, with progress, checked; and two embedders compared by their vectors."""
 
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -11,10 +14,8 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors, encodable
-from langchain_sentence_window.embedding.counting import count_texts
-from langchain_sentence_window.embedding.description import describe_embedder
-from langchain_sentence_window.embedding.mixing import is_usual, normalized
-from langchain_sentence_window.embedding.numbers import to_row, to_rows
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.vectors import is_usual, normalized, to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
 
 __all__ = [
@@ -252,3 +253,67 @@ async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:
     if not hasattr(embedding, "aembed_query"):
         return await io.in_thread(embedding.embed_query, text)
     return await io.call(embedding.embed_query, embedding.aembed_query, text)
+
+
+@dataclass(slots=True)
+class EmbeddedTexts:
+    """The texts that were embedded so far.
+
+    Attributes:
+        count: Their number.
+    """
+
+    count: int = 0
+
+
+_counting: ContextVar[EmbeddedTexts | None] = ContextVar("embedded_texts", default=None)
+_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener_to_texts", default=None)
+
+
+@contextmanager
+def counted_texts() -> Iterator[EmbeddedTexts]:
+    """Count the texts that are embedded within the block, in this thread or task."""
+    texts = EmbeddedTexts()
+    token = _counting.set(texts)
+    try:
+        yield texts
+    finally:
+        _counting.reset(token)
+
+
+@contextmanager
+def heard_texts(listener: Callable[[int], None]) -> Iterator[None]:
+    """Call a function whenever texts are embedded within the block, in this thread or task.
+
+    Args:
+        listener: Is given the number of the texts. An error that it raises ends the call that embeds.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def heard_texts_too(listener: Callable[[int], object]) -> Iterator[None]:
+    """Call a function beside the listener of the block around this one, as `heard_texts` does."""
+    outer = _listener.get()
+
+    def both(count: int) -> None:
+        listener(count)
+        if outer is not None:
+            outer(count)
+
+    with heard_texts(both):
+        yield
+
+
+def count_texts(count: int) -> None:
+    """Add to the count of the block that this is within, if there is one, and tell who listens."""
+    texts = _counting.get()
+    if texts is not None:
+        texts.count += count
+    listener = _listener.get()
+    if listener is not None:
+        listener(count)

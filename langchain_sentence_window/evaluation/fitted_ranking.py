@@ -27,8 +27,7 @@ from langchain_sentence_window.evaluation.measurement import BUDGETS, OnProgress
 from langchain_sentence_window.evaluation.metrics import CONFIDENCE, MeanCI, mean_cis
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 _SHOWN_CHANGES = 5

@@ -17,10 +17,8 @@ from langchain_sentence_window.evaluation.fitting_objective import Stack
 from langchain_sentence_window.evaluation.measurement import OnProgress, counted
 from langchain_sentence_window.evaluation.metrics import covered, union
 from langchain_sentence_window.evaluation.questions import Question
-from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT
-from langchain_sentence_window.ranking.ranking import Ranking, Reordered
-from langchain_sentence_window.ranking.signals import SIGNALS, signals
+from langchain_sentence_window.ranking.candidates import CANDIDATES, LEXICAL_WEIGHT, Candidates, Numbers
+from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, Reordered, signals
 from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size, expand_hit
 from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

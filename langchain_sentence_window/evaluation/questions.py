@@ -17,7 +17,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Span, is_storable_id
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.parts.grouping import group_by_name
+from langchain_sentence_window.documents.part_groups import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning

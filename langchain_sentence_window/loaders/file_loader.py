@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.file_states import FILE_STATE
 from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.layout import write_layout
-from langchain_sentence_window.documents.parts.numbering import LAYOUT
+from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, read_file
 from langchain_sentence_window.loaders.pdf.pdf_loader import read_pdf
@@ -64,7 +63,7 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
 
     Returns:
         The Documents. Their metadata holds ``source``, ``content_type``, ``file_state``, see
-        `langchain_sentence_window.documents.file_states`, and ``title`` if the file says one. Those of a PDF's pages
+        `langchain_sentence_window.documents.source_parts`, and ``title`` if the file says one. Those of a PDF's pages
         hold what `PDFLoader` writes, too.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Dense and lexical scores, and their fusion."""
+"""The order of what a search found: dense and lexical scores fused, signals, relevance, names of documents."""

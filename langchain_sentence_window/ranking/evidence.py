@@ -1,4 +1,4 @@
-"""Facts about each candidate, from which `langchain_sentence_window.ranking.signals` computes its signals.
+"""Facts about each candidate, from which `langchain_sentence_window.ranking.ranking` computes its signals.
 
 A fact that several signals need is computed once, when it is first asked for.
 """
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, JoinedTexts, Numbers
-from langchain_sentence_window.ranking.word_matches import Flags, QueryTerms, WordMatches, find_words, query_terms
+from langchain_sentence_window.ranking.words import Flags, QueryTerms, WordMatches, find_words, query_terms
 from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
 NEAR = 2

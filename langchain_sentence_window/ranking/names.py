@@ -1,4 +1,4 @@
-"""Hears which documents a question names: "In the agreement between Zebra and Motorola, who pays for the audit?".
+"""The documents that a question names: "In the agreement between Zebra and Motorola, who pays for the audit?".
 
 A *name word* of a document stands in its head or in one of its names, and most sentences of the collection that hold
 the word are in that document. A question names a document by two of its name words, by one that hardly any other
@@ -9,7 +9,13 @@ What is known of words and documents is an `Evidence`, which a store collects fo
 `query_words`. Nothing here reads a store.
 """
 
-from langchain_sentence_window.ranking.name_evidence import (
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from langchain_sentence_window.ranking.name_spans import (
+    CONNECTORS,
     HEAD_CHARS,
     MAX_NAMED,
     MAX_WORDS,
@@ -20,11 +26,17 @@ from langchain_sentence_window.ranking.name_evidence import (
     Heard,
     NamedDocument,
     QueryWords,
+    Token,
     WordUse,
+    as_names,
+    capitalized,
+    is_glued,
+    left_out,
+    tokens_of,
+    uncapitalized,
+    words_of,
+    written_words,
 )
-from langchain_sentence_window.ranking.name_question import Question
-from langchain_sentence_window.ranking.name_rules import named_alone, named_by_words, whole_names
-from langchain_sentence_window.ranking.name_spans import left_out, tokens_of
 
 __all__ = [
     "HEAD_CHARS",
@@ -81,3 +93,310 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
     naming = [(question.known[each.doc_id].words, frozenset(each.words)) for each in named]
     without, removed = left_out(query, question.tokens, naming, of_whole)
     return Heard(tuple(named), without, removed)
+
+
+MIN_SHARE_ALONE = 0.95
+"""`MIN_SHARE` of a word that names a document alone, though none of its names holds it."""
+
+MIN_SENTENCES_ALONE = 5
+"""`MIN_SENTENCES` of a word that names a document alone."""
+
+MIN_SHARE_OF_WHOLE = 0.5
+"""`MIN_SHARE` of a word that is the whole of a document's name."""
+
+MIN_LIKENESS = 0.6
+"""The least share of the words in two documents' heads and names that both have, for the two to share a name."""
+
+MAX_RIVAL_SHARE = 1 / 3
+"""The largest share of its name words that a document may have which isn't named."""
+
+_COMPARES = re.compile(
+    r"\b(?:compar\w*|differ\w*|versus|vs|vergl(?:eich|ich)\w*|unterschie\w*|diff[ée]r\w*|diferen\w*|confront\w*)\b",
+    re.IGNORECASE,
+)
+_MIN_WORDS = 2
+_MIN_WORDS_OF_PART = 3
+_MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a name
+_MIN_WORD_CHARS = 2
+_MIN_CHARS_ALONE = 3
+_MIN_PLURAL_CHARS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WholeName:
+    """A name that stands in the question as a whole, from its word ``first`` to the one before ``end``."""
+
+    name: str
+    words: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """The words by which a document can be named.
+
+    Attributes:
+        words: The words of its head and its names, in lower case.
+        capitals: Those of them that begin with a capital or a digit somewhere.
+        only_capitals: Those that begin so wherever they stand in the head.
+        of_names: The words of its names.
+    """
+
+    words: Set[str]
+    capitals: Set[str]
+    only_capitals: Set[str]
+    of_names: Set[str]
+
+    @classmethod
+    def of(cls, names: DocumentNames) -> "KnownDocument":
+        """Look at a head and names."""
+        head = written_words(names.head[:HEAD_CHARS])
+        of_names = [word for name in names.names for word in written_words(name)]
+        capitals, small = capitalized([*head, *of_names]), uncapitalized(head)
+        own = frozenset(map(str.lower, of_names))
+        return cls(own.union(map(str.lower, head)), capitals, capitals - small, own)
+
+
+class KnownDocuments(dict[str, KnownDocument]):
+    """Known documents by ``doc_id``, each looked at when it is first asked for, as most questions ask for none."""
+
+    def __init__(self, names: Mapping[str, DocumentNames]) -> None:
+        """Take the names of documents."""
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, doc_id: str) -> KnownDocument:
+        """Look at a document."""
+        known = self[doc_id] = KnownDocument.of(self._names[doc_id])
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and what is known of its words.
+
+    Attributes:
+        query: The question.
+        tokens: Its words. If it writes none as a name, those are that a known document always writes with a capital.
+        is_plain: Whether it writes none as a name.
+        evidence: Where its words are, and the names of documents.
+        known: The words of the known documents' heads and names, by ``doc_id``.
+        written: The words of ``tokens`` that are written as names.
+    """
+
+    query: str
+    tokens: Sequence[Token]
+    is_plain: bool
+    evidence: Evidence
+    known: KnownDocuments
+    written: Set[str]
+
+    @classmethod
+    def of(cls, query: str, evidence: Evidence) -> "Question":
+        """Look at a question."""
+        tokens = tokens_of(query)
+        known = KnownDocuments(evidence.documents)
+        is_plain = not any(token.is_name for token in tokens)
+        if is_plain:
+            # A topic, such as a plan, begins a sentence or stands in a heading too.
+            tokens = as_names(tokens, {word for each in evidence.documents for word in known[each].only_capitals})
+        return cls(query, tokens, is_plain, evidence, known, _as_names_written(tokens))
+
+    def without(self, positions: Set[int]) -> "Question":
+        """Return the question without the words at some positions."""
+        tokens = [token for at, token in enumerate(self.tokens) if at not in positions]
+        return replace(self, tokens=tokens, written=_as_names_written(tokens))
+
+
+def named_by_words(question: Question) -> list[NamedDocument]:
+    """Return the documents that a question names by single words, most words first; none if that isn't sure."""
+    for sharing in range(1, MAX_NAMED + 1):
+        words = _name_words(question, sharing)
+        named = _named_by_several(question, words)
+        if sharing == 1 and not named and (alone := named_alone(question)):
+            return alone
+        if sharing > 1 and len(named) == 1:
+            continue  # shared words say nothing of one of those that share them
+        if named:
+            return [NamedDocument(doc_id, tuple(words[doc_id])) for doc_id in named]
+    return []
+
+
+def named_alone(question: Question, *, beside_name: bool = False) -> list[NamedDocument]:
+    """Return the documents that a question names by a single word each; none if that isn't sure.
+
+    Args:
+        question: The question.
+        beside_name: Whether it names another document too. Then a word that is the whole of a name is one for sure.
+    """
+    if question.is_plain or not question.evidence.is_complete:
+        return []
+    words = _name_words(question, 1)
+    if not all(_count(of_it) == 1 and _names_alone(of_it[0], doc_id, question) for doc_id, of_it in words.items()):
+        return []
+    named = {doc_id: of_it[0] for doc_id, of_it in words.items()}
+    whole = _one_word_names(question)
+    if beside_name or named or any(_is_sure_of_whole(doc_id, word, question) for doc_id, word in whole.items()):
+        named |= whole  # what a question names beside a name is a name more likely than a topic
+    if len(named) == 1 and not beside_name and _COMPARES.search(question.query):
+        (known,) = (question.known[doc_id] for doc_id in named)
+        if not question.written <= known.words:
+            return []  # the other side would be found nowhere
+    return [NamedDocument(doc_id, (word,)) for doc_id, word in sorted(named.items())]
+
+
+def whole_names(question: Question) -> list[WholeName]:
+    """Find the names that stand in the question, without those that are a part of a longer one.
+
+    A name of several words may lack its first or its last one, such as that of a company.
+    """
+    owners: dict[tuple[str, ...], dict[str, str]] = {}
+    of_parts: dict[tuple[str, ...], dict[str, str]] = {}
+    for doc_id, document in question.evidence.documents.items():
+        for name in document.names:
+            words = tuple(words_of(name))
+            owners.setdefault(words, {}).setdefault(doc_id, name)
+            for part in (words[1:], words[:-1]) if len(words) > _MIN_WORDS_OF_PART else ():
+                of_parts.setdefault(part, {}).setdefault(doc_id, name)
+    asked = [token.word for token in question.tokens]
+    found = [
+        WholeName(min(of_documents.values()), name, tuple(sorted(of_documents)), first, first + len(name))
+        for name, of_documents in {**of_parts, **owners}.items()
+        if len(name) > 1 and len(of_documents) <= MAX_NAMED
+        for first in _places(name, asked)
+        for tokens in [question.tokens[first : first + len(name)]]
+        if _is_written_as_name(question, tokens)
+        if name in owners or sum(token.is_name for token in tokens) >= _MIN_WORDS
+    ]
+    longest = [
+        each
+        for each in found
+        if not any(
+            other.first <= each.first and each.end <= other.end and len(other.words) > len(each.words)
+            for other in found
+        )
+    ]
+    firsts = {each.doc_ids: each for each in reversed(longest)}
+    return sorted(firsts.values(), key=lambda each: each.first)
+
+
+def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
+    for first in range(len(words) - len(name) + 1):
+        if words[first] == name[0] and tuple(words[first : first + len(name)]) == name:
+            yield first
+
+
+def _is_written_as_name(question: Question, tokens: Sequence[Token]) -> bool:
+    """Check whether a word is written as a name, or all are written as one, as in a file name."""
+    if any(token.is_name for token in tokens) and (not question.is_plain or len(tokens) >= _MIN_PLAIN_WORDS):
+        return True
+    return all(is_glued(question.query[token.end : following.start]) for token, following in pairwise(tokens))
+
+
+def _name_words(question: Question, sharing: int) -> dict[str, list[str]]:
+    """Return the name words that the question holds, by document, where up to ``sharing`` documents share a name."""
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(token.word for token in question.tokens):
+        for doc_id in _documents_of(word, question, sharing):
+            found.setdefault(doc_id, []).append(word)
+    return found
+
+
+def _documents_of(word: str, question: Question, sharing: int) -> list[str]:
+    """Return the documents of which a word is a name word."""
+    use, known = question.evidence.words.get(word), question.known
+    if use is None or len(word) < _MIN_WORD_CHARS:
+        return []
+    if not use.sentences:  # in names alone
+        return sorted(use.documents) if len(use.documents) <= sharing else []
+    most = sorted(use.documents.items(), key=lambda each: (-each[1], each[0]))
+    inside = 0
+    for number, (doc_id, count) in enumerate(most[:sharing], 1):
+        inside += count
+        if not _may_name(word, count, known[doc_id] if doc_id in question.evidence.documents else None):
+            return []
+        if number > 1 and not _are_alike(known[most[0][0]].words, known[doc_id].words):
+            return []
+        if inside >= MIN_SHARE * use.sentences:
+            return [each for each, _ in most[:number]]
+    return []
+
+
+def _may_name(word: str, count: int, known: KnownDocument | None) -> bool:
+    return known is not None and word in known.words and (count >= MIN_SENTENCES or word in known.of_names)
+
+
+def _are_alike(words: Set[str], others: Set[str]) -> bool:
+    return len(words & others) >= MIN_LIKENESS * len(words | others)
+
+
+def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
+    counts = {doc_id: _count(of_it) for doc_id, of_it in words.items()}
+    least = 1 if question.evidence.is_complete else _MIN_WORDS  # written as names
+    named = [
+        doc_id
+        for doc_id in sorted(counts, key=lambda each: (-counts[each], each))
+        if counts[doc_id] >= _MIN_WORDS and _written(question, words, doc_id) >= least
+    ]
+    if not named or len(named) > MAX_NAMED:
+        return []
+    # Neither a topic that only another document has makes a name less sure, nor a word of the named ones' own heads.
+    own = frozenset().union(*(question.known[doc_id].words for doc_id in named))
+    others = {doc_id: [word for word in of_it if word not in own] for doc_id, of_it in words.items()}
+    rivals = [_written(question, others, doc_id) for doc_id in words if doc_id not in named]
+    return [] if max(rivals, default=0) > MAX_RIVAL_SHARE * counts[named[0]] else named
+
+
+def _written(question: Question, words: Mapping[str, Sequence[str]], doc_id: str) -> int:
+    """Count the name words of a document that are written as names: in the question, or else in that document."""
+    written = set(question.written).intersection(words[doc_id])
+    return _count(written & question.known[doc_id].only_capitals if question.is_plain else written)
+
+
+def _names_alone(word: str, doc_id: str, question: Question) -> bool:
+    use, known = question.evidence.words[word], question.known[doc_id]
+    inside, least = use.documents[doc_id], MIN_SHARE if word in known.of_names else MIN_SHARE_ALONE
+    is_everywhere_there = inside >= max(MIN_SENTENCES_ALONE, least * use.sentences) and word in known.capitals
+    is_long = len(word) >= _MIN_CHARS_ALONE or word in known.of_names  # "IP" is a topic
+    return word in question.written and is_long and (not use.sentences or is_everywhere_there)
+
+
+def _one_word_names(question: Question) -> dict[str, str]:
+    """Return the documents of which a word of the question is a whole name, written as one, and no other's."""
+    owners: dict[str, list[str]] = {}
+    for doc_id, document in question.evidence.documents.items():
+        for word in {words[0] for name in document.names if len(words := words_of(name)) == 1}:
+            owners.setdefault(word, []).append(doc_id)
+    return {
+        of_word[0]: word
+        for word, of_word in owners.items()
+        if len(of_word) == 1 and word in question.written and len(word) >= _MIN_WORD_CHARS
+    }
+
+
+def _is_sure_of_whole(doc_id: str, word: str, question: Question) -> bool:
+    """Check whether a word that is the whole of a document's name is mostly there, or its other names are told, too."""
+    names = {each: question.known[each].of_names for each in question.evidence.documents}
+    others = [set(map(_singular, names[each])) for each in names if each != doc_id]
+    own = set(map(_singular, names[doc_id] - CONNECTORS)) - {_singular(word)}
+    told = own.intersection(_singular(token.word) for token in question.tokens)
+    if any(not others or any(each not in of_it for of_it in others) for each in told):  # a folder may hold all of them
+        return True
+    use = question.evidence.words.get(word)
+    return use is not None and use.documents.get(doc_id, 0) >= max(MIN_SENTENCES, MIN_SHARE_OF_WHOLE * use.sentences)
+
+
+def _count(words: Iterable[str]) -> int:
+    """Count words; the singular and the plural of a word are one."""
+    return len(set(map(_singular, words)))
+
+
+def _singular(word: str) -> str:
+    is_plural = len(word) >= _MIN_PLURAL_CHARS and word.endswith("s") and not word.endswith("ss")
+    return word[:-1] if is_plural else word
+
+
+def _as_names_written(tokens: Iterable[Token]) -> Set[str]:
+    return {token.word for token in tokens if token.is_name}

@@ -6,11 +6,15 @@ the one that is most like it elsewhere. A query that is much farther from every 
 found near the first candidates, is of another subject.
 
 Both say little about a query of the same subject without an answer.
+
+Almost every sentence is close to itself, to those next to it and to its copies. None of these says how close another
+place is that speaks of the same, so they are left out of the scale.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -172,3 +176,47 @@ def _checked_order(order: Sequence[int] | Indexes, *columns: Numbers) -> Indexes
     if not ((coverage >= -_EQUAL) & (coverage <= 1 + _EQUAL)).all():
         raise InvalidInputError(f"coverage is {shown(coverage)}; give shares from 0 to 1")
     return positions.astype(np.int64)
+
+
+class PlacedText(NamedTuple):
+    """The text of a sentence, or of another Document, and where it stands.
+
+    Attributes:
+        document: The number of its source document; ``None`` if it isn't a sentence of one.
+        sentence_index: The index of the sentence in its source document; ``None`` if it has none.
+        text: Its text.
+    """
+
+    document: int | None
+    sentence_index: int | None
+    text: str
+
+
+def closest_match(sentence: PlacedText, found: Iterable[tuple[PlacedText, float]]) -> float | None:
+    """Return the score of the best match that is elsewhere and says something else.
+
+    Matches don't count if they are at most `NEARBY` sentences away in the same document, which the sentence itself is
+    too, or if their text differs in case and white space only.
+
+    Args:
+        sentence: The sentence that was searched with.
+        found: What was found, with its scores, best first.
+
+    Returns:
+        ``None`` if no match counts.
+    """
+    text = _plain(sentence.text)
+    others = (pair for pair in found if not _is_nearby(sentence, pair[0]))
+    return next((score for other, score in others if _plain(other.text) != text), None)
+
+
+def _is_nearby(one: PlacedText, other: PlacedText) -> bool:
+    if one.document is None or one.document != other.document:
+        return False
+    if one.sentence_index is None or other.sentence_index is None:
+        return False
+    return abs(one.sentence_index - other.sentence_index) <= NEARBY
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

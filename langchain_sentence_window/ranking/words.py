@@ -1,16 +1,26 @@
-"""The words of a text: what a search by words compares, and what a question shares with a sentence.
+"""The words of a text, and which words and word pairs of a query stand in which of many texts.
 
 A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
 put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
 There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a character that stands alone is
 one, too.
+
+Words are matched with each character in lower case, as in the lexical index. All texts are read at once as one array of
+characters, so that the time hardly depends on how many texts and words there are.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice, pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window.ranking.candidates import JoinedTexts
 
 _UNSPACED = (
     # All but their digits, which are words as other digits are.
@@ -92,3 +102,230 @@ class _Blanks(dict[int, int]):
 
 _BLANKS = _Blanks()
 _ASCII_BLANKS = bytes(map(_BLANKS.__getitem__, range(128))).ljust(256)
+
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+_Codes: TypeAlias = npt.NDArray[Any]
+_Indexes: TypeAlias = npt.NDArray[np.int64]
+
+MAX_QUERY_WORDS = 64
+"""Different words of a query that count: the first ones."""
+
+MAX_WORDS_READ = 256
+"""Words of a query that are read, repeated ones counted; what follows them is ignored."""
+
+_ASCII, _BASIC, _ALL = 0x80, 0x10000, 0x110000  # ends of ranges of code points
+_ENCODINGS = {_ASCII: "ascii", _BASIC: "utf-16-le", _ALL: "utf-32-le"}
+_TYPES: Mapping[int, np.dtype[Any]] = {_ASCII: np.dtype("u1"), _BASIC: np.dtype("<u2"), _ALL: np.dtype("<u4")}
+_BEGINNING = 8
+_PADDING = "\n" * _BEGINNING
+_SLOT_BITS = 12
+_SLOTS = 1 << _SLOT_BITS
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # spreads numbers evenly over the slots
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_BEGINNING + 1)], dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """The words of a query, and its pairs of adjacent words.
+
+    Attributes:
+        words: Its different words in lower case, in the order in which they come first.
+        pairs: The different pairs of adjacent words, as indexes in ``words``.
+        capitalized: For each word, whether it stands with a capital letter somewhere behind the query's first word.
+    """
+
+    words: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    capitalized: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    """The words and pairs of words of a query that texts hold.
+
+    Attributes:
+        words: Of shape ``(texts, words)``, whether a text holds a word.
+        pairs: Of shape ``(texts, pairs)``, whether it holds a pair: both words with no other word between them.
+    """
+
+    words: Flags
+    pairs: Flags
+
+
+def query_terms(query: str) -> QueryTerms:
+    """Read a query: at most `MAX_QUERY_WORDS` different words among the first `MAX_WORDS_READ`, and their pairs."""
+    positions: dict[str, int] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    names: set[int] = set()
+    before = None
+    for number, written in enumerate(islice(words_of(query), MAX_WORDS_READ)):
+        word = _lower(written)
+        if word not in positions and len(positions) == MAX_QUERY_WORDS:
+            before = None
+            continue
+        position = positions.setdefault(word, len(positions))
+        if number and written[0].isupper():
+            names.add(position)
+        if before is not None:
+            pairs[before, position] = None
+        before = position
+    return QueryTerms(tuple(positions), tuple(pairs), tuple(position in names for position in range(len(positions))))
+
+
+def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
+    """Find the words and the pairs of a query in texts, in time linear in the texts; quickest if they are joined."""
+    held = np.zeros((len(texts), len(query.words)), dtype=np.bool_)
+    paired = np.zeros((len(texts), len(query.pairs)), dtype=np.bool_)
+    if not query.words or not texts:
+        return WordMatches(held, paired)
+    parts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
+    # Each text ends at a character that is in no word, and so does what stands before the first text.
+    folded, encoding = _folded(f"\n{parts.joined}\n{_PADDING}")
+    starts, ends = _word_spans(folded)
+    ordinals, found = _matches(query.words, folded, starts, ends, encoding)
+    owners = _owners(parts, starts[ordinals] - 1)
+    if (owners < 0).any():
+        ordinals, found, owners = ordinals[owners >= 0], found[owners >= 0], owners[owners >= 0]
+    held[owners, found] = True
+    if query.pairs:
+        numbers = np.full((len(query.words), len(query.words)), -1)
+        numbers[tuple(np.array(query.pairs).T)] = range(len(query.pairs))
+        pair = numbers[found[:-1], found[1:]]
+        adjacent = (pair >= 0) & (np.diff(ordinals) == 1) & (owners[1:] == owners[:-1])
+        paired[owners[1:][adjacent], pair[adjacent]] = True
+    return WordMatches(held, paired)
+
+
+def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
+    """Return where each word starts and ends, in order."""
+    in_word = folded != 0
+    if folded.itemsize == 1:
+        edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
+        return edges[::2], edges[1::2]
+    is_unspaced = in_word & _unspaced(_BASIC if folded.itemsize == 2 else _ALL)[folded]  # noqa: PLR2004 - bytes
+    edges = np.flatnonzero((in_word[1:] != in_word[:-1]) | (is_unspaced[1:] != is_unspaced[:-1])) + 1
+    inside = in_word[edges[:-1]]
+    starts, ends = edges[:-1][inside], edges[1:][inside]
+    # A run of a script without spaces has a word for each two neighboring characters.
+    pairs = np.where(is_unspaced[starts], ends - starts - 1, 0)
+    if not pairs.any():
+        return starts, ends
+    counts = np.maximum(pairs, 1)
+    runs = np.repeat(np.arange(len(starts)), counts)
+    within = np.arange(len(runs)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = starts[runs] + within
+    return starts, np.where(pairs[runs] > 0, starts + 2, ends[runs])
+
+
+def _owners(parts: JoinedTexts, places: _Indexes) -> _Indexes:
+    """Return which text each place of the long text is in; -1 if it is in none."""
+    order = np.argsort(parts.starts, kind="stable")
+    # Of texts that start at one place, all but the last are empty.
+    owners = order[np.maximum(np.searchsorted(parts.starts[order], places, side="right") - 1, 0)]
+    inside = (parts.starts[owners] <= places) & (places < parts.ends[owners])
+    return np.asarray(np.where(inside, owners, -1))
+
+
+def _folded(text: str) -> tuple[_Codes, str]:
+    """Return each character's code in lower case, or 0 for one that is in no word, and the encoding of the codes."""
+    end = _ASCII if text.isascii() else _BASIC
+    encoded = text.encode(_ENCODINGS[end], "surrogatepass")
+    if len(encoded) > 2 * len(text):  # characters beyond the basic plane take two units
+        end, encoded = _ALL, text.encode(_ENCODINGS[_ALL], "surrogatepass")
+    if end == _ASCII:  # much faster
+        return np.frombuffer(encoded.translate(_ascii_letters()), dtype=_TYPES[end]), _ENCODINGS[end]
+    codes: _Codes = _letters(end)[np.frombuffer(encoded, dtype=_TYPES[end])]
+    return codes, _ENCODINGS[end]
+
+
+@cache
+def _ascii_letters() -> bytes:
+    return _letters(_ASCII).tobytes().ljust(256, b"\0")
+
+
+@cache
+def _letters(end: int) -> _Codes:
+    """Return for each code point below an end what `_folded` says."""
+    if end == _ALL:
+        # No character there has a lower case of several characters, or one that depends on its neighbors.
+        text = _characters(_BASIC, END_OF_LETTERS)
+        lower = np.frombuffer(text.lower().encode(_ENCODINGS[_ALL]), dtype=_TYPES[_ALL])
+        beyond = np.zeros(_ALL - END_OF_LETTERS, dtype=_TYPES[_ALL])
+        return np.concatenate([_letters(_BASIC).astype(_TYPES[_ALL]), lower * _in_words(text), beyond])
+    text = _characters(0, end)
+    lower = np.array([ord(_lower(character)) for character in text], dtype=_TYPES[end])
+    return np.asarray(lower * _in_words(text))
+
+
+@cache
+def _unspaced(end: int) -> Flags:
+    """Return for each code point below an end whether it may be of a script without spaces between words."""
+    flags = np.zeros(end, dtype=np.bool_)
+    for run in UNSPACED_RUN.finditer(_characters(0, min(end, END_OF_LETTERS))):
+        flags[run.start() : run.end()] = True
+    return flags
+
+
+def _in_words(text: str) -> Flags:
+    return np.array([*map(is_of_word, text)])
+
+
+def _characters(start: int, end: int) -> str:
+    return "".join(map(chr, range(start, end)))
+
+
+def _lower(word: str) -> str:
+    # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
+    return word.lower() if word.isascii() else "".join(character.lower()[0] for character in word)
+
+
+def _matches(
+    words: Sequence[str], folded: _Codes, starts: _Indexes, ends: _Indexes, encoding: str
+) -> tuple[_Indexes, _Indexes]:
+    """Find words of the query among the words between starts and ends.
+
+    Returns:
+        The numbers of the words that are of the query, ascending, and the index in ``words`` of each.
+    """
+    width = folded.itemsize
+    encoded = {
+        number: word.encode(encoding, "surrogatepass") for number, word in enumerate(words) if _fits(word, width)
+    }
+    # Words are compared by their first eight bytes, which are all of most words.
+    sizes = (ends - starts) * width
+    beginnings = _beginnings(folded, starts * width, sizes)
+    known, known_sizes = np.zeros(len(words), dtype=np.uint64), np.zeros(len(words), dtype=np.int64)
+    for number, word in encoded.items():
+        known[number], known_sizes[number] = int.from_bytes(word[:_BEGINNING], "little"), len(word)
+    wanted = np.full(_SLOTS, -1, dtype=np.int64)
+    slots, held = _slots(known), list(encoded)
+    wanted[slots[held]] = held
+    has_rivals = (wanted[slots[held]] != held).any()
+    guessed = wanted[_slots(beginnings)]
+    likely = np.flatnonzero(guessed >= 0)
+    guessed = guessed[likely]
+    is_same = (beginnings[likely] == known[guessed]) & (sizes[likely] == known_sizes[guessed])
+    found = np.where(is_same & (sizes[likely] <= _BEGINNING), guessed, -1)
+    unsure = np.flatnonzero((found < 0) & ((sizes[likely] > _BEGINNING) | has_rivals))
+    if len(unsure):
+        data, numbers = folded.tobytes(), {word: number for number, word in encoded.items()}
+        at = likely[unsure]
+        spans = zip((starts[at] * width).tolist(), (starts[at] * width + sizes[at]).tolist(), strict=True)
+        found[unsure] = [numbers.get(data[start:end], -1) for start, end in spans]
+    return likely[found >= 0], found[found >= 0]
+
+
+def _beginnings(folded: _Codes, starts: _Indexes, sizes: _Indexes) -> npt.NDArray[np.uint64]:
+    """Return the first eight bytes of each word as one number, those behind its end as 0."""
+    # Behind the last word stands the padding, so each of these numbers ends inside the array.
+    overlapping = np.ndarray((folded.nbytes - _BEGINNING + 1,), dtype="<u8", buffer=folded.data, strides=(1,))
+    return np.asarray(overlapping[starts] & _MASKS[np.minimum(sizes, _BEGINNING)])
+
+
+def _slots(beginnings: npt.NDArray[np.uint64]) -> _Indexes:
+    return np.asarray((beginnings * _FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+
+
+def _fits(word: str, width: int) -> bool:
+    return word.isascii() if width == 1 else width == 4 or max(word) < chr(_BASIC)  # noqa: PLR2004

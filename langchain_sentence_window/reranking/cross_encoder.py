@@ -19,7 +19,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
-from langchain_sentence_window.reranking.base import (
+from langchain_sentence_window.reranking.reranker import (
     DEFAULT_MAX_TOKENS,
     Reranker,
     hits_in,

@@ -15,11 +15,11 @@ from pydantic import Field
 from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.window_metadata import SCORE
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.fusion import zscores
-from langchain_sentence_window.reranking.base import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
+from langchain_sentence_window.ranking.candidates import zscores
+from langchain_sentence_window.reranking.reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
 from langchain_sentence_window.reranking.token_matching import (
     Floats,
     Tokens,

@@ -8,11 +8,17 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.equal_passages import rough_key, text_key
-from langchain_sentence_window.documents.lead_ins import lead_ins, shown_text, shown_window, without_lead_ins
+from langchain_sentence_window.documents.keys import RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
-from langchain_sentence_window.documents.window_documents import window_text
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS, RELEVANCE_SCORE, TEXT
+from langchain_sentence_window.documents.window_documents import (
+    lead_ins,
+    shown_text,
+    shown_window,
+    window_text,
+    without_lead_ins,
+)
+from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
+from langchain_sentence_window.documents.window_merging import rough_key, text_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.equal_text import equal_windows, with_other_places
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows

@@ -10,8 +10,8 @@ from langchain_sentence_window._arguments import DocumentStream, as_documents_or
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.adapters.scope import check_binds
-from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.settings import RetrieverSettings
 

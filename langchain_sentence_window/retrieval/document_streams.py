@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import DocumentStream, check_document
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.documents.parts.batches import MAX_BATCH_CHARS, Batch, Batches
+from langchain_sentence_window.documents.part_groups import MAX_BATCH_CHARS, Batch, Batches
 
 
 async def read_beginning(io: IO, documents: DocumentStream) -> tuple[list[Document], DocumentStream]:

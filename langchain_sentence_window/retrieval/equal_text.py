@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.equal_passages import better_of, with_places
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.window_documents import window_document
+from langchain_sentence_window.documents.window_merging import better_of, with_places
 from langchain_sentence_window.windows.assembly import Assembled, Assembly, Equal
 
 

@@ -9,8 +9,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._arguments import check_order
 from langchain_sentence_window._io import ASYNC, BLOCKING, run
-from langchain_sentence_window.embedding.checked import checked_embedding
-from langchain_sentence_window.embedding.named import load_embedding
+from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.index_files import read_files, write_files
 from langchain_sentence_window.retrieval.index_settings import read_index_settings

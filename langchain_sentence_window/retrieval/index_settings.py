@@ -16,7 +16,7 @@ from typing import Any, get_args
 from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag, listed
-from langchain_sentence_window.embedding.settings import without_secrets
+from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.setting_checks import CHECKS
 from langchain_sentence_window.stores.faiss.database.store_files import (

@@ -18,17 +18,16 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.embedding.neighbor_mixing import (
+from langchain_sentence_window.embedding.contextual_vectors import (
     CarriedVectors,
     NeighborMixedEmbeddings,
     embed_and_mix,
 )
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.stored_documents import fetch_sentences, sentences_to_change, whole_documents
+from langchain_sentence_window.stores.bm25_index import BM25Index
 
 MAX_UNSEEN = 4_096
 """The most sentences of a document in a store that can't fetch by id. It isn't known how many such a store holds, so

@@ -10,20 +10,27 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+from langchain_sentence_window.documents.indexed_documents import stored_parts
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.parts.grouping import Group, JoinParts, document_ids, group_documents
-from langchain_sentence_window.documents.parts.numbering import Part
-from langchain_sentence_window.documents.parts.stored import stored_parts
-from langchain_sentence_window.documents.parts.versions import has_first, is_whole, with_stored
+from langchain_sentence_window.documents.part_groups import (
+    Group,
+    JoinParts,
+    document_ids,
+    group_documents,
+    has_first,
+    is_whole,
+    with_stored,
+)
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.embedding.counting import counted_texts
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.documents.source_parts import Part
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.embedder import counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ranking.bm25_index import BM25Index
 from langchain_sentence_window.retrieval.indexing import replace_documents
 from langchain_sentence_window.retrieval.logs import LOGGER, log_ingest
 from langchain_sentence_window.retrieval.preparing import Preparation
 from langchain_sentence_window.retrieval.stored_documents import sentences_to_change
+from langchain_sentence_window.stores.bm25_index import BM25Index
 
 
 async def ingest_documents(

@@ -15,15 +15,15 @@ from langchain_sentence_window._arguments import DocumentStream
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.parts.batches import Batch, Batches
-from langchain_sentence_window.embedding.counting import counted_texts, heard_texts_too
-from langchain_sentence_window.ranking.bm25_index import BM25Index
+from langchain_sentence_window.documents.part_groups import Batch, Batches
+from langchain_sentence_window.embedding.embedder import counted_texts, heard_texts_too
 from langchain_sentence_window.retrieval.background import Background
 from langchain_sentence_window.retrieval.document_streams import BatchReader
 from langchain_sentence_window.retrieval.indexing import replace_documents
 from langchain_sentence_window.retrieval.ingest import embeds_here, stored_before, with_known_parts
 from langchain_sentence_window.retrieval.logs import log_ingest
 from langchain_sentence_window.retrieval.preparing import Preparation, Prepared
+from langchain_sentence_window.stores.bm25_index import BM25Index
 
 
 class Replacement(Protocol):

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.lead_ins import missing_lead_ins
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
+from langchain_sentence_window.documents.window_documents import missing_lead_ins
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.windows.geometry import Window
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
 from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
 

@@ -11,20 +11,19 @@ from typing import Any, TypeAlias
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.document_names import names_in
+from langchain_sentence_window.documents.indexed_documents import names_in
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.ranking.fusion import CANDIDATES
-from langchain_sentence_window.ranking.name_spans import words_of
-from langchain_sentence_window.ranking.names import (
+from langchain_sentence_window.ranking.candidates import CANDIDATES
+from langchain_sentence_window.ranking.name_spans import (
     HEAD_CHARS,
     MAX_NAMED,
     DocumentNames,
     Evidence,
     Heard,
     WordUse,
-    hear,
-    query_words,
+    words_of,
 )
+from langchain_sentence_window.ranking.names import hear, query_words
 from langchain_sentence_window.windows.geometry import Hit
 
 FoundSentences: TypeAlias = tuple[Sequence[StoredSentence], Sequence[Hit]]

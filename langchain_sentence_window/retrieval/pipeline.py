@@ -14,9 +14,9 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, encodable
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_documents import window_position
-from langchain_sentence_window.documents.window_metadata import WINDOW_ID
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.assembly import (
     AssembledDocuments,

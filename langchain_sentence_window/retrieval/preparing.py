@@ -8,12 +8,15 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.documents.parts.grouping import Group, group_documents
-from langchain_sentence_window.documents.parts.remarks import warn_of_parts
+from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, embed_and_mix
-from langchain_sentence_window.embedding.situating import Situate, contexts_of
+from langchain_sentence_window.embedding.contextual_vectors import (
+    NeighborMixedEmbeddings,
+    Situate,
+    contexts_of,
+    embed_and_mix,
+)
 
 
 class Prepared(NamedTuple):

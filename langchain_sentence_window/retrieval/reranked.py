@@ -10,9 +10,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SEPARATOR, START_INDEX
-from langchain_sentence_window.documents.window_metadata import (
+from langchain_sentence_window.documents.keys import (
     ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
     HITS,
     LEAD_INS,
     PART_METADATA,
@@ -20,6 +22,8 @@ from langchain_sentence_window.documents.window_metadata import (
     SCORE,
     SENTENCE_SPANS,
     SENTENCES,
+    SEPARATOR,
+    START_INDEX,
     WINDOW_ID,
 )
 from langchain_sentence_window.errors import InvalidInputError

@@ -34,7 +34,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     A window is an unbroken run of sentences of one section. No sentence is in two windows.
     ``page_content`` of each Document is ``source[start_index:end_index]``, character for character. Its metadata
     says which sentences were hit, and with what score; see
-    `langchain_sentence_window.documents.window_metadata`.
+    `langchain_sentence_window.documents.window_fields`.
 
     Settings are checked whenever they are set: in the constructor, by assignment, in copies and with a call.
     Copies share the store.

@@ -14,19 +14,27 @@ from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
-from langchain_sentence_window.documents.found_sentences import FoundSentences as SentencesFound
+from langchain_sentence_window.documents.sentence_documents import FoundSentences as SentencesFound
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.bm25_index import BM25Index
-from langchain_sentence_window.ranking.candidates import Candidates, Indexes, Numbers
+from langchain_sentence_window.ranking.candidates import (
+    CANDIDATES,
+    LEXICAL_WEIGHT,
+    SPREAD,
+    Candidates,
+    Indexes,
+    Numbers,
+    fuse,
+    spread,
+)
 from langchain_sentence_window.ranking.evidence import Evidence
-from langchain_sentence_window.ranking.fusion import CANDIDATES, LEXICAL_WEIGHT, SPREAD, fuse, spread
-from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.candidates import candidates_of
 from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
+from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.windows.geometry import Hit
 
 MinRelevance: TypeAlias = Literal["auto"] | None

@@ -9,7 +9,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError

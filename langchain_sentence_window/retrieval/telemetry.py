@@ -17,7 +17,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.window_metadata import SCORE
+from langchain_sentence_window.documents.keys import SCORE
 
 CAPTURE_CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Records content if it is ``true``, ``span_only`` or ``span_and_event``, in any case."""

@@ -17,8 +17,9 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
-from langchain_sentence_window.embedding.embedder import check_same_embedder, describe_embedder
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings, carry_mixed
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings, carry_mixed
+from langchain_sentence_window.embedding.embedder import check_same_embedder
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 

@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS, run
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import rank_found

@@ -13,10 +13,10 @@ from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.answering.tools import create_tools
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.testing import MakeStore, SentenceWindowStoreTests
 
 

@@ -36,7 +36,7 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import (
     FilterError,
     IncompleteWindowError,

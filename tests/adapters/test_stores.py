@@ -24,8 +24,8 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.adapters import register
 from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
-from langchain_sentence_window.documents import ids
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents import keys as ids
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import EmbeddingError, IncompleteWindowError, InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document

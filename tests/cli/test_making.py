@@ -212,7 +212,7 @@ def test_nothing_to_index(folder: Path) -> None:
 def test_an_index_that_was_made_in_python_is_followed_too(folder: Path) -> None:
     from langchain_core.documents import Document
 
-    from langchain_sentence_window.embedding.named import load_embedding
+    from langchain_sentence_window.embedding.named_embedders import load_embedding
 
     given = Document(page_content="It came from elsewhere.", metadata={"source": "https://example.com/"})
     made = SentenceWindowRetriever.from_documents([given], load_embedding(), path=folder / ".sentence-window")

@@ -20,7 +20,7 @@ from langchain_sentence_window.distributed.document_rows import fingerprint
 from langchain_sentence_window.distributed.document_writer import Tally
 from langchain_sentence_window.distributed.ingest_files import find_files, load_path
 from langchain_sentence_window.distributed.ray_ingest import document_of, pack, pack_outcome, unpack, unpack_outcome
-from langchain_sentence_window.documents.parts.numbering import part_of
+from langchain_sentence_window.documents.source_parts import part_of
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,

@@ -7,9 +7,10 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents import keys, window_metadata
+from langchain_sentence_window.documents import keys
+from langchain_sentence_window.documents import window_fields as window_metadata
 from langchain_sentence_window.documents.sentence_documents import read_sentence
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.json_values import MAX_LEVELS, MAX_VALUES, as_json, own_values
+from langchain_sentence_window.documents.metadata_values import MAX_LEVELS, MAX_VALUES, as_json, own_values
 from tests.stores.faiss.test_filters import nested_list
 
 json_values = st.recursive(

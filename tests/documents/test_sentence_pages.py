@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.sentence_pages import sentences_on_pages
+from langchain_sentence_window.documents.page_documents import sentences_on_pages
 from langchain_sentence_window.errors import InvalidInputError
 
 PAGES = ["One ends. Two begins and", "goes on. Three is here."]

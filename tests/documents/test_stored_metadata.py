@@ -14,8 +14,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever, copy_index
 from langchain_sentence_window.adapters import StoreAdapter, register
 from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
-from langchain_sentence_window.documents.json_values import MAX_LEVELS
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.documents.metadata_values import MAX_LEVELS
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import SentenceWindowWarning
 from tests.conftest import Invoke
 from tests.stores.faiss.test_filters import nested_list

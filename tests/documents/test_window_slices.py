@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.window_runs import read_parts
-from langchain_sentence_window.documents.window_slices import (
+from langchain_sentence_window.documents.window_runs import (
     best_hit,
+    read_parts,
     sentence_numbers,
     source_span,
     spans_of_sentences,

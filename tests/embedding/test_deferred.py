@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
+from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
 from tests.toys import WordEmbeddings, document
 

@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, SecretStr
 from langchain_sentence_window import NeighborMixedEmbeddings
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.description import describe_embedder
 from langchain_sentence_window.embedding.embedder import MIN_SAME_COSINE, check_same_embedder, unit_vectors
-from langchain_sentence_window.embedding.settings import is_operational, is_secret, without_secrets
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.named_embedders import is_operational, is_secret, without_secrets
 from langchain_sentence_window.errors import EmbeddingError
 from tests.toys import WordEmbeddings
 
@@ -304,7 +304,7 @@ def test_settings_that_hold_themselves_are_described() -> None:
 def test_descriptions_are_equal_in_every_process() -> None:
     code = """if True:
         from langchain_core.embeddings import FakeEmbeddings
-        from langchain_sentence_window.embedding.description import describe_embedder
+        from langchain_sentence_window.embedding.embedder_state import describe_embedder
         class Declared(FakeEmbeddings):
             settings: object
         print(describe_embedder(Declared(size=3, settings={"b": {"x", "y", "z"}, "a": (1, 2.5, True)})))

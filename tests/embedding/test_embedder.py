@@ -24,9 +24,9 @@ from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, Sente
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding import embedder
-from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in_slices, unit_vector, unit_vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors, normalized
+from langchain_sentence_window.embedding.named_embedders import checked_embedding
+from langchain_sentence_window.embedding.vectors import NOWHERE, Positions, mix_neighbors, normalized
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
 from tests.patience import PATIENCE

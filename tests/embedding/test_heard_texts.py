@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.embedding.counting import count_texts, counted_texts, heard_texts
-from langchain_sentence_window.embedding.embedder import EMBED_BATCH_SIZE
+from langchain_sentence_window.embedding.embedder import EMBED_BATCH_SIZE, count_texts, counted_texts, heard_texts
 from langchain_sentence_window.testing.material import Way
 from tests.toys import WordEmbeddings, document
 

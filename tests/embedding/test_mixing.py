@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.mixing import NOWHERE, Positions, mix_neighbors
+from langchain_sentence_window.embedding.vectors import NOWHERE, Positions, mix_neighbors
 from langchain_sentence_window.errors import InvalidInputError
 from tests.toys import WordEmbeddings
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
+from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING, embedding_name, load_embedding
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
 

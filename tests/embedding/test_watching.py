@@ -14,9 +14,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from pydantic import SecretStr
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings
-from langchain_sentence_window.embedding import watching
-from langchain_sentence_window.embedding.description import describe_embedder
-from langchain_sentence_window.embedding.watching import look_at, watch_of
+from langchain_sentence_window.embedding import embedder_state as watching
+from langchain_sentence_window.embedding.embedder_state import describe_embedder, look_at, watch_of
 from tests.embedding.test_description import Attributes, Declared, cached, cohere, hugging_face, openai
 from tests.toys import WordEmbeddings
 

@@ -20,8 +20,7 @@ from langchain_sentence_window.evaluation.fitted_ranking import MIN_GROUPS, MIN_
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked
 from langchain_sentence_window.evaluation.fitting_objective import Stack, minimize, smoothed_recall
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.ranking.searches import candidates_of
 from tests.toys import WordEmbeddings

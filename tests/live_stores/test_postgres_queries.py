@@ -14,7 +14,7 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
 from langchain_sentence_window.adapters.postgres_sql import searches_plainly
 from langchain_sentence_window.distributed import BulkWriter
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from tests.live_stores import makers
 from tests.toys import VOCABULARY, WordEmbeddings
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from langchain_sentence_window.ranking.closest_matches import PlacedText, closest_match
-from langchain_sentence_window.ranking.relevance import NEARBY
+from langchain_sentence_window.ranking.relevance import NEARBY, PlacedText, closest_match
 
 SENTENCE = PlacedText(1, 20, "A refund is paid.")
 

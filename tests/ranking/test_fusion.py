@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.fusion import fuse, spread
+from langchain_sentence_window.ranking.candidates import fuse, spread
 from tests.conftest import Invoke
 
 scores = st.dictionaries(st.integers(0, 30), st.floats(0, 50), max_size=20)

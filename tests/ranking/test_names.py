@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.name_spans import tokens_of
-from langchain_sentence_window.ranking.names import (
+from langchain_sentence_window.ranking.name_spans import (
     MAX_WORDS,
     DocumentNames,
     Evidence,
     QueryWords,
     WordUse,
-    hear,
-    query_words,
+    tokens_of,
 )
+from langchain_sentence_window.ranking.names import hear, query_words
 
 LEASE = "Lease Agreement between Zebra Holdings Inc. and Motorola Solutions Ltd., the landlord."
 SUPPLY = "Supply Agreement between Tribune Broadcasting Company and Tube Music Network, the supplier."

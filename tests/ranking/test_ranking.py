@@ -17,10 +17,11 @@ from langchain_sentence_window.ranking.ranking import (
     FORMAT,
     MAX_BYTES,
     SCALE,
+    SIGNALS,
     Ranking,
     reorder,
+    signals,
 )
-from langchain_sentence_window.ranking.signals import SIGNALS, signals
 from tests.ranking.searches import candidates_of, taken
 
 DOCUMENTS = {"a": [["The audit costs much.", "The buyer pays.", "Else nothing."]], "b": [["Audit", "The audit ends."]]}

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.fusion import CANDIDATES
-from langchain_sentence_window.ranking.signals import SIGNALS, signals
+from langchain_sentence_window.ranking.candidates import CANDIDATES, Numbers
+from langchain_sentence_window.ranking.ranking import SIGNALS, signals
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
 from tests.ranking.searches import candidates_of, taken
 

@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.ranking.candidates import JoinedTexts
-from langchain_sentence_window.ranking.word_matches import (
-    MAX_QUERY_WORDS,
-    MAX_WORDS_READ,
-    find_words,
-    query_terms,
-)
+from langchain_sentence_window.ranking.words import MAX_QUERY_WORDS, MAX_WORDS_READ, find_words, query_terms
 from tests.ranking.test_words import is_of_word, is_unspaced
 
 # Letters of all widths and lengths of their lower case, what stands between words, and any character at all.

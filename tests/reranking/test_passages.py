@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.reranking.passages import passages
+from langchain_sentence_window.reranking.reranker import passages
 
 
 def words(texts: Sequence[str]) -> list[int]:

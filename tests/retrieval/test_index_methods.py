@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.embedding import named
+from langchain_sentence_window.embedding import named_embedders as named
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval import index_methods

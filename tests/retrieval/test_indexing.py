@@ -11,7 +11,7 @@ from langchain_core.indexing.base import DocumentIndex
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.embedding.neighbor_mixing import NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document

@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents.parts.batches import Batches
-from langchain_sentence_window.embedding.counting import heard_texts
+from langchain_sentence_window.documents.part_groups import Batches
+from langchain_sentence_window.embedding.embedder import heard_texts
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from tests.conftest import Invoke
@@ -27,7 +27,7 @@ COUNT = 20
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three documents of `documents` make a batch."""
-    monkeypatch.setattr("langchain_sentence_window.documents.parts.batches.MAX_BATCH_CHARS", 600)
+    monkeypatch.setattr("langchain_sentence_window.documents.part_groups.MAX_BATCH_CHARS", 600)
 
 
 def text(number: int) -> str:

@@ -11,7 +11,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.documents.window_metadata import ALSO_IN
+from langchain_sentence_window.documents.keys import ALSO_IN
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.retrieval.tracing.fate import AdvisedSettings, SentenceFate, ordinal

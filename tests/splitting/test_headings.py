@@ -6,7 +6,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.embedding.situating import MAX_CONTEXT_WIDTH, Situate, contexts_of
+from langchain_sentence_window.embedding.contextual_vectors import MAX_CONTEXT_WIDTH, Situate, contexts_of
 from langchain_sentence_window.splitting.blocks import (
     MAX_HEADING_CHARS,
     MAX_MARKED_HEADING_CHARS,

@@ -16,7 +16,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.documents.parts.grouping import document_ids
+from langchain_sentence_window.documents.part_groups import document_ids
 from langchain_sentence_window.documents.source_documents import MAX_METADATA_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting import engines

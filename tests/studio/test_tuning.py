@@ -15,9 +15,8 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.setting_form import FIELDS, MAX_SIDE, MOST, described, to_ask
 from langchain_sentence_window.apps.studio.tuning import program
-from langchain_sentence_window.documents.lead_ins import shown_text
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.documents.window_documents import shown_text
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
 from tests.studio.making import ADDRESS, client_of, small_retriever

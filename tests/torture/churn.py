@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.stores.faiss.dense import faiss_factory as choice
 from tests.torture.corpus import (
     SENTENCES,

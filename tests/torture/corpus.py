@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from tests.torture.indexes import finds_all, finds_best, tolerance
 
 Vectors = npt.NDArray[np.float32]

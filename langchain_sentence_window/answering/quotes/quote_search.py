@@ -25,8 +25,8 @@ from langchain_sentence_window.answering.quotes.normalized_text import (
     rest_of_sentence,
     units,
 )
-from langchain_sentence_window.documents.lead_ins import read_lead_ins
-from langchain_sentence_window.documents.window_slices import source_span
+from langchain_sentence_window.documents.window_documents import read_lead_ins
+from langchain_sentence_window.documents.window_runs import source_span
 
 _FINAL = ".,;:!。，、；！"
 """Marks that a quotation may end with where the source has another one or goes on."""

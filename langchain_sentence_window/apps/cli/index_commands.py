@@ -116,7 +116,7 @@ def ls(
 def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentNames") -> None:
     """Write a table of documents."""
     from langchain_sentence_window.apps.cli.plain_text import one_line
-    from langchain_sentence_window.documents.window_metadata import PAGES, SENTENCES
+    from langchain_sentence_window.documents.keys import PAGES, SENTENCES
 
     ids = {names.shown(each.doc_id): each.doc_id for each in documents}
     columns = {
@@ -153,7 +153,7 @@ def show(
         written,
     )
     from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
-    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     chosen = None if window is None else read_range(window)
@@ -215,7 +215,7 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
     """Show what an index holds, its size, and what it remembers."""
     from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
     from langchain_sentence_window.apps.cli.typed_values import shown_settings
-    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -272,7 +272,7 @@ def backup(
 ) -> None:
     """Copy an index into another folder, also while it is used."""
     from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
-    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_to_read(existing_index(index)) as retriever:
@@ -292,7 +292,7 @@ def restore(
 ) -> None:
     """Replace an index with a backup, which is checked first."""
     from langchain_sentence_window.apps.cli.opened_index import check_writable, existing_index, new_index, open_to_read
-    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 

@@ -27,8 +27,7 @@ from langchain_sentence_window.apps.cli.terminal import ending, shortened
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
 from langchain_sentence_window.apps.hosts import at_interrupt
-from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
-from langchain_sentence_window.embedding.named import embedding_name
+from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings, embedding_name
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

@@ -13,8 +13,12 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.cli.named_documents import EMPTY
 from langchain_sentence_window.apps.cli.options import INDEX_VARIABLE
 from langchain_sentence_window.apps.cli.output import Output
-from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
-from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name, load_embedding
+from langchain_sentence_window.embedding.named_embedders import (
+    DEFAULT_EMBEDDING,
+    DeferredEmbeddings,
+    embedding_name,
+    load_embedding,
+)
 from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore

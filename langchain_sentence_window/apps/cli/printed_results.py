@@ -18,9 +18,17 @@ from langchain_sentence_window.apps.cli.opened_index import nothing_told
 from langchain_sentence_window.apps.cli.output import MARKED, NOTHING, STRONG, WEAK, Output, counted
 from langchain_sentence_window.apps.cli.plain_text import one_line, printable
 from langchain_sentence_window.apps.cli.terminal import shortened
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
-from langchain_sentence_window.documents.window_metadata import ALSO_IN, HITS, LEAD_INS, RELEVANCE_SCORE, SCORE, TEXT
-from langchain_sentence_window.documents.window_slices import sentence_numbers, source_span
+from langchain_sentence_window.documents.keys import (
+    ALSO_IN,
+    END_INDEX,
+    HITS,
+    LEAD_INS,
+    RELEVANCE_SCORE,
+    SCORE,
+    START_INDEX,
+    TEXT,
+)
+from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace

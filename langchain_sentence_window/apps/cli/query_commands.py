@@ -109,7 +109,7 @@ def why(
     """Say why a question finds a sentence, or doesn't."""
     from langchain_sentence_window.apps.cli.named_documents import find_documents, written
     from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index
-    from langchain_sentence_window.documents.window_metadata import SENTENCES
+    from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, settings = _question([question]), _settings(k, window, max_tokens, filter, more)

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.embedding.named import DEFAULT_EMBEDDING, embedding_name
+from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings

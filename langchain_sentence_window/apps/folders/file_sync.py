@@ -20,10 +20,10 @@ from langchain_sentence_window.apps.folders.found_files import (
     checked_paths,
     find_files,
 )
-from langchain_sentence_window.documents.file_states import FILE_STATE, FileState
-from langchain_sentence_window.documents.parts.grouping import group_documents
+from langchain_sentence_window.documents.part_groups import group_documents
+from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
-from langchain_sentence_window.embedding.counting import heard_texts_too
+from langchain_sentence_window.embedding.embedder import heard_texts_too
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,

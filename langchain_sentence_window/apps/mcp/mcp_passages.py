@@ -20,10 +20,9 @@ from langchain_sentence_window.answering.tools import (
     read_doc_id,
     unsearched_window,
 )
-from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.keys import DOC_ID, RELEVANCE_SCORE, SCORE, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_merging import merge_windows
-from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE, SCORE, SENTENCES
 from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.geometry import Window

@@ -50,8 +50,7 @@ from langchain_sentence_window.apps.mcp.tool_results import (
     passage_of,
     sources_of,
 )
-from langchain_sentence_window.documents.keys import DOC_ID, HEADING
-from langchain_sentence_window.documents.window_metadata import SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 

@@ -12,19 +12,22 @@ from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
 from langchain_sentence_window.answering.tools import label
 from langchain_sentence_window.apps.mcp.mcp_passages import passage_id
-from langchain_sentence_window.documents.document_names import names_in
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, START_INDEX
-from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
-from langchain_sentence_window.documents.window_metadata import (
+from langchain_sentence_window.documents.indexed_documents import names_in
+from langchain_sentence_window.documents.keys import (
     ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
     LEAD_INS,
     PAGE_LABELS,
     PAGES,
     RELEVANCE_SCORE,
     SCORE,
     SENTENCES,
+    START_INDEX,
     TEXT,
 )
+from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
 
 Text = Literal["json", "sources"]
 """The text of a result: ``json`` for its structured content, ``sources`` for sources between tags."""

@@ -28,9 +28,9 @@ from langchain_sentence_window.apps.studio.page_state import (
 )
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, not_found, reply, reply_to, told
 from langchain_sentence_window.apps.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
-from langchain_sentence_window.documents.file_states import FileState
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.embedding.counting import heard_texts
+from langchain_sentence_window.documents.source_parts import FileState
+from langchain_sentence_window.embedding.embedder import heard_texts
 from langchain_sentence_window.loaders.file_bytes import Root, read_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess

@@ -27,8 +27,8 @@ from langchain_sentence_window.apps.folders.found_files import served_below
 from langchain_sentence_window.apps.studio.page_state import Studio, reading
 from langchain_sentence_window.apps.studio.read_document import ReadDocument, read_document
 from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, as_json
-from langchain_sentence_window.documents.file_states import FileState
-from langchain_sentence_window.documents.sentence_pages import PagedSentence
+from langchain_sentence_window.documents.page_documents import PagedSentence
+from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import Root, open_file
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess

@@ -46,10 +46,11 @@ from langchain_sentence_window.answering.quotes.verification import VerifiedQuot
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, SOURCE, START_INDEX
-from langchain_sentence_window.documents.lead_ins import shown_text
-from langchain_sentence_window.documents.window_metadata import (
+from langchain_sentence_window.documents.keys import (
     ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
     HITS,
     LEAD_INS,
     PAGE_LABELS,
@@ -58,11 +59,14 @@ from langchain_sentence_window.documents.window_metadata import (
     SCORE,
     SENTENCE_SPANS,
     SENTENCES,
+    SOURCE,
+    START_INDEX,
     WINDOW_ID,
 )
+from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import SIGNALS
 from langchain_sentence_window.retrieval.budget import estimate_tokens
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT

@@ -15,12 +15,11 @@ from langchain_sentence_window.apps.studio.document_blocks import GAP, Block, Pl
 from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
 from langchain_sentence_window.apps.studio.replies import not_found
 from langchain_sentence_window.documents.indexed_documents import TITLE
-from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.parts.numbering import page_of, source_of, total_pages
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
+from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.sentence_pages import PagedSentence, sentences_on_pages
+from langchain_sentence_window.documents.source_parts import page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import source_document
-from langchain_sentence_window.documents.window_metadata import SENTENCE_SPANS
 from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_documents import read_sentences

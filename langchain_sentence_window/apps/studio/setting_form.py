@@ -9,8 +9,7 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT, Ranking
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT, SIGNALS, Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.windows.assembly import Order

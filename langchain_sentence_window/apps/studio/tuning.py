@@ -27,12 +27,11 @@ from langchain_sentence_window.apps.studio.page_state import (
 from langchain_sentence_window.apps.studio.queries import Asking, card
 from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused
 from langchain_sentence_window.apps.studio.setting_form import FIELDS, RERANKER, described, to_ask
-from langchain_sentence_window.documents.lead_ins import shown_text
+from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
-from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.ranking.signals import SIGNALS
+from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.index_settings import (
     REMEMBERED,

@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece
+from langchain_sentence_window.documents.page_documents import PagedSentence, PagePiece
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,

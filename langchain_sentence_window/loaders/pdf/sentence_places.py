@@ -21,7 +21,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
-from langchain_sentence_window.documents.sentence_pages import PagedSentence, PagePiece, sentences_on_pages
+from langchain_sentence_window.documents.page_documents import PagedSentence, PagePiece, sentences_on_pages
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, line_boxes, read_characters
 from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageText

@@ -11,11 +11,11 @@ from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.lead_ins import shown_text
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
-from langchain_sentence_window.ranking.fusion import CANDIDATES
-from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.candidates import CANDIDATES
+from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.neighbors import fetch_sentences

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.pipeline import Request
 from langchain_sentence_window.retrieval.search import find_sentences

@@ -9,10 +9,9 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.lead_ins import read_lead_ins
+from langchain_sentence_window.documents.keys import DOC_ID, WINDOW_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.window_metadata import WINDOW_ID
+from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.ranking import Reordered

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from langchain_sentence_window.documents.lead_ins import shown_lead_ins, shown_text
+from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
-from langchain_sentence_window.documents.window_metadata import RELEVANCE_SCORE
+from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.pipeline import Retrieval
 from langchain_sentence_window.retrieval.tracing.hits import cut_by

@@ -19,12 +19,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import MAX_INDEX, is_storable_id
-from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
-from langchain_sentence_window.documents.json_values import json_item, own_values
-from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS
+from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS, checked_ids
+from langchain_sentence_window.documents.metadata_values import json_item, own_values
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
-from langchain_sentence_window.embedding.situating import fitted_headings
+from langchain_sentence_window.embedding.contextual_vectors import fitted_headings
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.filters import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.reads import ListedSource

@@ -17,16 +17,15 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.deferred import DeferredEmbeddings
 from langchain_sentence_window.embedding.embedder import (
     MIN_SAME_COSINE,
     PreparedQueries,
     QueryEmbedder,
     check_same_embedder,
-    describe_embedder,
     embed_in_slices,
 )
-from langchain_sentence_window.embedding.watching import Watch, watch_of
+from langchain_sentence_window.embedding.embedder_state import Watch, describe_embedder, watch_of
+from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.stores.faiss.engine import StoreEngine

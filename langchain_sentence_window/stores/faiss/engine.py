@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.database_file import run_slowly

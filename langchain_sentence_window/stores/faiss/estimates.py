@@ -17,7 +17,7 @@ import numpy as np
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.closest_matches import closest_match
+from langchain_sentence_window.ranking.relevance import closest_match
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot

@@ -13,11 +13,11 @@ from langchain_sentence_window._display import summary_repr
 from langchain_sentence_window._io import ASYNC, BLOCKING, OpenFiles, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
-from langchain_sentence_window.documents.ids import checked_ids
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.embedding.checked import checked_embedding
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.embedding.watching import watch_of
+from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.embedding.embedder_state import watch_of
+from langchain_sentence_window.embedding.named_embedders import checked_embedding
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES

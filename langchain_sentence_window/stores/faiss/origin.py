@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.watching import Proofs
+from langchain_sentence_window.embedding.embedder_state import Proofs
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError, wrong_size
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version, to_halves

@@ -9,9 +9,6 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window._validation import finite_numbers
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
-from langchain_sentence_window.documents.ids import sentence_id
-from langchain_sentence_window.documents.json_values import own_values
 from langchain_sentence_window.documents.keys import (
     HEADING,
     HEADING_LEVEL,
@@ -23,9 +20,16 @@ from langchain_sentence_window.documents.keys import (
     SECTION_START,
     SEPARATOR,
     WINDOW_SPANS,
+    sentence_id,
 )
-from langchain_sentence_window.documents.sentence_documents import LateSentence, StoredSentence, read_parts
-from langchain_sentence_window.documents.values import number
+from langchain_sentence_window.documents.metadata_values import number, own_values
+from langchain_sentence_window.documents.sentence_documents import (
+    Beside,
+    FoundSentences,
+    LateSentence,
+    StoredSentence,
+    read_parts,
+)
 from langchain_sentence_window.ranking.candidates import (
     NO_TEXT,
     Candidates,

@@ -10,12 +10,12 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window._validation import as_number, checked_callback, checked_flag, checked_weight, listed
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
 from langchain_sentence_window.documents.keys import RENAMED
-from langchain_sentence_window.documents.window_metadata import CONTRACT_KEYS
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
+from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
-from langchain_sentence_window.ranking.fusion import CANDIDATES, SPREAD, fused_scores, spread
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
+from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter

@@ -13,7 +13,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
-from langchain_sentence_window.embedding.mixing import mix_neighbors
+from langchain_sentence_window.embedding.vectors import mix_neighbors
 from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoundError, SentenceWindowError, StoreError
 from langchain_sentence_window.stores.faiss.conversion import texts_with_headings, to_documents
 from langchain_sentence_window.stores.faiss.database.database import Database

@@ -16,11 +16,11 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight
-from langchain_sentence_window.documents.found_sentences import Beside, FoundSentences
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
 from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.fusion import LEXICAL_WEIGHT
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
+from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Filter, filter_keys
 from langchain_sentence_window.stores.faiss.database.schema import Record
@@ -199,7 +199,7 @@ class SearchMethods(VectorStore):
             query: Any text.
             k: The maximum number of documents.
             lexical_weight: The weight of words, 0 or more; 0 for meaning alone. See
-                `langchain_sentence_window.ranking.fusion`.
+                `langchain_sentence_window.ranking.candidates`.
             filter: A filter on their metadata.
             rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
                 `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not

@@ -15,7 +15,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_list
-from langchain_sentence_window.embedding.mixing import normalized
+from langchain_sentence_window.embedding.vectors import normalized
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.restoring import restore_index
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder

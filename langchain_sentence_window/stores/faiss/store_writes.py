@@ -25,7 +25,7 @@ from langchain_sentence_window._arguments import (
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import gathered
-from langchain_sentence_window.documents.ids import checked_ids
+from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.stores.faiss.conversion import to_records

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.documents.document_names import names_in
-from langchain_sentence_window.ranking.name_spans import words_of
-from langchain_sentence_window.ranking.names import (
+from langchain_sentence_window.documents.indexed_documents import names_in
+from langchain_sentence_window.ranking.name_spans import (
     HEAD_CHARS,
     MAX_NAMED,
     MIN_SENTENCES,
@@ -35,6 +34,7 @@ from langchain_sentence_window.ranking.names import (
     Evidence,
     QueryWords,
     WordUse,
+    words_of,
 )
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
 from langchain_sentence_window.stores.faiss.database.reads import FirstSentence, SourceMetadata, are_in

@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.documents.parts.grouping import group_documents
-from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
+from langchain_sentence_window.documents.joined_document import JoinedDocument
+from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.sentence_documents import read_sentence
-from langchain_sentence_window.documents.window_metadata import part_spans
+from langchain_sentence_window.documents.window_fields import part_spans
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 TEXT = (

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.parts.joints import MIN_OVERLAP, overlap, separator_between
+from langchain_sentence_window.documents.joining import MIN_OVERLAP, overlap, separator_between
 
 LINES = (
     "The party of the first part agrees that\nit will deliver the goods to the place\n"

@@ -13,8 +13,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
-from langchain_sentence_window.ranking.fusion import CANDIDATES
+from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, Candidates
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.conftest import Invoke

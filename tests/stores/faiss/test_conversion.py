@@ -6,7 +6,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.documents.json_values import MAX_LEVELS
+from langchain_sentence_window.documents.metadata_values import MAX_LEVELS
 from langchain_sentence_window.errors import InvalidInputError
 from tests.stores.faiss.test_filters import nested_list
 from tests.toys import WordEmbeddings

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.documents.ids import sentence_id
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.stores.faiss.database.database_opening import make_tables
 from langchain_sentence_window.stores.faiss.database.schema import Record, uuid_numbers, with_ids
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE

@@ -19,7 +19,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, acopy_index, copy_index
-from langchain_sentence_window.embedding.description import describe_embedder
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections

@@ -14,8 +14,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.documents.found_sentences import FoundSentences
 from langchain_sentence_window.documents.sentence_documents import (
+    FoundSentences,
     LateSentence,
     StoredSentence,
     read_parts,

@@ -37,8 +37,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.json_values import stored_form
 from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
+from langchain_sentence_window.documents.metadata_values import stored_form
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.stores.faiss.database.conditions import (
     MAX_VALUES,

@@ -13,7 +13,7 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
-from langchain_sentence_window.embedding.mixing import NOWHERE, Positions
+from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,

@@ -12,7 +12,7 @@ import orjson
 
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.closest_matches import PlacedText
+from langchain_sentence_window.ranking.relevance import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.schema import IS_ONE_OF, loaded_text
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors, is_storable_id
-from langchain_sentence_window.documents.ids import ID_LENGTH
-from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import END_INDEX, ID_LENGTH, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 
 FORMAT_VERSION = 8

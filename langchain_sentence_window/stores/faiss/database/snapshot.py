@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import Positions
+from langchain_sentence_window.embedding.vectors import Positions
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.closest_matches import PlacedText
+from langchain_sentence_window.ranking.relevance import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.found_rows import (

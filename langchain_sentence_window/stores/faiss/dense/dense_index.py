@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window.embedding.mixing import mix_some
+from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import stamp_of
 from langchain_sentence_window.stores.faiss.database.found_rows import MAX_ROWS_AROUND

@@ -1,27 +1,34 @@
-"""Neighbor mixing for any vector store: an embedder that returns the mixed vectors of a retriever's sentences.
+"""Vectors in context: neighbor mixing for any vector store, and what is put before a sentence to embed it.
 
 A LangChain store embeds each text alone and knows no neighbors. So a retriever embeds the sentences itself, mixes their
 vectors, and gives the store texts that carry these vectors. The store passes the texts to its embedder, which is this
 one, and gets the vectors back. Batches, threads and event loops can't separate a vector from its text.
+
+A sentence often doesn't say what it is about. Its headings do, or a line written for it (Anthropic, "Introducing
+Contextual Retrieval", 2024). Embedders read only the beginning of a text, such as 256 tokens, so the length of a
+context is limited.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, islice
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._display import described
+from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING
 from langchain_sentence_window.documents.sentence_documents import sentence_key
-from langchain_sentence_window.embedding.checked import checked_embedding
 from langchain_sentence_window.embedding.embedder import embed_in_slices, embed_query, embed_texts
-from langchain_sentence_window.embedding.mixing import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
-from langchain_sentence_window.errors import EmbeddingError
+from langchain_sentence_window.embedding.named_embedders import checked_embedding
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
+from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
+from langchain_sentence_window.splitting.blocks import shorten, shorten_path
 
 
 class NeighborMixedEmbeddings(Embeddings):
@@ -222,3 +229,69 @@ def _positions_of(documents: Iterable[Document]) -> Positions:
     ]
     documents_, sections, indexes = np.array(placed, dtype=np.int64).reshape(-1, 3).T
     return Positions(documents_, sections, indexes)
+
+
+Situate: TypeAlias = Callable[[Document, Document], str]
+"""Takes a source document and one of its sentences, and returns a line that says what the sentence is about.
+
+The line is cut if it and the heading path are wider than `MAX_CONTEXT_WIDTH`."""
+
+MAX_CONTEXT_WIDTH = 320
+"""Width of a context. It leaves room for the sentence in an embedder that reads 256 tokens.
+
+The width estimates tokens: a mark of ASCII counts as two characters, as it may be a token, and a character beyond ASCII
+as three, as tokenizers split words of other scripts into letters or bytes."""
+
+MAX_HEADINGS_WIDTH = 160
+"""Width of a heading path that isn't cut."""
+
+MAX_CUT_HEADINGS_WIDTH = 100
+"""Width that a wider heading path is cut to. Outer headings are dropped first, else they would outweigh a short
+sentence."""
+
+_ASCII_MARK = re.compile(r"[!-/:-@\[-`{-~\x00-\x08\x0e-\x1b\x7f]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+def contexts_of(
+    sentences: Sequence[Document], documents: Mapping[str, Document], situate: Situate | None, *, headings: bool
+) -> list[str]:
+    """Return the context of each sentence: its heading path and the line of ``situate``, each on a line.
+
+    Args:
+        sentences: Sentence Documents.
+        documents: The source documents by their ids.
+        situate: Returns a line for a sentence, an empty one for none; ``None`` for no lines.
+        headings: Whether to begin with the heading path.
+
+    Raises:
+        InvalidInputError: ``situate`` returned something other than a string.
+    """
+    contexts = list[str]()
+    for sentence in sentences:
+        path = fitted_headings(sentence.metadata.get(HEADING, "")) if headings else ""
+        line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
+        if not isinstance(line, str):
+            raise InvalidInputError(
+                f"situate returned {shown(line)} for {sentence.page_content[:80]!r}; it must return a string. "
+                "Nothing was stored"
+            )
+        line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
+        contexts.append("".join(f"{each}\n" for each in (path, line) if each))
+    return contexts
+
+
+def fitted_headings(path: str) -> str:
+    """Return a heading path, cut to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
+    return path if _width(path) <= MAX_HEADINGS_WIDTH else _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
+
+
+def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:
+    text = shortened(text, widest)
+    while (over := _width(text) - widest) > 0:
+        text = shortened(text, len(text) - (over + 2) // 3)
+    return text
+
+
+def _width(text: str) -> int:
+    return len(text) + len(_ASCII_MARK.findall(text)) + 2 * len(_BEYOND_ASCII.findall(text))

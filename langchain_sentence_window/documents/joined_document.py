@@ -1,4 +1,4 @@
-"""Where a sentence or a window stands in the parts of its document.
+"""A document joined from its parts, and where its text stands in each of them.
 
 A sentence's metadata holds it as JSON text, as many stores keep only flat values: a list of ``[start, end]``, one for
 each part that the sentence touches, in order. A third element names the part. The first part needs no name if the
@@ -8,14 +8,93 @@ sentence's own metadata has it, as they are of the same page.
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.keys import END_INDEX, PART_SPANS, START_INDEX
-from langchain_sentence_window.documents.parts.joined_document import JoinedDocument
-from langchain_sentence_window.documents.parts.numbering import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
-from langchain_sentence_window.documents.values import is_index, is_scalar
+from langchain_sentence_window.documents.metadata_values import is_index, is_scalar
+from langchain_sentence_window.documents.source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
+from langchain_sentence_window.splitting.blocks import Block
+
+
+class Piece(NamedTuple):
+    """A stretch of the joined text that stands in one part.
+
+    Attributes:
+        start: First code point in the joined text.
+        end: One past the last code point.
+        part: The index of the part.
+        own_start: First code point in the part, or in the text that the part was cut from.
+    """
+
+    start: int
+    end: int
+    part: int
+    own_start: int
+
+
+class Segment(NamedTuple):
+    """A stretch of the joined text that is split into sentences by itself.
+
+    Attributes:
+        start: First code point.
+        end: One past the last code point.
+        blocks: Its blocks, if they are known; their positions count from the segment's start.
+    """
+
+    start: int
+    end: int
+    blocks: tuple[Block, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedDocument:
+    """A document with all its parts, or a Document that has none.
+
+    Attributes:
+        doc_id: Its name.
+        text: Its text.
+        parts: The Documents that it was made of, in order; pieces refer to them.
+        pieces: Where the text of each part stands, in order; none if it wasn't made of parts.
+        segments: Stretches of the text that are split apart from each other, in order.
+        remarks: Remarks about odd parts, for a warning.
+    """
+
+    doc_id: str
+    text: str
+    parts: tuple[Part, ...]
+    pieces: tuple[Piece, ...]
+    segments: tuple[Segment, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata that all parts share."""
+        return shared_metadata([part.document.metadata for part in self.parts])
+
+    @property
+    def document(self) -> Document:
+        """The Document that a loader would have returned for the whole source."""
+        return Document(id=self.doc_id, page_content=self.text, metadata=self.metadata)
+
+
+def shared_metadata(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the metadata that all of some Documents have with the same values."""
+    shared = dict(each[0])
+    for metadata in each[1:]:
+        if not shared:
+            break
+        shared = {
+            key: value
+            for key, value in shared.items()
+            if key in metadata and type(metadata[key]) is type(value) and metadata[key] == value
+        }
+    return shared
+
 
 SPAN = "span"
 """The key, in an entry of a window's parts, of the place in the joined text."""

@@ -17,11 +17,10 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown, summary_repr
 from langchain_sentence_window._io import OpenFiles
-from langchain_sentence_window.documents.ids import checked_ids, sentence_id
-from langchain_sentence_window.documents.keys import HEADING
+from langchain_sentence_window.documents.keys import HEADING, checked_ids, sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.ranking.fusion import SPREAD, spread
+from langchain_sentence_window.ranking.candidates import SPREAD, spread
 from langchain_sentence_window.stores.faiss.conversion import with_heading
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder, make_folder, refuse_links

@@ -11,20 +11,34 @@ keys                                  written by
 ``dl_meta``                           docling
 ``start_index``                       text splitters with ``add_start_index=True``
 ====================================  ========================================================
+
+The state of a file that was read is one string too, by which a later look finds out whether it has changed::
+
+file_state = "5301 1760000000000000000 9f86d081884c7d65… 48"
+
+That is the size in bytes, the time of the last change in nanoseconds since 1970, the SHA-256 of the bytes, and the
+number of sentences. Who asks later whether the file has changed first compares the size and the time, and only then
+the hash. A string, because many stores hold only flat metadata. Only loaders write it, never a document's own text.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import trim
-from langchain_sentence_window.documents.file_states import FILE_STATE
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
-from langchain_sentence_window.documents.layout import Continuation, read_layout
-from langchain_sentence_window.documents.parts.elements import docling_blocks, docling_page, element_blocks, is_element
-from langchain_sentence_window.documents.values import is_scalar, plain
+from langchain_sentence_window.documents.layout import (
+    Continuation,
+    docling_blocks,
+    docling_page,
+    element_blocks,
+    is_element,
+    read_layout,
+)
+from langchain_sentence_window.documents.metadata_values import is_scalar, plain
 from langchain_sentence_window.splitting.blocks import Block
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
@@ -33,6 +47,11 @@ ELEMENT_ID = "element_id"
 _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 LAYOUT = "layout"
 IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID)
+
+
+FILE_STATE = "file_state"
+
+
 NAMING_KEYS = frozenset({SOURCE, FILE_STATE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY, TOTAL_PAGES, *IDENTITY_KEYS})
 """Keys that say where a Document is from; only loaders write them, never a document's own text."""
 
@@ -193,3 +212,46 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+_UNKNOWN = "-"
+_WRITTEN = re.compile(r"([0-9]{1,18}) (-|[0-9]{1,20}) ([0-9a-f]{64})(?: ([0-9]{1,12}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """The state of a file when it was read.
+
+    Attributes:
+        size: Its size in bytes.
+        modified_ns: The time of its last change, in nanoseconds since 1970; ``None`` if it changed so shortly before
+            that a later change may have the same time.
+        sha256: The SHA-256 of its bytes, in hexadecimal digits.
+        sentences: The number of sentences of the document that was made of it; ``None`` if it isn't known. A store
+            that holds fewer was interrupted.
+    """
+
+    size: int
+    modified_ns: int | None
+    sha256: str
+    sentences: int | None = None
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, Any]) -> Self | None:
+        """Read the state from a document's metadata; return ``None`` if there is none, or it can't be read."""
+        given = metadata.get(FILE_STATE)
+        found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
+        if found is None:
+            return None
+        return cls(
+            size=int(found[1]),
+            modified_ns=None if found[2] == _UNKNOWN else int(found[2]),
+            sha256=found[3],
+            sentences=None if found[4] is None else int(found[4]),
+        )
+
+    def __str__(self) -> str:
+        """Write the state as `read` reads it."""
+        modified = _UNKNOWN if self.modified_ns is None else str(self.modified_ns)
+        sentences = "" if self.sentences is None else f" {self.sentences}"
+        return f"{self.size} {modified} {self.sha256}{sentences}"

